@@ -1,0 +1,38 @@
+"""The run log: `metrics.jsonl`, one JSON object a line, and how to read it back whatever a crash left.
+
+    {"kind": "eval", "step": 0, "weight_version": 0, "compute_gpu_hours": 0.0, "flops": 0.0, "tokens": 0,
+     "task": "kth_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
+    {"kind": "train", "step": 1, "compute_gpu_hours": 0.0003, "loss": -0.012, ...}
+
+Rows are in the order in which they happened. `WALL_FIELDS` differ from one execution to the next; everything else is
+bit-for-bit the same for one recipe, seed, thread count and kind of processor.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+WALL_FIELDS = frozenset({"wall_s"})
+FILE_NAME = "metrics.jsonl"
+
+
+def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of `path` in order; a missing file has none, and a last line torn by a crash is not a row.
+
+    Raises ValueError naming file and line when a line that is not the last is not a JSON object.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("not an object")
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: not a metrics row ({error}): {line[:60]!r}") from error
+            if kind is None or row.get("kind") == kind:
+                yield row

@@ -1,0 +1,345 @@
+"""The typed recipe and scale: every choice of a run, with the paper's values as defaults.
+
+A *recipe* holds the algorithm's choices (ScaleRL table of section 2 and 3.2); a *scale* holds model, tasks, sizes,
+lengths, optimiser, cluster, evaluation and compute unit. `ResolvedRecipe` is both in one namespace: it is what a run
+trains, what is stored beside it, and what its identity is the hash of.
+
+    >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
+    '3f0c9a1b2d4e'
+
+Nothing here imports torch: the command line loads this file.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scalerl.frozen import Frozen
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+# --- the axes of a recipe -------------------------------------------------------------------------------------------
+
+
+class Pipeline(Frozen):
+    """PipelineRL-k (Piche et al. 2025; ScaleRL §3.1): generators never stop, new weights arrive mid-sequence."""
+
+    type: Literal["pipeline"] = "pipeline"
+    k: Count = 8
+    """The trainer waits when it is this many optimiser steps ahead of the oldest rollout not yet trained on."""
+
+
+class PpoOffPolicy(Frozen):
+    """PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
+
+    type: Literal["ppo_off_policy"] = "ppo_off_policy"
+    k: Count = 8
+    """Optimiser steps taken on what one frozen policy generated."""
+
+
+class Cispo(Frozen):
+    """Truncated importance-sampling REINFORCE (MiniMax-M1, arXiv 2506.13585)."""
+
+    type: Literal["cispo"] = "cispo"
+    min_ratio: Annotated[float, Field(ge=0)] = 0.0
+    """Importance weights below this are raised to it; an absolute ratio, not 1 - epsilon."""
+    max_ratio: Positive = 5.0
+    """Importance weights above this are truncated, their gradient is kept; an absolute ratio, not 1 + epsilon."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_ratio >= self.max_ratio:
+            raise ValueError(f"min_ratio {self.min_ratio} must lie below max_ratio {self.max_ratio}")
+        return self
+
+
+class Grpo(Frozen):
+    """Symmetric PPO clipping (DeepSeekMath, arXiv 2402.03300)."""
+
+    type: Literal["grpo"] = "grpo"
+    clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """The token ratio is clipped to [1 - clip, 1 + clip]."""
+
+
+class Dapo(Frozen):
+    """Asymmetric PPO clipping (DAPO, arXiv 2503.14476)."""
+
+    type: Literal["dapo"] = "dapo"
+    clip_low: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """The token ratio is clipped from below at 1 - clip_low."""
+    clip_high: Positive = 0.26
+    """The token ratio is clipped from above at 1 + clip_high."""
+
+
+class Gspo(Frozen):
+    """Clipping of the length-normalised sequence ratio (arXiv 2507.18071)."""
+
+    type: Literal["gspo"] = "gspo"
+    clip_low: Annotated[float, Field(gt=0, lt=1)] = 4e-3
+    """The sequence ratio is clipped from below at 1 - clip_low."""
+    clip_high: Positive = 5e-3
+    """The sequence ratio is clipped from above at 1 + clip_high."""
+
+
+class NoPositiveResampling(Frozen):
+    """A prompt the policy has mastered is left out of all later epochs (ScaleRL §3.2)."""
+
+    type: Literal["no_positive_resampling"] = "no_positive_resampling"
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """A prompt whose mean pass rate so far reaches this is retired."""
+    min_groups: Count = 1
+    """Groups of a prompt that must be seen before it can be retired."""
+
+
+class Uniform(Frozen):
+    """Every prompt once per epoch, in a fresh random order."""
+
+    type: Literal["uniform"] = "uniform"
+
+
+class Interruption(Frozen):
+    """Thinking is cut by a forced end-of-thinking phrase, then the model answers (ScaleRL A.10)."""
+
+    type: Literal["interruption"] = "interruption"
+    earliest: Annotated[float, Field(gt=0, le=1)] = 10 / 12
+    """The cut is drawn uniformly from [earliest, 1] of the thinking budget."""
+
+
+class LengthPenalty(Frozen):
+    """DAPO's soft length penalty on right answers: clip((L_max - |y|) / L_cache - 1, -1, 0) (arXiv 2503.14476)."""
+
+    type: Literal["penalty"] = "penalty"
+    cache: Annotated[float, Field(gt=0, le=1)] = 1 / 7
+    """L_cache as a share of L_max = thinking + answer tokens; the paper's 2k of 14k."""
+
+
+class NoLengthControl(Frozen):
+    """Answers that reach the token limit are truncated and nothing else happens."""
+
+    type: Literal["none"] = "none"
+
+
+OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
+Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform, Field(discriminator="type")]
+LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
+
+
+class Recipe(Frozen):
+    """The algorithm's choices; the defaults are ScaleRL's (§3, §4)."""
+
+    off_policy: OffPolicy = Pipeline()
+    """How far generators may lag behind the trainer, and how weights reach them."""
+    loss: Loss = Cispo()
+    """Per-token policy objective."""
+    aggregation: Literal["prompt", "sample", "token"] = "prompt"
+    """How per-token losses become one number: mean of prompt means, mean of sample means, or mean over all tokens."""
+    advantage: Literal["batch", "prompt", "none"] = "batch"
+    """Whose standard deviation divides the group-centred rewards: the batch's advantages, the prompt's rewards, none."""
+    logits: Literal["fp32", "bf16"] = "fp32"
+    """Precision of the language-model head, in generator and trainer alike."""
+    zero_variance: Literal["drop", "keep"] = "drop"
+    """Whether prompts whose generations all got one reward leave the loss and its averages."""
+    curriculum: Curriculum = NoPositiveResampling()
+    """Which training prompts are drawn."""
+    length_control: LengthControl = Interruption()
+    """What keeps answers inside the token limit."""
+
+
+# --- the parts of a scale -------------------------------------------------------------------------------------------
+
+
+class Model(Frozen):
+    """A Llama-architecture decoder made from scratch."""
+
+    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    """Width of the residual stream."""
+    layers: Count = 4
+    """Decoder blocks."""
+    heads: Count = 4
+    """Attention heads; hidden must be divisible by it into an even head size."""
+    mlp: Annotated[int, Field(ge=8)] = 192
+    """Width of the gated feed-forward layer."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.hidden % (2 * self.heads):
+            raise ValueError(f"hidden {self.hidden} must divide into {self.heads} heads of even size")
+        return self
+
+
+class KthSmallest(Frozen):
+    """Write down some of a list in order, then name its k-th smallest symbol (`scalerl.tasks.kth_smallest`)."""
+
+    type: Literal["kth_smallest"] = "kth_smallest"
+    symbols: Annotated[int, Field(ge=8, le=36)] = 36
+    """Size of the alphabet the lists are drawn from."""
+    min_length: Annotated[int, Field(ge=2)] = 5
+    """Shortest list."""
+    max_length: Annotated[int, Field(ge=2)] = 12
+    """Longest list; also the largest difficulty."""
+    train_prompts: Count = 4096
+    """Distinct training prompts."""
+    validation_prompts: Count = 256
+    """Distinct held-out prompts; none is a training prompt."""
+
+    @model_validator(mode="after")
+    def _lengths_ordered(self) -> Self:
+        if not self.min_length <= self.max_length < self.symbols:
+            raise ValueError(
+                f"lengths must satisfy min_length <= max_length < symbols, "
+                f"found {self.min_length}, {self.max_length}, {self.symbols}"
+            )
+        return self
+
+
+class WarmStart(Frozen):
+    """Supervised steps on written demonstrations before RL; trained once per scale and seed, then shared."""
+
+    steps: Annotated[int, Field(ge=0)] = 300
+    """Optimiser steps."""
+    batch: Count = 128
+    """Demonstrations per step."""
+    learning_rate: Positive = 2.5e-3
+    """Peak AdamW learning rate, decayed linearly to a tenth."""
+    noise: Fraction = 0.1
+    """Chance that a symbol of a demonstrated thought is replaced by another."""
+
+
+class BatchSize(Frozen):
+    """Rollouts per optimiser step = prompts x generations (ScaleRL §2: 48 x 16)."""
+
+    prompts: Count = 48
+    """Groups in one optimiser step."""
+    generations: Annotated[int, Field(ge=2)] = 16
+    """Rollouts of one prompt."""
+
+
+class Generation(Frozen):
+    """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
+
+    thinking: Count = 12288
+    """Thinking budget in tokens, end-of-thinking phrase not counted."""
+    answer: Count = 2048
+    """Answer budget in tokens, end of sequence included."""
+    temperature: Positive = 1.0
+    """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens one rollout may have: thinking, the end-of-thinking token, and the answer."""
+        return self.thinking + 1 + self.answer
+
+
+class Optimiser(Frozen):
+    """AdamW with a constant learning rate after warm-up (ScaleRL A.3)."""
+
+    learning_rate: Positive = 5e-7
+    """Constant after warm-up."""
+    warmup_steps: Annotated[int, Field(ge=0)] = 100
+    """Steps of linear warm-up."""
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """First-moment decay."""
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.95
+    """Second-moment decay."""
+    eps: Positive = 1e-15
+    """Added to the root of the second moment."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    """Decoupled weight decay."""
+    max_grad_norm: Positive = 1.0
+    """Gradients are scaled down to this norm."""
+    micro_batch_tokens: Count = 2048
+    """Padded tokens in one forward and backward pass; gradients accumulate to those of the whole batch."""
+
+
+class Device(Frozen):
+    """The accelerator the virtual clock models; the defaults are one NVIDIA H100 SXM."""
+
+    name: str = "H100 SXM"
+    """Shown beside every modelled figure."""
+    memory_gb_per_s: Positive = 3350.0
+    """Memory bandwidth: a decode step reads the weights once."""
+    tflops: Positive = 989.0
+    """Peak BF16 rate, dense."""
+    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Share of the peak rate that prefill and training reach."""
+    link_gb_per_s: Positive = 50.0
+    """Bandwidth of a weight push from trainers to generators."""
+
+
+class Cluster(Frozen):
+    """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
+
+    generators: Count = 64
+    """Devices that decode."""
+    trainers: Count = 16
+    """Devices that train."""
+    slots: Count = 12
+    """Sequences one generator decodes at a time."""
+    device: Device = Device()
+    """The modelled accelerator."""
+    parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each model parameter is charged as this many, so that a tiny model plays a large one."""
+
+
+class Evaluation(Frozen):
+    """Held-out pass rate at a fixed compute interval (ScaleRL A.5: 1,000 prompts x 16, every 100 steps)."""
+
+    every: Positive = 0.025
+    """Interval in compute units; step 0 is always evaluated."""
+    samples: Count = 16
+    """Generations per held-out prompt."""
+
+
+class Scale(Frozen):
+    """Model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
+
+    model: Model = Model()
+    """The policy."""
+    tasks: Annotated[tuple[KthSmallest, ...], Field(min_length=1, max_length=1)] = (KthSmallest(),)
+    """What is trained on and evaluated."""
+    warm_start: WarmStart = WarmStart()
+    """The supervised start."""
+    batch: BatchSize = BatchSize()
+    """Rollouts per optimiser step."""
+    generation: Generation = Generation()
+    """Token limits and sampling."""
+    optimiser: Optimiser = Optimiser()
+    """AdamW settings."""
+    cluster: Cluster = Cluster()
+    """The modelled machine."""
+    evaluation: Evaluation = Evaluation()
+    """When and how the pass rate is measured."""
+    compute_unit_gpu_hours: Positive = 16000.0
+    """One unit of compute of a sweep's budget, in modelled GPU-hours."""
+    threads: Count = 1
+    """CPU threads of one run; results are bit-exact for one thread count on one kind of processor."""
+
+
+class ResolvedRecipe(Recipe, Scale):
+    """A recipe and a scale in one namespace: all that decides what a run computes, apart from its seed."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        in_flight = self.cluster.generators * self.cluster.slots
+        k = self.off_policy.k
+        if in_flight > (k + 1) * self.batch.prompts * self.batch.generations and self.off_policy.type == "pipeline":
+            raise ValueError(
+                f"cluster: {in_flight} decoding slots hold more than k + 1 = {k + 1} batches of "
+                f"{self.batch.prompts} x {self.batch.generations} rollouts, so most slots could never be filled; "
+                f"use at most {(k + 1) * self.batch.prompts * self.batch.generations}"
+            )
+        return self
+
+    def canonical_json(self) -> str:
+        """Every setting, defaults included, in one canonical line."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    def identity(self, seed: int) -> str:
+        """12 hex digits that name the run: the hash of the resolved recipe and the seed."""
+        return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]
