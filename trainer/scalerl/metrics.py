@@ -9,6 +9,7 @@ bit-for-bit the same for one recipe, seed, thread count and kind of processor.
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,3 +37,29 @@ def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
                 raise ValueError(f"{path}:{number}: not a metrics row ({error}): {line[:60]!r}") from error
             if kind is None or row.get("kind") == kind:
                 yield row
+
+
+class MetricsLog:
+    """Appends rows; `sync` makes them durable and says how long the file is."""
+
+    def __init__(self, path: Path, length: int) -> None:
+        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off."""
+        path.touch()
+        self._file = path.open("r+b")
+        self._file.truncate(length)
+        self._file.seek(length)
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Append one row."""
+        self._file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+
+    def sync(self) -> int:
+        """Bytes on disk, all of them durable."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

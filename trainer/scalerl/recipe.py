@@ -285,6 +285,8 @@ class Cluster(Frozen):
     """The modelled accelerator."""
     parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
     """Each model parameter is charged as this many, so that a tiny model plays a large one."""
+    tokens_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each token is charged as this many, so that a short answer plays a long one."""
 
 
 class Evaluation(Frozen):

@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each sets up its own virtual environment first.
+
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+HOME_FOLDER ?= demo-runs
+
+.PHONY: demo test lint types imports unit clean
+
+demo: $(VENV)/.installed
+	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
+
+test: lint types imports unit
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+imports: $(VENV)/.installed-dev
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+# torch first and pinned: another package's open range would bring gigabytes of CUDA libraries.
+$(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard]'
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(HOME_FOLDER) .pytest_cache .ruff_cache .import_linter_cache

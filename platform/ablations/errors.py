@@ -1,0 +1,76 @@
+"""Everything the platform raises on purpose.
+
+AblationsError(ValueError)   what a user can cause; the command line prints it and exits with 2, without a traceback
+  FileError                  a sweep, recipe, scale or CSV file, or a --set, that cannot be used as written
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+MAX_NAMES = 20
+"""Most valid names that one message lists."""
+
+
+class AblationsError(ValueError):
+    """What a user can cause and put right."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a setting was written.
+
+    >>> str(Place(source="sweeps/loo.yaml", line=7, key="axes.loss"))
+    'sweeps/loo.yaml:7: axes.loss'
+    """
+
+    source: str
+    """A file, or the command-line option itself: `--set batch.prompts=64`."""
+    line: int | None = None
+    """1-based; none on the command line."""
+    key: str = ""
+    """Dotted path of the setting inside the source; empty for the source as a whole."""
+
+    def inside(self, *parts: str | int) -> "Place":
+        """The place of something that belongs inside this one but has no line of its own."""
+        return replace(self, key=".".join(str(part) for part in (self.key, *parts) if part != ""))
+
+    def error(self, found: str, right: str = "") -> "FileError":
+        """What is wrong here."""
+        return FileError(Problem(place=self, found=found, right=right))
+
+    def __str__(self) -> str:
+        where = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{where}: {self.key}" if self.key else where
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One line of a `FileError`: where, what was found, what would be right (empty when `found` says it)."""
+
+    place: Place
+    found: str
+    right: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.found}; {self.right}" if self.right else f"{self.place}: {self.found}"
+
+
+class FileError(AblationsError):
+    """Input that cannot be used as it is written; `problems` holds every reason found, the message one line each."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def did_you_mean(word: str, names: Iterable[str], plural: str) -> str:
+    """The valid name nearest to `word`, if one is near, and all: "did you mean 'loss'? axes are: off_policy, loss"."""
+    by_lower_case = {name.lower(): name for name in names}
+    if not by_lower_case:
+        return f"there are no {plural}"
+    near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
+    question = f"did you mean '{by_lower_case[near[0]]}'? " if near else ""
+    listed = list(by_lower_case.values())
+    more = f" and {len(listed) - MAX_NAMES} more" if len(listed) > MAX_NAMES else ""
+    return f"{question}{plural} are: {', '.join(listed[:MAX_NAMES])}{more}"

@@ -1,0 +1,129 @@
+"""A sweep file made into runs.
+
+>>> study = expand(Path("sweeps/loo.yaml"))
+>>> [variant.name for variant in study.variants]
+['scalerl', 'loo-off_policy', 'loo-loss', ...]
+>>> study.runs[0].id
+'3f0c9a1b2d4e'
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scalerl.recipe import ResolvedRecipe
+
+from ablations.errors import FileError, Place, Problem, did_you_mean
+from ablations.forms import Draft, drafts
+from ablations.lookup import find_file
+from ablations.override import vary
+from ablations.resolve import resolve
+from ablations.source import Source, read_yaml
+from ablations.sweep import Sweep
+from ablations.validation import validated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One recipe of a study under its name.
+
+    >>> Variant(name="batch=small", overrides={"batch.prompts": 32}, recipe=recipe)
+    """
+
+    name: str
+    overrides: dict[str, Any]
+    """What it changes of the reference: dotted path to the value set, `{times: x}` worked out."""
+    recipe: ResolvedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training: `Run(variant="loo-loss", seed=0, id="3f0c9a1b2d4e", recipe=recipe)`."""
+
+    variant: str
+    seed: int
+    id: str
+    recipe: ResolvedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A sweep with every variant resolved, the reference first, and the runs in the order of variants, then seeds."""
+
+    sweep: Sweep
+    scale: str
+    """The scale in use: `--scale`, else the sweep's."""
+    sets: tuple[str, ...]
+    """Settings of the command line, which every variant has."""
+    variants: tuple[Variant, ...]
+    runs: tuple[Run, ...]
+
+    @property
+    def reference(self) -> Variant:
+        """The variant that all others are compared with."""
+        return self.variants[0]
+
+
+def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) -> Study:
+    """The study in a sweep file, on another scale and with `path=value` settings for all its variants if given."""
+    source, sets = read_yaml(path), tuple(sets)
+    sweep = validated(source, Sweep)
+    recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
+    scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
+    scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
+    reference = Variant(name=recipe_file.stem, overrides={}, recipe=resolve(recipe_file, scale_file, sets))
+    variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
+    _check_comparison(sweep, source, variants)
+    return Study(
+        sweep=sweep,
+        scale=scale_file.stem,
+        sets=sets,
+        variants=variants,
+        runs=tuple(_run(variant, seed) for variant in variants for seed in sweep.seeds),
+    )
+
+
+def _run(variant: Variant, seed: int) -> Run:
+    return Run(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+
+
+def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]:
+    """The reference and every draft resolved, or one FileError with the problems of all of them."""
+    variants = {reference.name: reference}
+    names = {reference.recipe.canonical_json(): reference.name}
+    problems: list[Problem] = []
+    for draft in asked:
+        try:
+            _add(draft, reference, variants, names)
+        except FileError as error:  # go on, to say what is wrong with the other variants too
+            problems += error.problems
+    if problems:
+        raise FileError(*problems)
+    return tuple(variants.values())
+
+
+def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: dict[str, str]) -> None:
+    """Adds the variant to `variants` by name and to `names` by recipe, unless it is the reference and may be."""
+    recipe, settings = vary(reference.recipe, draft.overrides)
+    twin = names.setdefault(recipe.canonical_json(), draft.name)
+    if twin == reference.name:
+        if draft.may_be_reference:
+            return
+        raise draft.place.error(f"no effect: this is '{twin}' itself", "leave it out, or set another value")
+    if draft.name in variants:
+        raise draft.place.error(f"a second variant '{draft.name}'", "rename one")
+    if twin != draft.name:
+        raise draft.place.error(f"'{draft.name}' is the same recipe as '{twin}'", "leave one of them out")
+    variants[draft.name] = Variant(name=draft.name, overrides=settings, recipe=recipe)
+
+
+def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
+    """Raises when nothing is left to compare, or a published fit belongs to no variant."""
+    if len(variants) == 1:
+        raise source.place(("grid",)).error("every combination left is the reference", "give an axis another value")
+    names = [variant.name for variant in variants]
+    for name in sweep.published:
+        if name not in names:
+            place = source.place(("published", name))
+            raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))

@@ -1,0 +1,117 @@
+"""A fitted curve with everything needed to doubt it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ablations.curve import Curve
+from ablations.fit.family import SIGMOID
+
+Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
+R0Mode = Literal["fixed", "anchored", "free"]
+
+RESOLVED_WIDTH = 0.04
+"""Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurveSet:
+    """The curves that the readings do not speak against, one an entry."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C_mid: np.ndarray
+    R_0: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict.
+
+        Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
+
+    An end of an interval is None where the readings set none: A_hi where a ceiling of 1 fits as well, an end of B or
+    C_mid where the interval leaves the range searched. Without A_hi the number A means nothing by itself: show
+    `asymptote_text()`. Under the verdict "no rise" B and C_mid mean nothing either.
+    """
+
+    curve: Curve
+    A: float
+    A_lo: float
+    A_hi: float | None
+    B: float
+    B_lo: float | None
+    B_hi: float | None
+    C_mid: float
+    C_mid_lo: float | None
+    C_mid_hi: float | None
+    R_0: float
+    R_0_lo: float
+    R_0_hi: float
+    verdict: Verdict
+    r0: R0Mode
+    """How R_0 was tied to the step-0 reading; "free" also where "anchored" was asked of a curve without one."""
+    r0_slack: float | None
+    """Probability that the step-0 reading lies off the law, of an anchored fit; over 0.5 the early phase is off it."""
+    points: int
+    window: tuple[float, float]
+    """Compute of the first and of the last reading fitted."""
+    r_squared: float
+    """1 - SSE / SST over the window; 0 where all scores are equal."""
+    residuals: np.ndarray
+    noise_sd: float
+    autocorrelation: float
+    """Lag-1 autocorrelation of the noise, corrected for what the fit absorbs."""
+    grid_node: tuple[float, float]
+    """(B, C_mid) of the grid node from which the fit was polished."""
+    region: CurveSet
+
+    def predict(self, compute: np.ndarray | float) -> np.ndarray:
+        """Fitted pass rate at each compute."""
+        return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.A, self.B, self.C_mid, self.R_0)))
+
+    def predict_interval(self, compute: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """95 % interval of the curve itself (not of a noisy reading) at each compute."""
+        region = (values[:, None] for values in (self.region.A, self.region.B, self.region.C_mid, self.region.R_0))
+        curves = _eq1(np.atleast_1d(compute), *region)
+        return curves.min(axis=0), curves.max(axis=0)
+
+    def compute_to_reach(self, score: float) -> tuple[float | None, float | None, float | None]:
+        """Compute at which the curve reaches `score`, with its 95 % interval; None stands for never.
+
+        C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 where R_0 is `score` or more.
+        """
+        estimate = _inverse(score, *(np.array([value]) for value in (self.A, self.B, self.C_mid, self.R_0)))[0]
+        needed = _inverse(score, self.region.A, self.region.B, self.region.C_mid, self.region.R_0)
+        return _finite(estimate), _finite(needed.min()), _finite(needed.max())
+
+    def asymptote_text(self) -> str:
+        """A with its interval as it may be shown: "0.612 [0.590, 0.633]", "A >= 0.58", or "no rise"."""
+        return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
+
+
+def asymptote_text(A: float, A_lo: float, A_hi: float | None) -> str:
+    """A with its interval, or its lower bound (rounded down) where there is no upper one."""
+    if A_hi is None:
+        return f"A >= {math.floor(A_lo * 100) / 100:.2f}"
+    return f"{A:.3f} [{A_lo:.3f}, {A_hi:.3f}]"
+
+
+def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
+    """R_C = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (ScaleRL eq. 1, arXiv 2510.13786)."""
+    # C = 0 is ln C = -inf, where the basis is 0 as it should be.
+    with np.errstate(divide="ignore", over="ignore"):
+        return R_0 + (A - R_0) * SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
+
+
+def _inverse(score: float, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
+    reached = score < A
+    odds = np.maximum(score - R_0, 0) / np.where(reached, A - score, 1)
+    with np.errstate(over="ignore"):
+        return np.where(score <= R_0, 0.0, np.where(reached, C_mid * odds ** (1 / B), np.inf))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

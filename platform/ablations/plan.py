@@ -1,0 +1,85 @@
+"""The plan of a sweep, `plan.json`: its variants and runs, its reference and its budget.
+
+>>> plan = Plan.read(Path("ablation-runs/sweeps/loo/plan.json"))
+>>> [variant.name for variant in plan.variants]
+['scalerl', 'loo-off_policy', 'loo-loss', ...]
+
+Everything after the start of a sweep (status, comparison, report, page, MLflow) reads this file and the run folders,
+never the sweep file, which may have been edited since.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from scalerl.run_folder import write_atomically
+
+from ablations.errors import AblationsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """One training: `PlannedRun(seed=0, id="3f0c9a1b2d4e")`."""
+
+    seed: int
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedVariant:
+    """One recipe, trained once with each seed; the reference overrides nothing.
+
+    PlannedVariant(name="loo-loss", overrides={"loss": {"type": "dapo"}}, runs=(PlannedRun(seed=0, id="81d2f0a95c3b"),))
+    """
+
+    name: str
+    overrides: dict[str, Any]
+    runs: tuple[PlannedRun, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A sweep as it was last started, the reference among its variants.
+
+    Plan(sweep="loo", reference="scalerl", scale="laptop", compute_unit_gpu_hours=2000.0, budget_gpu_hours=2000.0,
+         fit_from_gpu_hours=0.0, fit_to_gpu_hours=1000.0, variants=(scalerl, loo_loss))
+    """
+
+    sweep: str
+    doc: str = ""
+    reference: str
+    scale: str
+    compute_unit_gpu_hours: float
+    budget_gpu_hours: float
+    """Modelled GPU-hours each run is trained for."""
+    fit_from_gpu_hours: float
+    fit_to_gpu_hours: float
+    """Readings outside [fit_from, fit_to] are not fitted; those above check the forecast."""
+    published: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    variants: tuple[PlannedVariant, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "Plan":
+        """The plan in a file; AblationsError when there is none or it is not one."""
+        try:
+            content = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise AblationsError(f"{path}: no such plan; `platform sweep FILE` makes one") from None
+        except ValueError as error:
+            raise AblationsError(f"{path}: not a plan ({error}); `platform sweep FILE` makes it again") from error
+        try:
+            return cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
+        except (KeyError, TypeError) as error:
+            keys = ", ".join(known.name for known in fields(cls))
+            raise AblationsError(f"{path}: not a plan ({error}); its keys are {keys}") from error
+
+    def write(self, path: Path) -> None:
+        """Replace the file in one step."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(asdict(self), indent=1).encode())
+
+
+def _variant(content: dict[str, Any]) -> PlannedVariant:
+    return PlannedVariant(**content | {"runs": tuple(PlannedRun(**run) for run in content["runs"])})

@@ -1,0 +1,34 @@
+"""A recipe file and a scale file made one resolved recipe."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from scalerl.recipe import Recipe, ResolvedRecipe, Scale
+
+from ablations.errors import Place
+from ablations.lookup import find_file
+from ablations.override import overrides_set, vary
+from ablations.source import Source, read_yaml
+from ablations.validation import validated
+
+
+def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:
+    """The recipe and scale of these names or paths, changed by `sets` such as `batch.prompts=64`."""
+    recipe_file = find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}"))
+    scale_file = find_file("scale", scale, named_at=Place(source=f"scale {scale}"))
+    return resolve(recipe_file, scale_file, sets)
+
+
+def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> ResolvedRecipe:
+    """The two files over the defaults, then `sets`."""
+    recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
+    checked_recipe(recipe)
+    validated(scale, Scale, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
+    both = Source(data=recipe.data | scale.data, places={**recipe.places, **scale.places}, root=scale.root)
+    resolved, _ = vary(validated(both, ResolvedRecipe), [override for text in sets for override in overrides_set(text)])
+    return resolved
+
+
+def checked_recipe(source: Source) -> Recipe:
+    """The recipe in a file; a key of a scale is told where it belongs."""
+    return validated(source, Recipe, elsewhere=dict.fromkeys(Scale.model_fields, "a scale"))

@@ -1,0 +1,273 @@
+"""A YAML file as plain values that remember where they were written.
+
+    >>> source = read_yaml(Path("sweeps/loo.yaml"))
+    >>> source.data["seeds"], source.place(("seeds",))
+    ([0], Place(source='sweeps/loo.yaml', line=12, key='seeds'))
+
+Plain scalars follow the YAML 1.2 core schema, unlike PyYAML's own: `5e-7` is a number, `off` and `2025-01-01` are
+strings. What YAML allows but a person hardly means is refused: duplicate keys, tags, keys that are not strings, values
+that contain themselves or grow without bound through aliases.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ablations.errors import FileError, Place, did_you_mean
+
+KeyPath = tuple[str | int, ...]
+"""Keys and list positions from the top of a file down to a value: `("axes", "batch", 0)`."""
+
+MAX_BYTES = 1_000_000
+MAX_VALUES = 20_000
+"""Values in one file after every alias is written out; a large hand-written sweep has a few hundred."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A tree of plain values and the place of each; `root` stands for the whole."""
+
+    data: dict[str, Any]
+    places: Mapping[KeyPath, Place]
+    root: Place
+
+    def place(self, key: KeyPath) -> Place:
+        """Where `key` was written; else the first place inside it, else inside the nearest key around it, else root."""
+        if key in self.places:
+            return self.places[key]
+        if key:
+            for written, place in self.places.items():
+                if written[: len(key)] == key:
+                    return place
+        for depth in range(len(key) - 1, 0, -1):
+            if key[:depth] in self.places:
+                return self.places[key[:depth]].inside(*key[depth:])
+        return self.root
+
+
+def read_yaml(path: Path) -> Source:
+    """The mapping in a file, or FileError."""
+    root = Place(source=shown_path(path), line=1)
+    text = _decoded(_bytes(path), root)
+    data, places = _parsed(text, root)
+    if data is None:
+        raise root.error("the file is empty", "write `key: value` lines")
+    if not isinstance(data, dict):
+        raise root.error(f"found {shown_value(data)}", "write `key: value` lines")
+    return Source(data=data, places=places, root=root)
+
+
+def parse_value(text: str, place: Place) -> Any:
+    """The value of one setting written on the command line, in YAML's flow style: `64`, `grpo`, `{times: 2}`."""
+    return _parsed(text, place)[0]
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """The YAML files in a folder, none if there is no such folder."""
+    return sorted(folder.glob("*.yaml")) if os.path.isdir(folder) else []
+
+
+def shown_path(path: Path) -> str:
+    """A path as a person would type it: relative when it lies below the current folder."""
+    try:
+        return str(Path(os.path.abspath(path)).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def shown_value(value: Any) -> str:
+    """A value as an error message names it."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping" if value else "an empty mapping"
+        case list():
+            return "a list" if value else "an empty list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _bytes(path: Path) -> bytes:
+    place = Place(source=shown_path(path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise place.error("no such file", _nearest_file(path)) from None
+    except IsADirectoryError:
+        raise place.error("this is a folder", "name a file in it") from None
+    except OSError as error:
+        found = f"cannot be read ({error.strerror})"
+        raise place.error(found, "name a file that can") from None
+    if len(data) > MAX_BYTES:
+        raise place.error("over a megabyte", "sweeps and recipes are short YAML files")
+    return data
+
+
+def _nearest_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    names = [other.name for other in yaml_files(path.parent)]
+    return did_you_mean(path.name, names, f"YAML files in {path.parent}")
+
+
+def _decoded(data: bytes, root: Place) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = f"not text: byte 0x{data[error.start]:02x} is not UTF-8"
+        place = Place(source=root.source, line=line)
+        raise place.error(found, "save the file as UTF-8 YAML") from None
+
+
+def _parsed(text: str, root: Place) -> tuple[Any, dict[KeyPath, Place]]:
+    """The value written in `text`, and the place of every key and list item in it."""
+    if indented := re.search(r"^ *\t", text, flags=re.MULTILINE):
+        place = _Tree(root).place(text.count("\n", 0, indented.start()))
+        raise place.error("a tab in the indentation", "indent with spaces")
+    tree = _Tree(root)
+    try:
+        node = _CoreLoader(text).get_single_node()
+        return (None if node is None else tree.value(node, ())), tree.places
+    except yaml.YAMLError as error:
+        line = _line_of(error, text)
+        right = "check the indentation, brackets and quotes around this line"
+        raise tree.place(line).error(f"not YAML: {_words(error)}", right) from None
+    except RecursionError:
+        raise root.error("nested too deeply", "a dozen levels are plenty") from None
+
+
+def _line_of(error: yaml.YAMLError, text: str) -> int:
+    """The 0-based line a YAML error speaks of."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return text.count("\n", 0, error.position)
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return mark.line if mark else 0
+
+
+def _words(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"control character {chr(error.character)!r}"
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error)
+    began = f"{error.context} (line {error.context_mark.line + 1}): " if error.context_mark else ""
+    return f"{began}{error.problem}"
+
+
+def _integer(text: str) -> int:
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+def _float(text: str) -> float:
+    return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
+
+
+_TAG = "tag:yaml.org,2002:"
+_SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    _TAG + "null": (re.compile(r"(~|null|Null|NULL|)\Z"), lambda text: None),
+    _TAG + "bool": (re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), lambda text: text.lower() == "true"),
+    _TAG + "int": (re.compile(r"([-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400})\Z"), _integer),
+    _TAG + "float": (
+        re.compile(
+            r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
+        ),
+        _float,
+    ),
+    _TAG + "str": (re.compile(""), str),
+}
+"""The YAML 1.2 core schema (§10.3.2): how each kind of scalar is written and what it becomes."""
+
+
+def _shown_tag(node: yaml.Node) -> str:
+    return node.tag.replace(_TAG, "!!")
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """PyYAML's parser with the core schema in place of its own reading of plain scalars."""
+
+
+_CoreLoader.yaml_implicit_resolvers = {
+    None: [(tag, pattern) for tag, (pattern, _) in _SCALARS.items() if tag != _TAG + "str"]
+}
+
+
+class _Tree:
+    """Plain values out of YAML nodes; notes the place of each on the way."""
+
+    def __init__(self, root: Place) -> None:
+        self.places: dict[KeyPath, Place] = {}
+        self._root = root
+        self._around: set[int] = set()
+        self._num_values = 0
+
+    def place(self, line: int, key: KeyPath = ()) -> Place:
+        """The place of `key` on a 0-based line of this text."""
+        numbered = None if self._root.line is None else line + 1
+        return Place(source=self._root.source, line=numbered, key=self._root.key).inside(*key)
+
+    def value(self, node: yaml.Node, key: KeyPath) -> Any:
+        """What `node` says, aliases written out."""
+        self._num_values += 1
+        if self._num_values > MAX_VALUES:
+            raise self._error(node, key, f"aliases make more than {MAX_VALUES} values", "write the few that are meant")
+        if id(node) in self._around:
+            raise self._error(node, key, "an alias that contains itself", "write the value out")
+        self._around.add(id(node))
+        value = self._content(node, key)
+        self._around.discard(id(node))
+        return value
+
+    def _content(self, node: yaml.Node, key: KeyPath) -> Any:
+        match node:
+            case yaml.ScalarNode():
+                return self._scalar(node, key)
+            case yaml.SequenceNode() if node.tag == _TAG + "seq":
+                return self._list(node, key)
+            case yaml.MappingNode() if node.tag == _TAG + "map":
+                return self._mapping(node, key)
+        raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
+
+    def _scalar(self, node: yaml.ScalarNode, key: KeyPath) -> Any:
+        if node.tag not in _SCALARS:
+            raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
+        pattern, convert = _SCALARS[node.tag]
+        if not pattern.match(node.value):
+            raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "the value is not of that kind")
+        return convert(node.value)
+
+    def _list(self, node: yaml.SequenceNode, key: KeyPath) -> list[Any]:
+        values = []
+        for position, item in enumerate(node.value):
+            self.places[(*key, position)] = self.place(item.start_mark.line, (*key, position))
+            values.append(self.value(item, (*key, position)))
+        return values
+
+    def _mapping(self, node: yaml.MappingNode, key: KeyPath) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            name = self._name(key_node, key)
+            inner = (*key, name)
+            if name in values:
+                raise self._error(key_node, inner, "written twice", f"first on line {self.places[inner].line}")
+            self.places[inner] = self.place(key_node.start_mark.line, inner)
+            values[name] = self.value(value_node, inner)
+        return values
+
+    def _name(self, node: yaml.Node, key: KeyPath) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._error(node, key, "a key that is not a name", "keys are plain words")
+        if node.tag != _TAG + "str":
+            raise self._error(node, key, f"the key {node.value} is not a string", f'write "{node.value}"')
+        return node.value
+
+    def _error(self, node: yaml.Node, key: KeyPath, found: str, right: str) -> FileError:
+        return self.place(node.start_mark.line, key).error(found, right)

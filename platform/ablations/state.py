@@ -1,0 +1,67 @@
+"""What a run is doing, from its own status file and whether its process is alive."""
+
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from filelock import FileLock, Timeout
+from scalerl.run_folder import RunFolder
+
+State = Literal["pending", "running", "stale", "done", "failed", "cancelled"]
+HEARTBEAT_LIMIT_S = 120.0
+"""A run on another machine whose heartbeat is older than this is stale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """`RunState(state="running", step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, message="", pid=4242)`."""
+
+    state: State
+    step: int = 0
+    compute_gpu_hours: float = 0.0
+    pass_rate: float | None = None
+    attempt: int = 0
+    message: str = ""
+    pid: int | None = None
+    code_version: str = ""
+
+
+def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
+    """The state of a run that is meant to reach a budget; one done with less is pending again."""
+    status = folder.read_status()
+    if not status:
+        return RunState(state="pending")
+    state = status["state"]
+    if state == "running" and not alive(folder, status):
+        state = "stale"
+    if state == "done" and status["compute_gpu_hours"] < budget_gpu_hours:
+        state = "pending"
+    return RunState(
+        state=state,
+        step=status["step"],
+        compute_gpu_hours=status["compute_gpu_hours"],
+        pass_rate=status["pass_rate"],
+        attempt=status["attempt"],
+        message=status["message"],
+        pid=status["pid"] if state == "running" else None,
+        code_version=status["code_version"],
+    )
+
+
+def alive(folder: RunFolder, status: dict) -> bool:
+    """Whether the process that wrote a `running` status still trains: here by its lock, elsewhere by its heartbeat."""
+    if status["host"] != socket.gethostname():
+        return time.time() - status["heartbeat"] < HEARTBEAT_LIMIT_S
+    try:
+        os.kill(status["pid"], 0)
+    except OSError:
+        return False
+    try:  # the process number may have been given to another program since
+        with FileLock(folder.lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False

@@ -1,0 +1,104 @@
+import pytest
+from ablations.errors import FileError, Place
+from ablations.override import overrides_from, overrides_set, vary
+from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, ResolvedRecipe
+
+HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")
+BASE = ResolvedRecipe()
+
+
+def varied(**settings) -> ResolvedRecipe:
+    return vary(BASE, overrides_from({path.replace("__", "."): value for path, value in settings.items()}, HERE))[0]
+
+
+def test_a_dotted_path_changes_one_setting_only():
+    recipe = varied(batch__prompts=64)
+    assert recipe.batch.prompts == 64
+    assert recipe.model_copy(update={"batch": BASE.batch}) == BASE
+
+
+def test_a_mapping_is_shorthand_for_the_paths_inside_it():
+    assert varied(batch={"prompts": 64}) == varied(batch__prompts=64)
+    assert varied(batch={"prompts": 64}).batch.generations == BASE.batch.generations
+
+
+def test_another_type_starts_its_block_from_that_types_defaults():
+    assert varied(loss__type="grpo").loss == Grpo(clip=0.2)
+    assert varied(length_control={"type": "penalty"}).length_control == LengthPenalty(cache=1 / 7)
+
+
+def test_another_type_takes_the_settings_given_with_it_in_any_order():
+    assert varied(loss__clip_high=0.4, loss__type="dapo").loss == Dapo(clip_low=0.2, clip_high=0.4)
+
+
+def test_the_same_type_keeps_the_other_settings_of_its_block():
+    base = vary(BASE, overrides_from({"loss.max_ratio": 8}, HERE))[0]
+    same, _ = vary(base, overrides_from({"loss": {"type": "cispo", "min_ratio": 0.5}}, HERE))
+    assert same.loss == Cispo(min_ratio=0.5, max_ratio=8.0)
+
+
+def test_a_number_written_as_an_integer_or_a_float_is_the_same_recipe():
+    assert varied(generation__temperature=2).identity(0) == varied(generation__temperature=2.0).identity(0)
+
+
+def test_entries_of_a_list_are_addressed_by_position():
+    assert varied(tasks__0__symbols=20).tasks[0].symbols == 20
+    assert varied(tasks=[{"type": "kth_smallest", "symbols": 20}]) == varied(tasks__0__symbols=20)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "times", "product"),
+    [(48, 0.67, 32), (48, 2.67, 128), (5, 0.5, 3), (7, 0.5, 4), (3, 0.1, 1), (8, 2, 16)],
+)
+def test_times_rounds_integers_to_the_nearest_with_halves_up_and_one_at_least(prompts, times, product):
+    base = vary(BASE, overrides_from({"batch.prompts": prompts, "cluster.generators": 1}, HERE))[0]
+    recipe, settings = vary(base, overrides_from({"batch.prompts": {"times": times}}, HERE))
+    assert recipe.batch.prompts == product
+    assert settings == {"batch.prompts": product}
+
+
+def test_times_multiplies_other_numbers_exactly():
+    assert varied(generation__temperature={"times": 0.75}).generation.temperature == 0.75
+    assert varied(optimiser={"learning_rate": {"times": 2}}).optimiser.learning_rate == 1e-6
+
+
+@pytest.mark.parametrize("times", [0, -1, 1e308, 10**400, float("nan"), float("inf"), True, "2", None, [2], {}])
+def test_times_takes_a_positive_number_within_reason(times):
+    with pytest.raises(FileError, match=r"sweeps/test\.yaml:7: variants\.a: found times: .*; must be a number above 0"):
+        varied(batch__prompts={"times": times})
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    with pytest.raises(FileError, match=r"batch\.prompts is set twice"):
+        varied(batch={"prompts": 4}, batch__prompts=8)
+    with pytest.raises(FileError, match=r"tasks\.0\.symbols is set twice"):
+        varied(tasks__0__symbols=20, tasks=[{"symbols": 30}])
+
+
+def test_a_value_that_breaks_its_blocks_rule_points_at_the_override():
+    with pytest.raises(FileError, match=r"sweeps/test\.yaml:7: variants\.a: hidden 64 must divide into 7 heads"):
+        varied(model__heads=7)
+
+
+def test_a_setting_on_the_command_line_is_read_as_yaml():
+    recipe, settings = vary(BASE, overrides_set("length_control={type: interruption, earliest: 5e-1}"))
+    assert recipe.length_control == Interruption(earliest=0.5)
+    assert settings == {"length_control.type": "interruption", "length_control.earliest": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("batch.prompts=0", "--set batch.prompts=0: found 0; must be at least 1"),
+        ("batch.prompts", "--set batch.prompts: not a setting; write --set path=value"),
+        ("=1", "--set =1: not a setting; write --set path=value"),
+        ("logits=fp16", "--set logits=fp16: unknown value 'fp16'; did you mean 'bf16'? values are: fp32, bf16"),
+        ("logits=", "--set logits=: found nothing; values are: fp32, bf16"),
+        ("batch.x.y=1", "--set batch.x.y=1: unknown key 'x'; keys are: prompts, generations"),
+        ("tasks.first.symbols=9", "--set tasks.first.symbols=9: no entry 'first'; entries are 0 to 0"),
+    ],
+)
+def test_an_error_of_a_command_line_setting_points_at_it(text, message):
+    with pytest.raises(FileError) as caught:
+        vary(BASE, overrides_set(text))
+    assert str(caught.value) == message

@@ -1,0 +1,43 @@
+"""The plan: what is written is read back, and a broken file says so."""
+
+import pytest
+from ablations.errors import AblationsError
+from ablations.plan import Plan, PlannedRun, PlannedVariant
+
+PLAN = Plan(
+    sweep="loo",
+    doc="which choice raises the ceiling?",
+    reference="scalerl",
+    scale="laptop",
+    compute_unit_gpu_hours=2000.0,
+    budget_gpu_hours=2000.0,
+    fit_from_gpu_hours=0.0,
+    fit_to_gpu_hours=1000.0,
+    published={"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}},
+    variants=(
+        PlannedVariant(name="scalerl", overrides={}, runs=(PlannedRun(seed=0, id="3f0c9a1b2d4e"),)),
+        PlannedVariant(
+            name="loo-loss", overrides={"loss": {"type": "dapo"}}, runs=(PlannedRun(seed=0, id="81d2f0a95c3b"),)
+        ),
+    ),
+)
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path):
+    PLAN.write(tmp_path / "sweeps" / "loo" / "plan.json")
+    assert Plan.read(tmp_path / "sweeps" / "loo" / "plan.json") == PLAN
+
+
+def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
+    with pytest.raises(AblationsError, match=r"plan\.json: no such plan; `platform sweep FILE`"):
+        Plan.read(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("{", "not a plan"), ('{"sweep": "loo"}', "'variants'"), ('{"variants": [], "colour": 1}', "colour"), ("[1]", "keys")],
+)
+def test_a_broken_plan_is_refused_with_the_reason(tmp_path, content, reason):
+    (tmp_path / "plan.json").write_text(content)
+    with pytest.raises(AblationsError, match=reason):
+        Plan.read(tmp_path / "plan.json")

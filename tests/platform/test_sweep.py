@@ -1,0 +1,71 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ablations.errors import FileError
+from ablations.expand import expand
+from ablations.source import read_yaml
+from ablations.sweep import Budget, load_sweep
+from ablations.validation import validated
+from scalerl.recipe import Recipe, Scale
+
+REPOSITORY = Path(__file__).parents[2]
+SWEEPS = sorted((REPOSITORY / "sweeps").glob("*.yaml"))
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "sweep.yaml"
+    path.write_text("name: test\nreference: scalerl\nscale: laptop\n" + text)
+    return path
+
+
+def test_what_a_sweep_leaves_out_has_its_default(tmp_path):
+    sweep = load_sweep(written(tmp_path, "axes: {logits: [bf16]}\n"))
+    assert sweep.seeds == (0,)
+    assert sweep.budget == Budget(compute=1.0, fit_from=0.0, fit_on=1.0)
+    assert sweep.published == {}
+
+
+def test_numbers_may_be_written_as_integers_or_with_an_exponent(tmp_path):
+    sweep = load_sweep(written(tmp_path, "axes: {logits: [bf16]}\nbudget: {compute: 2, fit_from: 5e-2, fit_on: 1}\n"))
+    assert sweep.budget == Budget(compute=2.0, fit_from=0.05, fit_on=1.0)
+
+
+@pytest.mark.parametrize("name", ["a", "loo.2-b_c+d", "8gen", "x" * 64])
+def test_names_that_can_be_folders_are_taken(name, tmp_path):
+    path = written(tmp_path, "axes: {logits: [bf16]}\n")
+    path.write_text(path.read_text().replace("name: test", f"name: {name}"))
+    assert load_sweep(path).name == name
+
+
+@pytest.mark.parametrize("name", ["''", "..", ".hidden", "-x", "a b", "a/b", "a=b", "'a,b'", "é", "x" * 65])
+def test_names_that_could_confuse_are_refused(name, tmp_path):
+    path = written(tmp_path, "axes: {logits: [bf16]}\n")
+    path.write_text(path.read_text().replace("name: test", f"name: {name}"))
+    with pytest.raises(FileError, match="is not a name"):
+        load_sweep(path)
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_every_sweep_in_the_repository_expands(path):
+    study = expand(path)
+    assert study.sweep.name == path.stem
+    assert len(study.runs) == len(study.variants) * len(study.sweep.seeds) > 1
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_recipe_in_the_repository_loads(path):
+    validated(read_yaml(path), Recipe)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/scales").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scale_in_the_repository_loads(path):
+    validated(read_yaml(path), Scale)
+
+
+def test_reading_sweeps_needs_neither_torch_nor_the_numeric_libraries():
+    code = "import sys, ablations.expand; print(sorted({'torch', 'numpy', 'pandas', 'mlflow'} & set(sys.modules)))"
+    path = {"PYTHONPATH": f"{REPOSITORY}/platform:{REPOSITORY}/trainer"}
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path).stdout
+    assert printed.strip() == "[]"

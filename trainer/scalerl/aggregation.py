@@ -1,0 +1,31 @@
+"""Weights that turn per-token losses into one number: loss = sum over tokens of weight x loss.
+
+The weights come from the whole batch, so summing micro-batches gives the whole batch's loss and gradient exactly.
+Tokens off the mask weigh 0; a sample or prompt without a token of its own is not counted in the mean.
+"""
+
+import torch
+from torch import Tensor
+
+
+def token_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
+    """1 / number of all tokens, [B, T] (DAPO, arXiv 2503.14476)."""
+    return mask_BT / mask_BT.sum().clamp(min=1)
+
+
+def sample_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
+    """1 / (number of samples x tokens of the sample), [B, T] (GRPO, arXiv 2402.03300)."""
+    tokens_B = mask_BT.sum(dim=1)
+    num_samples = (tokens_B > 0).sum().clamp(min=1)
+    return mask_BT / (num_samples * tokens_B.clamp(min=1)).unsqueeze(1)
+
+
+def prompt_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
+    """1 / (number of prompts x tokens of all the prompt's samples), [B, T] (ScaleRL §3.2)."""
+    tokens_B = mask_BT.sum(dim=1)
+    tokens_P = torch.zeros(int(group_B.max()) + 1, dtype=tokens_B.dtype).index_add(0, group_B, tokens_B)
+    num_prompts = (tokens_P > 0).sum().clamp(min=1)
+    return mask_BT / (num_prompts * tokens_P[group_B].clamp(min=1)).unsqueeze(1)
+
+
+AGGREGATIONS = {"prompt": prompt_average, "sample": sample_average, "token": token_average}

@@ -1,0 +1,49 @@
+"""What decoding, training and weight pushes cost on the modelled device: seconds and floating-point operations.
+
+    decode step of n sequences on one generator   a + b n
+    prefill                                       c per token
+    update                                        d per trained token, divided by the trainers
+    weight push                                   e
+
+Compute counted with it is *modelled* GPU-hours and is never mixed with measured ones.
+"""
+
+from dataclasses import dataclass
+
+from scalerl.recipe import Cluster, Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostModel:
+    """Seconds for each kind of work on one device."""
+
+    decode_base_s: float
+    """a: the weights are read once, whatever the number of sequences."""
+    decode_sequence_s: float
+    """b: one token of one sequence."""
+    prefill_token_s: float
+    """c: one prompt token."""
+    train_token_s: float
+    """d: one token forward and backward."""
+    push_s: float
+    """e: new weights from trainers to generators."""
+
+
+def cost_model(cluster: Cluster, num_parameters: int) -> CostModel:
+    """Roofline costs: bytes of BF16 weights over bandwidth; 2 FLOPs a parameter and token forward, 6 in training."""
+    device = cluster.device
+    parameters = num_parameters * cluster.parameters_stand_for
+    tokens = cluster.tokens_stand_for
+    flops_per_s = device.tflops * 1e12 * device.utilisation
+    return CostModel(
+        decode_base_s=tokens * 2 * parameters / (device.memory_gb_per_s * 1e9),
+        decode_sequence_s=tokens * 2 * parameters / flops_per_s,
+        prefill_token_s=tokens * 2 * parameters / flops_per_s,
+        train_token_s=tokens * 6 * parameters / flops_per_s,
+        push_s=2 * parameters / (device.link_gb_per_s * 1e9),
+    )
+
+
+def forward_flops(shape: Model, num_parameters: int, tokens: int, context_tokens: int) -> int:
+    """2 N per token, and 4 x layers x hidden for each cached position a token attends to."""
+    return 2 * num_parameters * tokens + 4 * shape.layers * shape.hidden * context_tokens

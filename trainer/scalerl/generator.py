@@ -1,0 +1,271 @@
+"""The built-in generator: batched KV cache, continuous batching, weights swapped between decode steps.
+
+Active rows are always the first `active` of the S slots, so every product runs on a dense batch. A finished row is
+handed to the next waiting request; with none waiting the last active row moves into its place. New weights replace the
+old between two decode steps; keys and values already cached stay as the old weights wrote them (PipelineRL).
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scalerl.batch import Prompt, Rollout
+from scalerl.model import Policy
+from scalerl.recipe import Generation
+from scalerl.tokens import END_THINK_ID, EOS_ID
+
+NEVER = np.iinfo(np.int32).max
+"""A thinking limit that no rollout reaches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One rollout asked for: `Request(prompt=p, group=17, index=3, cut=12)`."""
+
+    prompt: Prompt
+    group: int
+    index: int
+    """Place of the rollout in its group."""
+    cut: int = NEVER
+    """Thinking tokens after which the end of thinking is forced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A request and what came of it."""
+
+    request: Request
+    rollout: Rollout
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepWork:
+    """What one decode step did, for the cost model."""
+
+    sequences: int
+    prefill_tokens: int
+    context_tokens: int
+    """Cached positions read, summed over sequences."""
+
+
+class Generator:
+    """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
+
+    `phrase` is what an interruption forces; it must end with the end-of-thinking token.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Generation,
+        *,
+        slots: int,
+        max_prompt: int,
+        rng: torch.Generator,
+        phrase: tuple[int, ...] = (END_THINK_ID,),
+    ) -> None:
+        shape = policy.shape
+        self.policy, self.settings, self.slots, self.rng, self.phrase = policy, settings, slots, rng, phrase
+        self.version = 0
+        self.max_tokens = settings.max_tokens + len(phrase) - 1
+        self.positions = max_prompt + self.max_tokens
+        self.waiting: deque[Request] = deque()
+        self.requests: list[Request] = []
+        self.free: list[int] = []
+        size = shape.hidden // shape.heads
+        self._kv = torch.zeros(2 * shape.layers, slots, shape.heads, self.positions, size)
+        self._cos, self._sin = policy.rotary(torch.arange(self.positions))
+        rows = (slots, self.positions)
+        self._tokens = np.zeros(rows, dtype=np.int64)
+        self._logprobs = np.zeros(rows, dtype=np.float32)
+        self._versions = np.zeros(rows, dtype=np.int32)
+        self._forced = np.zeros(rows, dtype=np.bool_)
+        self._length = np.zeros(slots, dtype=np.int64)
+        self._prompt_length = np.zeros(slots, dtype=np.int64)
+        self._cut = np.full(slots, NEVER, dtype=np.int64)
+        self._thinking = np.zeros(slots, dtype=np.bool_)
+        self._phrase_at = np.full(slots, -1, dtype=np.int64)
+
+    @property
+    def active(self) -> int:
+        """Rows that hold an unfinished rollout."""
+        return len(self.requests) - len(self.free)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a decode step has anything to do."""
+        return bool(self.active or self.waiting)
+
+    def set_weights(self, state: dict[str, Tensor], version: int) -> None:
+        """Use these weights from the next decode step on; cached keys and values stay."""
+        self.policy.load_state_dict(state)
+        self.version = version
+
+    def submit(self, requests: list[Request]) -> None:
+        """Queue requests; they start in order as slots become free."""
+        self.waiting.extend(requests)
+
+    @torch.inference_mode()
+    def step(self) -> tuple[list[Finished], StepWork]:
+        """Start what fits, then choose one token for every active rollout; returns those that ended."""
+        prefill_tokens = self._fill()
+        n = self.active
+        if n == 0:
+            return [], StepWork(sequences=0, prefill_tokens=prefill_tokens, context_tokens=0)
+        length = self._length[:n]
+        sampled, logprobs = self._sample(self._decode(n))
+        tokens, forced = self._force_phrases(n, sampled)
+        row = np.arange(n)
+        self._tokens[row, length] = tokens
+        self._logprobs[row, length] = np.where(forced, 0.0, logprobs)
+        self._versions[row, length] = self.version
+        self._forced[row, length] = forced
+        work = StepWork(sequences=n, prefill_tokens=prefill_tokens, context_tokens=int(length.sum()))
+        length += 1
+        ended = tokens == EOS_ID
+        full = length - self._prompt_length[:n] >= self.max_tokens
+        self.free = np.flatnonzero(ended | full).tolist()
+        return [self._finish(i, truncated=not ended[i]) for i in self.free], work
+
+    def _decode(self, n: int) -> Tensor:
+        """Logits [n, V] after the last token of each active row, whose key and value are cached on the way."""
+        policy, heads = self.policy, self.policy.shape.heads
+        position = torch.from_numpy(self._length[:n] - 1)
+        reach = int(position.max()) + 1
+        row = torch.arange(n)
+        tokens = torch.from_numpy(self._tokens)[row, position]
+        cos, sin = self._cos[position][:, None, None], self._sin[position][:, None, None]
+        unseen_n1T = (torch.arange(reach) > position[:, None])[:, None]
+        bias_n1T = torch.zeros(n, 1, reach).masked_fill_(unseen_n1T, float("-inf"))
+        x = policy.embedding[tokens]
+        for layer, block in enumerate(policy.layers()):
+            q, k, v = block.project(x, cos, sin)
+            keys, values = self._kv[2 * layer, :n], self._kv[2 * layer + 1, :n]
+            keys[row, :, position] = k
+            values[row, :, position] = v
+            query = (q * q.shape[-1] ** -0.5).reshape(n * heads, 1, -1)
+            scores = torch.bmm(query, keys[:, :, :reach].flatten(0, 1).transpose(1, 2))
+            weights = (scores.view(n, heads, reach) + bias_n1T).softmax(-1)
+            attended = torch.bmm(weights.view(n * heads, 1, reach), values[:, :, :reach].flatten(0, 1))
+            x = x + torch.nn.functional.linear(attended.view(n, -1), block.out)
+            x = block.feed_forward(x)
+        return policy.logits(torch.nn.functional.rms_norm(x, (x.shape[-1],), policy.norm, 1e-6))
+
+    def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """One token a row by the exponential race, and its log-probability under the tempered distribution."""
+        logprobs = (logits / self.settings.temperature).log_softmax(-1)
+        race = torch.empty_like(logprobs).exponential_(generator=self.rng)
+        chosen = (logprobs - race.log_()).argmax(-1, keepdim=True)
+        return chosen[:, 0].numpy(), logprobs.gather(-1, chosen)[:, 0].numpy()
+
+    def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Replace what was sampled where an interruption is due or under way; returns tokens and where it did."""
+        thought = self._length[:n] - self._prompt_length[:n]
+        at, thinking = self._phrase_at[:n], self._thinking[:n]
+        at[thinking & (at < 0) & (thought >= self._cut[:n])] = 0
+        forced = at >= 0
+        tokens = np.where(forced, np.asarray(self.phrase)[at], sampled)
+        at[forced] += 1
+        at[at == len(self.phrase)] = -1
+        thinking &= tokens != END_THINK_ID
+        return tokens, forced
+
+    def _finish(self, row: int, *, truncated: bool) -> Finished:
+        request = self.requests[row]
+        own = slice(int(self._prompt_length[row]), int(self._length[row]))
+        rollout = Rollout(
+            prompt=request.prompt,
+            tokens=self._tokens[row, own].copy(),
+            logprobs=self._logprobs[row, own].copy(),
+            versions=self._versions[row, own].copy(),
+            forced=self._forced[row, own].copy(),
+            truncated=truncated,
+        )
+        return Finished(request=request, rollout=rollout)
+
+    def _fill(self) -> int:
+        """Give free rows to waiting requests and close the gaps that remain; returns the tokens prefilled."""
+        new: dict[Prompt, list[int]] = {}
+        while self.waiting and (self.free or len(self.requests) < self.slots):
+            request = self.waiting.popleft()
+            if self.free:
+                row = self.free.pop(0)
+                self.requests[row] = request
+            else:
+                row = len(self.requests)
+                self.requests.append(request)
+            new.setdefault(request.prompt, []).append(row)
+            size = len(request.prompt.tokens)
+            self._tokens[row, :size] = request.prompt.tokens
+            self._length[row] = self._prompt_length[row] = size
+            self._cut[row], self._thinking[row], self._phrase_at[row] = request.cut, True, -1
+        self._close_gaps()
+        if new:
+            self._prefill(new)
+        return sum(len(prompt.tokens) for prompt in new)
+
+    def _close_gaps(self) -> None:
+        """Move the last active rows into the free ones; rows filled in the same step lie below every free row."""
+        kept = self.active
+        target = [row for row in self.free if row < kept]
+        source = sorted(set(range(kept, len(self.requests))) - set(self.free))
+        if source:
+            self._kv[:, target] = self._kv[:, source]
+            for array in self._row_arrays():
+                array[target] = array[source]
+            for to, since in zip(target, source, strict=True):
+                self.requests[to] = self.requests[since]
+        del self.requests[kept:]
+        self.free = []
+
+    def _prefill(self, new: dict[Prompt, list[int]]) -> None:
+        """Cache keys and values of all but the last token of each new prompt, once a prompt, for all its rows."""
+        prompts = list(new)
+        lengths = [len(prompt.tokens) - 1 for prompt in prompts]
+        width = max(lengths)
+        if width == 0:
+            return
+        tokens = np.zeros((len(prompts), width), dtype=np.int64)
+        for i, (prompt, length) in enumerate(zip(prompts, lengths, strict=True)):
+            tokens[i, :length] = prompt.tokens[:-1]
+        cache: list[tuple[Tensor, Tensor]] = []
+        self.policy.hidden(torch.from_numpy(tokens), cache)
+        rows = torch.tensor([row for prompt in prompts for row in new[prompt]])
+        copies = torch.tensor([i for i, prompt in enumerate(prompts) for _ in new[prompt]])
+        for layer, (keys, values) in enumerate(cache):
+            self._kv[2 * layer, rows, :, :width] = keys[copies]
+            self._kv[2 * layer + 1, rows, :, :width] = values[copies]
+
+    def _row_arrays(self) -> tuple[np.ndarray, ...]:
+        return (
+            self._tokens, self._logprobs, self._versions, self._forced, self._length, self._prompt_length,
+            self._cut, self._thinking, self._phrase_at,
+        )  # fmt: skip
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next step depends on, weights included."""
+        return {
+            "weights": self.policy.state_dict(),
+            "version": self.version,
+            "waiting": list(self.waiting),
+            "requests": list(self.requests),
+            "free": list(self.free),
+            "kv": self._kv[:, : len(self.requests)].clone(),
+            "rows": [array[: len(self.requests)].copy() for array in self._row_arrays()],
+            "rng": self.rng.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        self.set_weights(state["weights"], state["version"])
+        self.waiting = deque(state["waiting"])
+        self.requests, self.free = list(state["requests"]), list(state["free"])
+        n = len(self.requests)
+        self._kv[:, :n] = state["kv"]
+        for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
+            array[:n] = saved
+        self.rng.set_state(state["rng"])

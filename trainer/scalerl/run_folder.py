@@ -1,0 +1,94 @@
+"""The files of one run: written so that a crash at any instant leaves the last good version of each.
+
+`docs/formats.md` describes them. Nothing here imports torch, so the platform reads runs through this file.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scalerl.metrics import FILE_NAME
+from scalerl.recipe import ResolvedRecipe
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` in one step: temporary name, sync, rename, sync of the folder."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths and small files of one run."""
+
+    path: Path
+
+    @property
+    def metrics(self) -> Path:
+        """The run log."""
+        return self.path / FILE_NAME
+
+    @property
+    def checkpoint(self) -> Path:
+        """Everything that decides the run's future."""
+        return self.path / "checkpoint.pt"
+
+    @property
+    def model(self) -> Path:
+        """The policy in Hugging Face format."""
+        return self.path / "model"
+
+    @property
+    def lock(self) -> Path:
+        """Held while a process trains the run."""
+        return self.path / "lock"
+
+    def log(self, attempt: int) -> Path:
+        """What attempt `attempt` printed."""
+        return self.path / "logs" / f"attempt-{attempt}.log"
+
+    def create(self, recipe: ResolvedRecipe, seed: int) -> None:
+        """Make the folder and its recipe.json unless they are there."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not (self.path / "recipe.json").exists():
+            content = {"seed": seed, "recipe": recipe.model_dump(mode="json")}
+            write_atomically(self.path / "recipe.json", json.dumps(content, indent=1).encode())
+
+    def read_recipe(self) -> tuple[ResolvedRecipe, int]:
+        """The resolved recipe and the seed."""
+        content = json.loads((self.path / "recipe.json").read_text())
+        return ResolvedRecipe.model_validate(content["recipe"]), content["seed"]
+
+    def read_status(self) -> dict[str, Any]:
+        """status.json, or an empty mapping when the run has not started or the file cannot be read."""
+        try:
+            status = json.loads((self.path / "status.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return status if isinstance(status, dict) else {}
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """Replace status.json."""
+        write_atomically(self.path / "status.json", json.dumps(status).encode())

@@ -1,0 +1,74 @@
+"""PipelineRL-k (Piche et al. 2025; ScaleRL §3.1).
+
+Generators never stop while they may run ahead; finished groups are trained on as soon as a batch is full, those begun
+under the oldest weights first. A rollout begun under version u must be trained on at version u + k at the latest, and
+nothing is thrown away, so
+
+* the trainer waits while groups that would become too old are still being written, and
+* a new group is admitted only while all groups in the system can still be trained on in time.
+"""
+
+from scalerl.batch import Group
+from scalerl.cluster import Cluster, TrainedStep
+
+
+def pipeline(cluster: Cluster) -> TrainedStep:
+    """Advance the clock until the next optimiser step is done; its weights are then under way."""
+    k = cluster.recipe.off_policy.k
+    while True:
+        cluster.deliver_weights()
+        admit(cluster, k)
+        chosen = choose_batch(cluster, k)
+        if chosen is not None:
+            if cluster.ready_since is None:
+                cluster.ready_since = cluster.clock.now
+            if cluster.clock.trainer_free <= cluster.clock.now:
+                start = max(cluster.clock.trainer_free, cluster.ready_since)
+                step = cluster.train(take(cluster, chosen), start)
+                cluster.push_weights()
+                return step
+        if cluster.generator.busy:
+            cluster.decode()
+        else:
+            wait(cluster)
+
+
+def admit(cluster: Cluster, k: int) -> None:
+    """Fill the generators' slots with new groups as far as staleness allows."""
+    lag = cluster.learner.version - cluster.generator.version
+    most = (k + 1 - lag) * cluster.recipe.batch.prompts
+    generator = cluster.generator
+    while generator.active + len(generator.waiting) < generator.slots and cluster.groups_in_system < most:
+        cluster.admit()
+
+
+def choose_batch(cluster: Cluster, k: int) -> list[int] | None:
+    """Places in `ready` of the next batch: the groups begun under the oldest weights; among equals, those done first.
+
+    None while no batch is full, or while training on it would leave more old groups than the steps before their
+    deadlines can take: of the groups that remain, at most j batches may be due within j more steps.
+    """
+    prompts = cluster.recipe.batch.prompts
+    if len(cluster.ready) < prompts:
+        return None
+    order = sorted(range(len(cluster.ready)), key=lambda i: (cluster.ready[i][1].start_version, i))
+    begun = [cluster.ready[i][1].start_version for i in order[prompts:]]
+    begun += [assembly.start_version for assembly in cluster.assembling.values()]
+    steps_left = sorted(version + k - cluster.learner.version for version in begun)
+    feasible = all(count <= left * prompts for count, left in enumerate(steps_left, start=1))
+    return sorted(order[:prompts]) if feasible else None
+
+
+def take(cluster: Cluster, chosen: list[int]) -> list[Group]:
+    """Remove and return the chosen groups, in order of completion."""
+    batch = [cluster.ready[i][1] for i in chosen]
+    cluster.ready = [entry for i, entry in enumerate(cluster.ready) if i not in set(chosen)]
+    return batch
+
+
+def wait(cluster: Cluster) -> None:
+    """Nothing to decode: on to the trainer's or the weights' next moment."""
+    moments = [cluster.clock.trainer_free, *(arrival for arrival, _, _ in cluster.pushes)]
+    ahead = [moment for moment in moments if moment > cluster.clock.now]
+    assert ahead, "generators are blocked and nothing is under way"
+    cluster.clock.now = min(ahead)

@@ -1,0 +1,27 @@
+"""PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
+
+from scalerl.cluster import Cluster, TrainedStep
+
+
+def ppo_off_policy(cluster: Cluster) -> TrainedStep:
+    """Advance the clock until the next optimiser step is done, generating first when no batch is left."""
+    if not cluster.pending:
+        generate(cluster)
+    start = max(cluster.clock.now, cluster.clock.trainer_free)
+    return cluster.train(cluster.pending.pop(0), start)
+
+
+def generate(cluster: Cluster) -> None:
+    """Wait for the trainer, push its weights, and generate k batches; groups keep the order they were drawn in."""
+    if cluster.learner.version > 0:
+        cluster.push_weights()
+        cluster.clock.now = max(cluster.clock.now, cluster.pushes[-1][0])
+        cluster.deliver_weights()
+    k, prompts = cluster.recipe.off_policy.k, cluster.recipe.batch.prompts
+    for _ in range(k * prompts):
+        cluster.admit()
+    while cluster.generator.busy:
+        cluster.decode()
+    groups = [group for _, group in sorted(cluster.ready, key=lambda entry: entry[0])]
+    cluster.ready = []
+    cluster.pending = [groups[i * prompts : (i + 1) * prompts] for i in range(k)]

@@ -1,0 +1,39 @@
+"""What is trained on and evaluated: prompts with stable ids, a verifier, and demonstrations for the warm start.
+
+A task makes all its prompts from its own settings alone, never from the run's seed, and splits them by the hash of
+their id, so every run of a scale trains and validates on the same prompts and no prompt is in both.
+
+    kth_smallest.py   the k-th smallest symbol of a list, after a written thought
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from scalerl.batch import Prompt, Status
+from scalerl.recipe import KthSmallest
+from scalerl.tasks.kth_smallest import KthSmallestTask
+
+
+class Task(Protocol):
+    """One source of prompts and the judge of their answers."""
+
+    name: str
+    train: tuple[Prompt, ...]
+    validation: tuple[Prompt, ...]
+
+    def verify(self, prompt: Prompt, response: list[int]) -> Status:
+        """Judge the token ids of one response, thinking part included."""
+        ...
+
+    def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
+        """One training prompt and a written response; `noise` is the chance of an error at each place of its thought."""
+        ...
+
+
+TASKS = {"kth_smallest": KthSmallestTask}
+
+
+def make_task(settings: KthSmallest) -> Task:
+    """The task that `settings` describe."""
+    return TASKS[settings.type](settings)

@@ -1,0 +1,249 @@
+"""One run: from the resolved recipe in a run folder to its curve.
+
+    warm start -> [schedule: decode, verify, optimiser step]* -> evaluation at every compute interval
+
+The loop stops at the first optimiser step whose compute reaches the budget, so a run extended later and a run given
+the larger budget at once are the same run.
+"""
+
+import io
+import math
+import os
+import platform as machine
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+
+from scalerl.cluster import Cluster, TrainedStep, make_generator
+from scalerl.evaluate import Evaluator
+from scalerl.learner import Learner
+from scalerl.metrics import MetricsLog
+from scalerl.model import new_policy
+from scalerl.pool import PromptPool
+from scalerl.run_folder import RunFolder, write_atomically
+from scalerl.schedules import SCHEDULES
+from scalerl.tasks import make_task
+from scalerl.warm_start import load_or_train, save_model
+
+CHECKPOINT_EVERY_S = 15.0
+"""Wall-clock seconds of work that a crash may cost."""
+HEARTBEAT_EVERY_S = 1.0
+"""Wall-clock seconds between two writes of status.json."""
+
+
+class Busy(RuntimeError):
+    """Another process is training this run."""
+
+
+class Cancelled(RuntimeError):
+    """The run was asked to stop; its checkpoint is written."""
+
+
+def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_version: str = "unknown") -> None:
+    """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
+
+    Raises Busy when another process holds the run, Cancelled after SIGTERM, learner.Diverged when the loss stays
+    not finite. Whatever is raised, status.json says why, and a later call goes on from the last checkpoint.
+    """
+    folder = RunFolder(path)
+    try:
+        with FileLock(folder.lock, timeout=0):
+            status = Status(folder, budget_gpu_hours, code_version)
+            try:
+                run = Run(folder, warm_starts, status)
+                run.advance(budget_gpu_hours)
+            except Cancelled:
+                status.finish("cancelled", "asked to stop")
+                raise
+            except BaseException as error:
+                with suppress(OSError):
+                    status.finish("failed", f"{type(error).__name__}: {error}")
+                raise
+    except Timeout:
+        raise Busy(f"{path}: another process is training this run") from None
+
+
+class Status:
+    """Keeps status.json current: what the run is doing, how far it is, and that it is alive."""
+
+    def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
+        before = folder.read_status()
+        self._folder = folder
+        self._fields: dict[str, Any] = {
+            "step": before.get("step", 0),
+            "compute_gpu_hours": before.get("compute_gpu_hours", 0.0),
+            "pass_rate": before.get("pass_rate"),
+            "attempt": before.get("attempt", 0) + 1,
+            "budget_gpu_hours": budget_gpu_hours,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "code_version": code_version,
+            "processor": processor(),
+        }
+        self._written = 0.0
+        self.finish("running", "")
+
+    def beat(self, *, every: float = HEARTBEAT_EVERY_S, **progress: Any) -> None:
+        """Note progress; written at most once in `every` seconds."""
+        self._fields |= progress
+        if time.time() - self._written >= every:
+            self.finish("running", "")
+
+    def finish(self, state: str, message: str) -> None:
+        """Write the state and all that is known."""
+        self._written = time.time()
+        self._fields |= {"state": state, "message": message, "heartbeat": self._written}
+        self._folder.write_status(self._fields)
+
+
+class Run:
+    """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
+
+    def __init__(self, folder: RunFolder, warm_starts: Path, status: Status) -> None:
+        self.folder, self.status = folder, status
+        self.recipe, self.seed = folder.read_recipe()
+        torch.set_num_threads(self.recipe.threads)
+        torch.use_deterministic_algorithms(True)
+        status.beat(threads=self.recipe.threads)
+        self.task = make_task(self.recipe.tasks[0])
+        self.evaluator = Evaluator(recipe=self.recipe, task=self.task, seed=self.seed)
+        self.evaluations = 0
+        self.wall_s = 0.0
+        self.started = time.monotonic()
+        self.cluster = self._cluster(warm_starts)
+        length = self._restore() if folder.checkpoint.exists() else 0
+        self.metrics = MetricsLog(folder.metrics, length)
+        self.stop_asked = threading.Event()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: self.stop_asked.set())
+
+    def _cluster(self, warm_starts: Path) -> Cluster:
+        recipe, seed = self.recipe, self.seed
+        policy = new_policy(recipe)
+        load_or_train(policy, self.task, recipe, seed, warm_starts)
+        slots = recipe.cluster.generators * recipe.cluster.slots
+        generator = make_generator(recipe, self.task, new_policy(recipe), slots, seed)
+        generator.set_weights(policy.state_dict(), version=0)
+        return Cluster(
+            recipe=recipe,
+            generator=generator,
+            learner=Learner(policy, recipe),
+            pool=PromptPool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            task=self.task,
+            rng=np.random.default_rng((seed, 4)),
+        )
+
+    def advance(self, budget_gpu_hours: float) -> None:
+        """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
+        schedule = SCHEDULES[self.recipe.off_policy.type]
+        every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
+        saved = time.monotonic()
+        if self.evaluations == 0:
+            self._evaluate()
+        while self.cluster.compute_gpu_hours < budget_gpu_hours:
+            self._log(schedule(self.cluster))
+            if self.cluster.compute_gpu_hours >= self.evaluations * every:
+                self._evaluate()
+                self.evaluations = math.floor(self.cluster.compute_gpu_hours / every) + 1
+            if self.stop_asked.is_set():
+                self.save()
+                raise Cancelled("asked to stop")
+            if time.monotonic() - saved >= CHECKPOINT_EVERY_S:
+                self.save()
+                saved = time.monotonic()
+        self.save()
+        save_model(self.cluster.learner.policy, self.recipe, self.task, self.folder.model)
+        self.status.finish("done", "")
+
+    def _progress(self) -> dict[str, Any]:
+        clock = self.cluster.clock
+        return {
+            "step": self.cluster.learner.version,
+            "compute_gpu_hours": self.cluster.compute_gpu_hours,
+            "flops": clock.flops,
+            "tokens": clock.tokens,
+        }
+
+    def _evaluate(self) -> None:
+        measured = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
+        self.evaluations += 1
+        version = self.cluster.learner.version
+        row = {"kind": "eval", **self._progress(), "weight_version": version, **measured, "wall_s": self._wall()}
+        self.metrics.write(row)
+        compute, rate = row["compute_gpu_hours"], measured["pass_rate"]
+        self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
+        print(f"step {version:6d}  {compute:.4f} modelled GPU-hours  pass rate {rate:.4f}", flush=True)
+
+    def _log(self, step: TrainedStep) -> None:
+        generator_idle, trainer_idle = self.cluster.idle_shares()
+        self.metrics.write(
+            {
+                "kind": "train",
+                **self._progress(),
+                **step.update.metrics,
+                **group_metrics(step),
+                "retired": len(self.cluster.pool.retired),
+                "epoch": self.cluster.pool.epoch,
+                "generator_idle": generator_idle,
+                "trainer_idle": trainer_idle,
+                "wall_s": self._wall(),
+            }
+        )
+        self.status.beat(step=self.cluster.learner.version, compute_gpu_hours=self.cluster.compute_gpu_hours)
+
+    def _wall(self) -> float:
+        return round(self.wall_s + time.monotonic() - self.started, 3)
+
+    def save(self) -> None:
+        """Replace the checkpoint; metrics up to here are made durable first, so it never points past their end."""
+        buffer = io.BytesIO()
+        state = {
+            "cluster": self.cluster.state_dict(),
+            "evaluations": self.evaluations,
+            "metrics_length": self.metrics.sync(),
+            "wall_s": self._wall(),
+        }
+        torch.save(state, buffer)
+        write_atomically(self.folder.checkpoint, buffer.getvalue())
+
+    def _restore(self) -> int:
+        # The file is our own and holds rollouts, not only tensors.
+        state = torch.load(self.folder.checkpoint, weights_only=False)
+        self.cluster.load_state_dict(state["cluster"])
+        self.evaluations, self.wall_s = state["evaluations"], state["wall_s"]
+        return state["metrics_length"]
+
+
+def group_metrics(step: TrainedStep) -> dict[str, Any]:
+    """Columns of a train row that come from the groups trained on."""
+    rollouts = [rollout for group in step.groups for rollout in group.rollouts]
+    rewards = [reward for group in step.groups for reward in group.rewards]
+    versions = np.concatenate([rollout.versions for rollout in rollouts])
+    staleness = Counter((step.version - versions).tolist())
+    return {
+        "reward_mean": sum(rewards) / len(rewards),
+        "pass_rate": sum(group.pass_rate for group in step.groups) / len(step.groups),
+        "zero_variance": sum(group.zero_variance for group in step.groups) / len(step.groups),
+        "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
+        "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
+        "mean_tokens": len(versions) / len(rollouts),
+        "staleness": {str(lag): count for lag, count in sorted(staleness.items())},
+    }
+
+
+def processor() -> str:
+    """The processor's name, which bit-exact results hold for."""
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return machine.processor() or machine.machine()

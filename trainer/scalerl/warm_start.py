@@ -1,0 +1,82 @@
+"""The supervised start: a few hundred steps on written demonstrations, trained once per scale and seed, then shared."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from torch import Tensor
+
+from scalerl.model import Policy, load_pretrained, save_pretrained
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run_folder import sync_folder
+from scalerl.tasks import Task
+from scalerl.tokens import EOS_ID, VOCABULARY_SIZE, save_tokenizer
+
+
+def key(recipe: ResolvedRecipe, seed: int) -> str:
+    """Hash of all that decides the supervised weights."""
+    parts = recipe.model_dump(mode="json", include={"model", "tasks", "warm_start", "threads"})
+    return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> None:
+    """Fill `policy` with the warm start of its scale and seed from `folder`, training it there first if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    finished = folder / key(recipe, seed)
+    with FileLock(folder / f"{finished.name}.lock"):
+        if not (finished / "config.json").exists():
+            # Always an FP32 head: recipes that differ only in the head's precision start from the same weights.
+            start = Policy(recipe.model, VOCABULARY_SIZE)
+            train(start, task, recipe, seed)
+            partial = folder / f".{finished.name}.{os.getpid()}"
+            shutil.rmtree(partial, ignore_errors=True)
+            save_model(start, recipe, task, partial)
+            shutil.rmtree(finished, ignore_errors=True)
+            partial.rename(finished)
+            sync_folder(folder)
+    load_pretrained(policy, finished)
+
+
+def save_model(policy: Policy, recipe: ResolvedRecipe, task: Task, folder: Path) -> None:
+    """Model and tokenizer in Hugging Face format."""
+    longest = max(len(prompt.tokens) for prompt in (*task.train, *task.validation))
+    save_pretrained(
+        policy, folder, eos_token_id=EOS_ID, max_positions=longest + recipe.generation.max_tokens
+    )
+    save_tokenizer(folder)
+
+
+def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
+    """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth."""
+    settings = recipe.warm_start
+    rng = np.random.default_rng((seed, 2))
+    policy.init_weights(torch.Generator().manual_seed(seed))
+    adam = torch.optim.AdamW(policy.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95), fused=True)
+    for step in range(settings.steps):
+        for group in adam.param_groups:
+            group["lr"] = settings.learning_rate * (1 - 0.9 * step / settings.steps)
+        tokens, mask = demonstration_batch(task, rng, settings.batch, settings.noise)
+        logprobs, _ = policy.token_logprobs(tokens, temperature=1.0)
+        loss = -(logprobs * mask).sum() / mask.sum()
+        adam.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
+        adam.step()
+
+
+def demonstration_batch(task: Task, rng: np.random.Generator, count: int, noise: float) -> tuple[Tensor, Tensor]:
+    """Right-padded tokens and the mask of response tokens, both [B, T]."""
+    rows = [task.demonstrate(rng, noise) for _ in range(count)]
+    width = max(len(prompt.tokens) + len(response) for prompt, response in rows)
+    tokens = torch.zeros(count, width, dtype=torch.int64)
+    mask = torch.zeros(count, width, dtype=torch.bool)
+    for i, (prompt, response) in enumerate(rows):
+        start, end = len(prompt.tokens), len(prompt.tokens) + len(response)
+        tokens[i, :end] = torch.tensor((*prompt.tokens, *response))
+        mask[i, start:end] = True
+    return tokens, mask
