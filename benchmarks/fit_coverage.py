@@ -3,8 +3,8 @@
     PYTHONPATH=platform:trainer python benchmarks/fit_coverage.py        # two minutes on one core
 
 Truth: the ten published fits (ScaleRL table 1, arXiv 2510.13786) from R_0 of 0.2, 0.3 and 0.4. Readings every 213
-GPU-hours to 16k (other budgets for the runs that had them); fitted are step 0 and the readings between 1.5k and half the
-budget. Noise: binomial over 1,000 prompts x 16 samples, plus run noise of sd 0.0045, white or AR(1) with rho 0.7.
+GPU-hours to 16k (other budgets for the runs that had them); fitted are step 0 and the readings between 1.5k and half
+the budget. Noise: binomial over 1,000 prompts x 16 samples, plus run noise of sd 0.0045, white or AR(1) with rho 0.7.
 Writes `results/fit_coverage.json`.
 """
 
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from ablations.curve import Curve
 from ablations.fit import Fit, fit_curve
 
@@ -70,7 +69,7 @@ def main() -> None:
 
 
 def measure(rho: float, samples_known: bool) -> dict[str, Any]:
-    """Coverage, bias and RMSE over every truth and start level; curves are the same whether or not samples are known."""
+    """Coverage, bias and RMSE over every truth and start level."""
     rng = np.random.default_rng(SEED)
     fits: list[Fit] = []
     truths: list[dict[str, float]] = []

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ablations.errors import AblationsError, Place
+
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "step")
 
@@ -18,7 +20,7 @@ class Curve:
     `compute` is in any unit; a reading at compute 0 is the pass rate before RL. `samples` counts the generations behind
     each score and gives the sampling noise; `prompts` and `step` only travel along.
 
-        Curve(name="scalerl-s0", compute=[0, 213, 426], score=[.31, .33, .36], samples=[16000, 16000, 16000])
+        Curve(name="scalerl-s0", compute=np.array([0.0, 213.0]), score=np.array([0.31, 0.33]), samples=None)
     """
 
     name: str
@@ -31,65 +33,70 @@ class Curve:
     def __post_init__(self) -> None:
         compute = np.asarray(self.compute, dtype=float)
         if compute.ndim != 1 or compute.size == 0:
-            raise ValueError(
-                f"curve {self.name!r}: compute has shape {compute.shape}; it must be a list of at least one reading"
+            raise AblationsError(
+                f"curve {self.name!r}: compute has shape {compute.shape}; it lists one or more readings"
             )
         for field in ("compute", "score", *COUNT_COLUMNS):
             if getattr(self, field) is None:
                 continue
             values = np.array(getattr(self, field), dtype=float)
             if values.shape != compute.shape:
-                raise ValueError(
-                    f"curve {self.name!r}: {field} has shape {values.shape} and compute {compute.shape}; "
-                    "they need one value a reading"
+                raise AblationsError(
+                    f"curve {self.name!r}: {field} has shape {values.shape}, compute {compute.shape}; they must agree"
                 )
             for index, value in enumerate(values):
-                if problem := _problem(field, value):
-                    raise ValueError(f"curve {self.name!r}, reading {index + 1}: {problem}")
+                if right := _requirement(field, value):
+                    raise AblationsError(f"curve {self.name!r}, reading {index + 1}: {field} is {value:g}; {right}")
             values.flags.writeable = False
             object.__setattr__(self, field, values)
         for before, after in zip(self.compute[:-1], self.compute[1:], strict=True):
-            if after == before:
-                raise ValueError(
-                    f"curve {self.name!r}: compute {after:g} appears twice; a curve has one score a compute"
-                )
-            if after < before:
-                raise ValueError(
-                    f"curve {self.name!r}: compute {after:g} comes after {before:g}; readings must ascend in compute"
+            if after <= before:
+                raise AblationsError(
+                    f"curve {self.name!r}: compute {after:g} comes after {before:g}; "
+                    "it must ascend, with one score at each compute"
                 )
 
 
 def read_csv(path: Path | str) -> list[Curve]:
     """Curves of a CSV file with columns curve, compute, score and, if known, prompts, samples, step.
 
-    Curves come in the order in which they first appear; the readings of each are sorted by compute.
+    Curves come in the order in which they first appear; the readings of each are sorted by compute. Raises FileError
+    naming line and column of what cannot be used.
     """
-    path = Path(path)
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        header = reader.fieldnames or []
-        if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
-            raise ValueError(
-                f"{path}: missing column {missing}; found {list(header)}, needed {list(REQUIRED_COLUMNS)} "
-                f"and, if known, {list(COUNT_COLUMNS)}"
-            )
-        columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
-        readings: dict[str, dict[float, dict[str, float]]] = {}
-        for row in reader:
-            where = f"{path}, line {reader.line_num}"
-            name = (row["curve"] or "").strip()
-            if not name:
-                raise ValueError(f"{where}, column 'curve': empty; every row names its curve")
-            reading = {column: _number(row[column], column, where) for column in columns}
-            if reading["compute"] in readings.setdefault(name, {}):
-                raise ValueError(
-                    f"{where}, column 'compute': {row['compute']} appears twice in curve {name!r}; "
-                    "a curve has one score a compute"
-                )
-            readings[name][reading["compute"]] = reading
+    header, rows = _read_rows(Path(path))
+    if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
+        raise Place(source=str(path)).error(
+            f"missing columns {missing}, found {header}",
+            f"needed are {list(REQUIRED_COLUMNS)} and, if known, {list(COUNT_COLUMNS)}",
+        )
+    columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
+    readings: dict[str, dict[float, dict[str, float]]] = {}
+    for line, row in rows:
+        name = (row["curve"] or "").strip()
+        if not name:
+            raise Place(source=str(path), line=line, key="curve").error("empty", "every row names its curve")
+        reading = {column: _number(row[column], Place(source=str(path), line=line, key=column)) for column in columns}
+        compute = reading["compute"]
+        if compute in readings.setdefault(name, {}):
+            found = f"{compute:g} appears twice in curve {name!r}"
+            raise Place(source=str(path), line=line, key="compute").error(found, "a curve has one score a compute")
+        readings[name][compute] = reading
     if not readings:
-        raise ValueError(f"{path}: no rows below the header; a curve needs one row a reading")
-    return [_curve(name, [rows[compute] for compute in sorted(rows)]) for name, rows in readings.items()]
+        raise Place(source=str(path)).error("no rows below a header", "a curve needs one row a reading")
+    return [_curve(name, [of_curve[compute] for compute in sorted(of_curve)]) for name, of_curve in readings.items()]
+
+
+def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
+    """The header and every row with its line."""
+    place = Place(source=str(path))
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            return list(reader.fieldnames or []), [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise place.error(f"cannot be read ({error.strerror})", "name a CSV file that can") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
 
 
 def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
@@ -104,24 +111,22 @@ def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
     )
 
 
-def _number(text: str | None, column: str, where: str) -> float:
+def _number(text: str | None, place: Place) -> float:
     try:
         value = float(text or "")
     except ValueError:
-        raise ValueError(f"{where}, column {column!r}: found {text!r}; it must be a number") from None
-    if problem := _problem(column, value):
-        raise ValueError(f"{where}, column {column!r}: {problem}")
+        raise place.error(f"found {text!r}", "it must be a number") from None
+    if right := _requirement(place.key, value):
+        raise place.error(f"found {text}", right)
     return value
 
 
-def _problem(field: str, value: float) -> str | None:
-    """Why `value` cannot stand in `field`, or None."""
+def _requirement(field: str, value: float) -> str | None:
+    """What `value` fails to be as one `field` of a reading, or None."""
     if not math.isfinite(value):
-        return f"{field} is {value}; it must be a finite number"
+        return "it must be a finite number"
     if field == "score" and not 0 <= value <= 1:
-        return f"score is {value:g}; a pass rate lies in [0, 1]"
+        return "a pass rate lies in [0, 1]"
     if field in ("samples", "prompts") and value <= 0:
-        return f"{field} is {value:g}; a reading needs at least one"
-    if value < 0:
-        return f"{field} is {value:g}; it cannot be negative"
-    return None
+        return "a reading needs at least one"
+    return "it cannot be negative" if value < 0 else None

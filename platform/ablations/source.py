@@ -121,7 +121,7 @@ def _nearest_file(path: Path) -> str:
 
 def _decoded(data: bytes, root: Place) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = f"not text: byte 0x{data[error.start]:02x} is not UTF-8"

@@ -20,7 +20,6 @@ from ablations.source import KeyPath, Source, shown_value
 M = TypeVar("M", bound=BaseModel)
 
 _RIGHT = {
-    "bool_type": "must be true or false",
     "finite_number": "must be a finite number",
     "float_type": "must be a number",
     "greater_than": "must be above {gt}",
@@ -28,9 +27,7 @@ _RIGHT = {
     "int_type": "must be an integer, in digits only",
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
-    "list_type": "must be a list",
     "multiple_of": "must be a multiple of {multiple_of}",
-    "string_too_long": "must have at most {max_length} characters",
     "string_type": "must be a string, in quotes where it looks like a number",
     "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} entry",
@@ -136,7 +133,7 @@ def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapp
         return f"it belongs in {elsewhere[unknown]}"
     members = _members(outer[-1]) if outer else {}
     owners = [tag for tag, member in members.items() if unknown in member.model_fields]
-    keys = f"keys of {loc[-2]}" if len(loc) > 1 else "keys"
+    keys = f"keys of {loc[-2]}" if len(loc) > 1 and isinstance(loc[-2], str) else "keys"
     right = did_you_mean(unknown, around.model_fields, keys)
     return f"{right} ('{unknown}' belongs to {' and '.join(owners)})" if owners else right
 

@@ -200,6 +200,9 @@ EXPECTED = {
         "so most slots could never be filled; use at most 288",
         "",
     ),
+    "scales/task_key.yaml": Expected(
+        3, "tasks.0.symbol", "unknown key 'symbol'", "did you mean 'symbols'? keys are: type"
+    ),
     "scales/task_range.yaml": Expected(3, "tasks.0.symbols", "found 99", "must be at most 36"),
     "seeds_as_text.yaml": Expected(7, "seeds.0", "found '0'", "must be an integer, in digits only"),
     "seeds_empty.yaml": Expected(7, "seeds", "found an empty list", "must have at least 1 entry"),

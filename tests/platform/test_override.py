@@ -1,7 +1,7 @@
 import pytest
 from ablations.errors import FileError, Place
 from ablations.override import overrides_from, overrides_set, vary
-from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, ResolvedRecipe
+from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe
 
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")
 BASE = ResolvedRecipe()
@@ -62,6 +62,10 @@ def test_times_multiplies_other_numbers_exactly():
     assert varied(optimiser={"learning_rate": {"times": 2}}).optimiser.learning_rate == 1e-6
 
 
+def test_times_multiplies_what_stood_there_before_the_type_changed():
+    assert varied(off_policy={"type": "ppo_off_policy", "k": {"times": 2}}).off_policy == PpoOffPolicy(k=16)
+
+
 @pytest.mark.parametrize("times", [0, -1, 1e308, 10**400, float("nan"), float("inf"), True, "2", None, [2], {}])
 def test_times_takes_a_positive_number_within_reason(times):
     with pytest.raises(FileError, match=r"sweeps/test\.yaml:7: variants\.a: found times: .*; must be a number above 0"):
@@ -75,9 +79,11 @@ def test_settings_that_contradict_each_other_are_refused():
         varied(tasks__0__symbols=20, tasks=[{"symbols": 30}])
 
 
-def test_a_value_that_breaks_its_blocks_rule_points_at_the_override():
-    with pytest.raises(FileError, match=r"sweeps/test\.yaml:7: variants\.a: hidden 64 must divide into 7 heads"):
-        varied(model__heads=7)
+def test_a_value_that_breaks_its_blocks_rule_points_at_the_override_responsible():
+    elsewhere = Place(source="sweeps/test.yaml", line=9, key="variants.a.model.heads")
+    overrides = overrides_from({"batch.prompts": 64}, HERE) + overrides_from({"model.heads": 7}, elsewhere)
+    with pytest.raises(FileError, match=r"^sweeps/test\.yaml:9: variants\.a\.model\.heads: hidden 64 must divide"):
+        vary(BASE, overrides)
 
 
 def test_a_setting_on_the_command_line_is_read_as_yaml():

@@ -43,8 +43,13 @@ class MetricsLog:
     """Appends rows; `sync` makes them durable and says how long the file is."""
 
     def __init__(self, path: Path, length: int) -> None:
-        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off."""
+        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off.
+
+        Raises ValueError when the file is shorter: rows the checkpoint counts on are gone.
+        """
         path.touch()
+        if path.stat().st_size < length:
+            raise ValueError(f"{path}: {path.stat().st_size} bytes, but the checkpoint was written after {length}")
         self._file = path.open("r+b")
         self._file.truncate(length)
         self._file.seek(length)

@@ -15,7 +15,8 @@ import socket
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,12 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
     """
     folder = RunFolder(path)
     try:
-        with FileLock(folder.lock, timeout=0):
+        with FileLock(folder.lock, timeout=0), stop_on_sigterm() as stop_asked:
             status = Status(folder, budget_gpu_hours, code_version)
             try:
-                run = Run(folder, warm_starts, status)
-                run.advance(budget_gpu_hours)
+                run = Run(folder, warm_starts, status, stop_asked)
+                with closing(run.metrics):
+                    run.advance(budget_gpu_hours)
             except Cancelled:
                 status.finish("cancelled", "asked to stop")
                 raise
@@ -70,6 +72,20 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
                 raise
     except Timeout:
         raise Busy(f"{path}: another process is training this run") from None
+
+
+@contextmanager
+def stop_on_sigterm() -> Iterator[threading.Event]:
+    """An event that SIGTERM sets while the block runs; the handler of before is put back after it."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 class Status:
@@ -108,8 +124,8 @@ class Status:
 class Run:
     """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
 
-    def __init__(self, folder: RunFolder, warm_starts: Path, status: Status) -> None:
-        self.folder, self.status = folder, status
+    def __init__(self, folder: RunFolder, warm_starts: Path, status: Status, stop_asked: threading.Event) -> None:
+        self.folder, self.status, self.stop_asked = folder, status, stop_asked
         self.recipe, self.seed = folder.read_recipe()
         torch.set_num_threads(self.recipe.threads)
         torch.use_deterministic_algorithms(True)
@@ -122,9 +138,6 @@ class Run:
         self.cluster = self._cluster(warm_starts)
         length = self._restore() if folder.checkpoint.exists() else 0
         self.metrics = MetricsLog(folder.metrics, length)
-        self.stop_asked = threading.Event()
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, lambda *_: self.stop_asked.set())
 
     def _cluster(self, warm_starts: Path) -> Cluster:
         recipe, seed = self.recipe, self.seed
@@ -147,6 +160,7 @@ class Run:
         schedule = SCHEDULES[self.recipe.off_policy.type]
         every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
         saved = time.monotonic()
+        self._stop_if_asked()
         if self.evaluations == 0:
             self._evaluate()
         while self.cluster.compute_gpu_hours < budget_gpu_hours:
@@ -154,15 +168,18 @@ class Run:
             if self.cluster.compute_gpu_hours >= self.evaluations * every:
                 self._evaluate()
                 self.evaluations = math.floor(self.cluster.compute_gpu_hours / every) + 1
-            if self.stop_asked.is_set():
-                self.save()
-                raise Cancelled("asked to stop")
+            self._stop_if_asked()
             if time.monotonic() - saved >= CHECKPOINT_EVERY_S:
                 self.save()
                 saved = time.monotonic()
         self.save()
         save_model(self.cluster.learner.policy, self.recipe, self.task, self.folder.model)
         self.status.finish("done", "")
+
+    def _stop_if_asked(self) -> None:
+        if self.stop_asked.is_set():
+            self.save()
+            raise Cancelled("asked to stop")
 
     def _progress(self) -> dict[str, Any]:
         clock = self.cluster.clock

@@ -13,6 +13,6 @@ An interval is a profile likelihood interval. Its likelihood is averaged over th
 """
 
 from ablations.fit.fitting import fit_curve
-from ablations.fit.result import Fit, R0Mode, Verdict, asymptote_text
+from ablations.fit.result import Fit, R0Mode, Verdict, asymptote_text, ceiling_verdict
 
-__all__ = ["Fit", "R0Mode", "Verdict", "asymptote_text", "fit_curve"]
+__all__ = ["Fit", "R0Mode", "Verdict", "asymptote_text", "ceiling_verdict", "fit_curve"]

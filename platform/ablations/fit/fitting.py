@@ -6,11 +6,12 @@ from typing import get_args
 import numpy as np
 
 from ablations.curve import Curve
+from ablations.errors import AblationsError
 from ablations.fit.family import SIGMOID
 from ablations.fit.noise import NoiseModel, noise_model
 from ablations.fit.projection import Anchor, Solution, anchor_deviance, solve
 from ablations.fit.region import Region, deviance_limit, likelihood_region
-from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, R0Mode, Verdict
+from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, R0Mode, Verdict, ceiling_verdict
 from ablations.fit.window import Window, select_window
 
 NUM_PARAMETERS = 4
@@ -31,7 +32,7 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     `r0` says how R_0 is tied to the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0,
     "anchored" as one more reading of R_0 that may lie off the law, "free" ignores it.
 
-    Raises ValueError with the number of readings needed when there are too few.
+    Raises AblationsError with the number of readings needed when there are too few.
     """
     window = select_window(curve, fit_from, fit_to)
     C_max = window.compute[-1]
@@ -42,9 +43,11 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     residual_variance = float(free.residuals @ free.residuals) / (y.size - NUM_PARAMETERS)
     residual_variance = max(residual_variance, sampling_variance, LEAST_SD**2)
     noise = noise_model(free.jacobian, sampling_variance=sampling_variance, residual_variance=residual_variance)
+    noise_sd, autocorrelation = noise.summary(free.residuals)
 
-    anchors = _anchors(curve, window, r0, residual_variance)
-    solutions = [(anchor, solve(SIGMOID, x, y, variance=residual_variance, anchor=anchor)) for anchor in anchors]
+    variance = noise_sd**2
+    anchors = _anchors(curve, window, r0, variance)
+    solutions = [(anchor, solve(SIGMOID, x, y, variance=variance, anchor=anchor)) for anchor in anchors]
     best = min((solution for _, solution in solutions), key=lambda s: _deviance(noise, anchors, s.residuals, s.r))
     region = likelihood_region(
         SIGMOID,
@@ -55,8 +58,7 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
         limit=deviance_limit(y.size - NUM_PARAMETERS),
     )
     A_lo, A_hi = _ceiling_interval(region)
-    noise_sd, autocorrelation = noise.summary(best.residuals)
-    rises = _flat_deviance(noise, anchors, y, residual_variance) - _deviance(noise, anchors, best.residuals, best.r)
+    rises = _flat_deviance(noise, anchors, y, variance) - _deviance(noise, anchors, best.residuals, best.r)
     return Fit(
         curve=curve,
         A=best.r + best.a,
@@ -85,22 +87,22 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     )
 
 
-def _anchors(curve: Curve, window: Window, r0: R0Mode, residual_variance: float) -> list[Anchor]:
+def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float) -> list[Anchor]:
     """The priors of R_0: one for each way in which the step-0 reading may bear on it."""
     if r0 not in get_args(R0Mode):
-        raise ValueError(f"curve {curve.name!r}: unknown r0 {r0!r}; choose one of {list(get_args(R0Mode))}")
+        raise AblationsError(f"curve {curve.name!r}: unknown r0 {r0!r}; choose one of {list(get_args(R0Mode))}")
     value = window.start_score
     if value is None:
         if r0 == "fixed":
-            raise ValueError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
+            raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
         return [Anchor()]
     if r0 == "free":
         return [Anchor()]
     if r0 == "fixed":
         # A spike far below the noise keeps one closed form for all modes.
-        return [Anchor(value=value, variance=FIXED_VARIANCE_RATIO * residual_variance)]
+        return [Anchor(value=value, variance=FIXED_VARIANCE_RATIO * reading_variance)]
     sampling_variance = value * (1 - value) / window.start_samples if window.start_samples else 0.0
-    variance = max(residual_variance, sampling_variance)
+    variance = max(reading_variance, sampling_variance)
     return [
         Anchor(value=value, variance=variance, probability=1 - SLACK_PROBABILITY),
         Anchor(value=value, variance=variance + SLACK_SD**2, probability=SLACK_PROBABILITY),
@@ -111,11 +113,10 @@ def _deviance(noise: NoiseModel, anchors: Sequence[Anchor], residuals: np.ndarra
     return float(noise.deviance(residuals[None])[0] + anchor_deviance(anchors, np.array(r)))
 
 
-def _flat_deviance(noise: NoiseModel, anchors: Sequence[Anchor], y: np.ndarray, residual_variance: float) -> float:
+def _flat_deviance(noise: NoiseModel, anchors: Sequence[Anchor], y: np.ndarray, variance: float) -> float:
     """The least deviance of a flat line, R_C = R_0."""
     levels = [
-        (y.sum() / residual_variance + anchor.value / anchor.variance)
-        / (y.size / residual_variance + 1 / anchor.variance)
+        (y.sum() / variance + anchor.value / anchor.variance) / (y.size / variance + 1 / anchor.variance)
         for anchor in anchors
     ]
     return min(_deviance(noise, anchors, y - level, level) for level in levels)
@@ -146,9 +147,7 @@ def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -
         return "collapsed"
     if not rises:
         return "no rise"
-    if A_hi is None:
-        return "lower bound only"
-    return "resolved" if A_hi - A_lo <= RESOLVED_WIDTH else "weak"
+    return ceiling_verdict(A_lo, A_hi)
 
 
 def _r_squared(y: np.ndarray, residuals: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -91,12 +91,47 @@ class Fit:
         """A with its interval as it may be shown: "0.612 [0.590, 0.633]", "A >= 0.58", or "no rise"."""
         return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
 
+    def to_json(self) -> dict[str, Any]:
+        """The fit as plain data, without its residuals and its region; None where there is no number."""
+        rises = self.verdict != "no rise"
+        return {
+            "curve": self.curve.name,
+            "asymptote": self.asymptote_text(),
+            "A": self.A,
+            "A_lo": self.A_lo,
+            "A_hi": self.A_hi,
+            "B": self.B if rises else None,
+            "B_lo": self.B_lo if rises else None,
+            "B_hi": self.B_hi if rises else None,
+            "C_mid": self.C_mid if rises else None,
+            "C_mid_lo": self.C_mid_lo if rises else None,
+            "C_mid_hi": self.C_mid_hi if rises else None,
+            "R_0": self.R_0,
+            "R_0_lo": self.R_0_lo,
+            "R_0_hi": self.R_0_hi,
+            "r0": self.r0,
+            "r0_slack": self.r0_slack,
+            "verdict": self.verdict,
+            "points": self.points,
+            "window": list(self.window),
+            "r_squared": self.r_squared,
+            "noise_sd": self.noise_sd,
+            "autocorrelation": self.autocorrelation,
+        }
+
 
 def asymptote_text(A: float, A_lo: float, A_hi: float | None) -> str:
     """A with its interval, or its lower bound (rounded down) where there is no upper one."""
     if A_hi is None:
         return f"A >= {math.floor(A_lo * 100) / 100:.2f}"
     return f"{A:.3f} [{A_lo:.3f}, {A_hi:.3f}]"
+
+
+def ceiling_verdict(A_lo: float, A_hi: float | None) -> Verdict:
+    """What an interval of A says of it."""
+    if A_hi is None:
+        return "lower bound only"
+    return "resolved" if A_hi - A_lo <= RESOLVED_WIDTH else "weak"
 
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

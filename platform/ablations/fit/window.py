@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.curve import Curve
+from ablations.errors import AblationsError
 
 MIN_POINTS = 6
 """Two more than eq. 1 has parameters, so that something is left over to judge the noise by."""
@@ -28,10 +29,10 @@ class Window:
 def select_window(curve: Curve, fit_from: float, fit_to: float) -> Window:
     """The readings to fit; those after the peak of a curve that collapses are left out.
 
-    Raises ValueError when fewer than MIN_POINTS remain.
+    Raises AblationsError when fewer than MIN_POINTS remain.
     """
     if not 0 <= fit_from < fit_to:
-        raise ValueError(
+        raise AblationsError(
             f"curve {curve.name!r}: fit_from {fit_from:g} and fit_to {fit_to:g}; needed 0 <= fit_from < fit_to"
         )
     chosen = (curve.compute > fit_from) & (curve.compute <= fit_to)
@@ -74,4 +75,4 @@ def collapse_after(score: np.ndarray, start_score: float | None) -> int | None:
 
 def _require_points(curve: Curve, num_points: int, found: str) -> None:
     if num_points < MIN_POINTS:
-        raise ValueError(f"curve {curve.name!r}: {found}; a fit needs at least {MIN_POINTS} beyond step 0")
+        raise AblationsError(f"curve {curve.name!r}: {found}; a fit needs at least {MIN_POINTS} beyond step 0")

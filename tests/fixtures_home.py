@@ -1,0 +1,125 @@
+"""A home folder as a finished sweep leaves it: generated curves written as run logs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from ablations.home import Home
+from ablations.plan import Plan, PlannedRun, PlannedVariant
+
+BUDGET = 2000.0
+NUM_SAMPLES = 16000
+TRUTH = {"scalerl": (0.61, 1.92, 320.0), "loo-loss": (0.54, 1.80, 320.0), "loo-curriculum": (0.61, 1.92, 480.0)}
+"""A, B and C_mid of each variant; the pass rate before RL is R_0."""
+R_0 = 0.31
+CODE_VERSION = "4f1c2d"
+
+
+def make_home(path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.0) -> tuple[Home, Plan]:
+    """A sweep `loo` of three variants, every run trained to a fraction of its budget."""
+    home, plan = Home(path), make_plan(seeds)
+    plan.write(home.sweep(plan.sweep) / "plan.json")
+    for variant in plan.variants:
+        for run in variant.runs:
+            write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction)
+    return home, plan
+
+
+def make_plan(seeds: tuple[int, ...] = (0,)) -> Plan:
+    """The plan of `make_home`: three variants, fitted on the first half of 2000 modelled GPU-hours."""
+    overrides = {"loo-loss": {"loss": {"type": "dapo"}}, "loo-curriculum": {"curriculum.type": "uniform"}}
+    return Plan(
+        sweep="loo",
+        doc="Which choice raises the ceiling?",
+        reference="scalerl",
+        scale="laptop",
+        compute_unit_gpu_hours=2000.0,
+        budget_gpu_hours=BUDGET,
+        fit_from_gpu_hours=0.0,
+        fit_to_gpu_hours=BUDGET,
+        published={"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}},
+        variants=tuple(
+            PlannedVariant(name=name, overrides=overrides.get(name, {}), runs=tuple(planned_run(name, s) for s in seeds))
+            for name in TRUTH
+        ),
+    )
+
+
+def planned_run(variant: str, seed: int) -> PlannedRun:
+    """A run with an id of its own: twelve hex digits made from the variant's position and the seed."""
+    return PlannedRun(seed=seed, id=f"{list(TRUTH).index(variant):06x}{seed:06x}")
+
+
+def write_run(
+    home: Home, run_id: str, truth: tuple[float, float, float], *, seed: int = 0, fraction: float = 1.0
+) -> None:
+    """One run folder: an evaluation every 50 modelled GPU-hours drawn from eq. 1, a training step every 10."""
+    folder = home.run(run_id)
+    folder.path.mkdir(parents=True)
+    recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "logits": "fp32", "tasks": [{"type": "kth_smallest"}]}
+    (folder.path / "recipe.json").write_text(json.dumps({"seed": seed, "recipe": recipe}))
+    rng = np.random.default_rng((int(run_id, 16), seed))
+    rows = [row for compute in np.arange(0, fraction * BUDGET + 1, 50) for row in rows_at(compute, truth, rng)]
+    folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_state(home, run_id, "done" if fraction == 1 else "running", compute=fraction * BUDGET)
+
+
+def rows_at(compute: float, truth: tuple[float, float, float], rng: np.random.Generator) -> list[dict]:
+    """Five training steps (none at compute 0), then an evaluation."""
+    steps = [train_row(compute - back, rng) for back in (40, 30, 20, 10, 0)] if compute else []
+    return [*steps, eval_row(compute, truth, rng)]
+
+
+def eval_row(compute: float, truth: tuple[float, float, float], rng: np.random.Generator) -> dict:
+    """A held-out evaluation with binomial noise around R_0 + (A - R_0) / (1 + (C_mid / C)^B)."""
+    A, B, C_mid = truth
+    rate = R_0 + (A - R_0) / (1 + (C_mid / compute) ** B) if compute else R_0
+    return {
+        "kind": "eval",
+        "step": round(compute / 10),
+        "weight_version": round(compute / 10),
+        "compute_gpu_hours": float(compute),
+        "task": "kth_smallest",
+        "pass_rate": rng.binomial(NUM_SAMPLES, rate) / NUM_SAMPLES,
+        "num_prompts": 1000,
+        "num_samples": NUM_SAMPLES,
+        "wall_s": float(compute) / 10,
+    }
+
+
+def train_row(compute: float, rng: np.random.Generator) -> dict:
+    """One optimiser step."""
+    return {
+        "kind": "train",
+        "step": round(compute / 10),
+        "compute_gpu_hours": float(compute),
+        "loss": float(rng.normal(0, 0.01)),
+        "entropy": float(0.2 + 0.6 * np.exp(-compute / 800) + rng.normal(0, 0.01)),
+        "mismatch": 0.002,
+        "staleness": {"0": 100, "2": 300},
+        "generator_idle": 0.05,
+        "trainer_idle": 0.31,
+        "skipped": False,
+        "wall_s": float(compute) / 10,
+    }
+
+
+def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET, message: str = "") -> None:
+    """status.json as the trainer writes it."""
+    home.run(run_id).write_status(
+        {
+            "state": state,
+            "attempt": 1,
+            "pid": 1,
+            "host": "elsewhere",
+            "heartbeat": 4e9,
+            "step": round(compute / 10),
+            "compute_gpu_hours": compute,
+            "budget_gpu_hours": BUDGET,
+            "pass_rate": 0.6,
+            "message": message,
+            "code_version": CODE_VERSION,
+            "threads": 1,
+            "processor": "AMD EPYC",
+        }
+    )

@@ -1,0 +1,102 @@
+"""A study small enough to train for real in seconds, and the command line as its user calls it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SCALE = """
+model: {hidden: 16, layers: 1, heads: 1, mlp: 32}
+tasks:
+  - {type: kth_smallest, symbols: 12, min_length: 3, max_length: 5, train_prompts: 200, validation_prompts: 100}
+warm_start: {steps: 40, batch: 32, learning_rate: 5.0e-3, noise: 0.2}
+batch: {prompts: 8, generations: 4}
+generation: {thinking: 5, answer: 3}
+optimiser: {learning_rate: 1.0e-3, warmup_steps: 4, micro_batch_tokens: 512}
+cluster: {generators: 8, trainers: 2, slots: 4, parameters_stand_for: 1.0e+6, tokens_stand_for: 1000}
+evaluation: {every: 0.1, samples: 2}
+compute_unit_gpu_hours: 8.0
+"""
+SWEEP = """
+name: small
+doc: A study for tests
+reference: scalerl
+scale: seconds
+leave_one_out:
+  revert_to: baseline
+  axes:
+    loss:
+    off_policy:
+budget: {compute: 1.0}
+"""
+NUM_RUNS = 3
+
+
+@pytest.fixture()
+def study(tmp_path: Path) -> Path:
+    """A sweep file beside its own scale; returns the sweep file."""
+    (tmp_path / "recipes" / "scales").mkdir(parents=True)
+    (tmp_path / "recipes" / "scales" / "seconds.yaml").write_text(SCALE)
+    (tmp_path / "sweeps").mkdir()
+    path = tmp_path / "sweeps" / "small.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.fixture()
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+Platform = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture()
+def platform(home: Path) -> Platform:
+    """Run a command on the test's home folder: `platform("status", "--json", code=0).stdout`."""
+
+    def run(*arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        if code is not None:
+            assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"
+        return result
+
+    return run
+
+
+def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """The same command in a process group of its own, not waited for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the command and everything it started."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def read_metrics(home: Path) -> dict[str, list[dict]]:
+    """Every run's rows without the fields that differ between executions."""
+    return {
+        path.parent.name: [
+            {key: value for key, value in json.loads(line).items() if key != "wall_s"}
+            for line in path.read_text().splitlines()
+        ]
+        for path in sorted(home.glob("runs/*/metrics.jsonl"))
+    }

@@ -1,0 +1,114 @@
+"""`platform sweep` on a real study, from the file to the verdict."""
+
+import json
+import random
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
+
+
+def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
+    first = platform("sweep", str(study))
+    assert "report.html" in first.stdout
+    before = read_metrics(home)
+    assert len(before) == NUM_RUNS
+    assert all([row["step"] for row in rows if row["kind"] == "eval"][0] == 0 for rows in before.values())
+    with closing(sqlite3.connect(home / "mlflow.db")) as store:
+        assert store.execute("select count(*) from runs").fetchone()[0] == 2 * NUM_RUNS
+
+    started = time.monotonic()
+    platform("sweep", str(study))
+    assert time.monotonic() - started < 5
+    status = json.loads(platform("status", "small", "--json").stdout)
+    assert [run["attempt"] for run in status["runs"]] == [1] * NUM_RUNS
+    assert read_metrics(home) == before
+
+    platform("sweep", str(study), "--budget", "2")
+    after = read_metrics(home)
+    for run_id, rows in before.items():
+        assert after[run_id][: len(rows)] == rows
+        assert after[run_id][-1]["compute_gpu_hours"] >= 2 * 8.0 > rows[-1]["compute_gpu_hours"]
+
+
+def test_killing_everything_at_random_moments_changes_no_metric(platform, study, home, tmp_path):
+    platform("sweep", str(study))
+    undisturbed = read_metrics(home)
+    disturbed = tmp_path / "disturbed"
+    moments = random.Random(20261120)
+    for _ in range(5):
+        process = start(disturbed, "sweep", str(study))
+        time.sleep(moments.uniform(1.0, 8.0))
+        kill_tree(process)
+    process = start(disturbed, "sweep", str(study))
+    assert process.wait(timeout=200) == 0
+    assert read_metrics(disturbed) == undisturbed
+
+
+def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
+    runs = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"]
+    assert [run["variant"] for run in runs] == ["scalerl", "loo-loss", "loo-off_policy"]
+    assert runs[1]["overrides"] == {"loss.type": "dapo", "loss.clip_low": 0.2, "loss.clip_high": 0.26}
+    assert all(len(run["id"]) == 12 and run["seed"] == 0 for run in runs)
+    assert not home.exists()
+
+
+def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
+    process = start(home, "sweep", str(study), "--budget", "20", "--jobs", "1")
+    deadline = time.monotonic() + 60
+    while not list(home.glob("runs/*/metrics.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(1)
+    platform("cancel", "small")
+    assert process.wait(timeout=60) == 3
+    states = [run["state"] for run in json.loads(platform("status", "--json", code=3).stdout)["runs"]]
+    assert states == ["cancelled", "pending", "pending"]
+    platform("sweep", str(study), "--budget", "0.5")
+    rows = read_metrics(home)
+    assert len(rows) == NUM_RUNS
+
+
+def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home):
+    run_id = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"][1]["id"]
+    folder = home / "runs" / run_id
+    folder.mkdir(parents=True)
+    (folder / "checkpoint.pt").write_bytes(b"not a checkpoint")
+    result = platform("sweep", str(study), code=1)
+    assert "loo-loss" in result.stdout
+    runs = {run["variant"]: run for run in json.loads(platform("status", "--json", code=1).stdout)["runs"]}
+    assert {name: run["state"] for name, run in runs.items()} == {
+        "scalerl": "done",
+        "loo-loss": "failed",
+        "loo-off_policy": "done",
+    }
+    assert runs["loo-loss"]["message"]
+    assert "Traceback" in platform("logs", "loo-loss").stdout
+
+
+def test_two_sweeps_of_one_name_do_not_run_at_once(platform, study, home):
+    process = start(home, "sweep", str(study), "--budget", "20")
+    deadline = time.monotonic() + 60
+    while not (home / "sweeps" / "small" / "plan.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    try:
+        refused = platform("sweep", str(study), code=2)
+        assert "already being run" in refused.stderr
+    finally:
+        kill_tree(process)
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("compare",), ("cancel",), ("sync",)])
+def test_a_home_without_sweeps_says_what_makes_one(platform, arguments):
+    result = platform(*arguments, code=2)
+    assert "`platform sweep FILE` starts one" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unwritable_home_is_one_message(platform, study, home):
+    home.write_text("a file, not a folder")
+    result = platform("sweep", str(study), code=2)
+    assert "home folder" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,115 @@
+"""The policy losses in plain Python floats, token by token, as the papers write them; nothing of `scalerl` is used.
+
+A batch is prompts of samples of tokens; each token is `(log pi_train, log pi_gen, own)`, and only `own` tokens are the
+policy's. The gradient is that with respect to log pi_train of each token, with what the papers call stop-gradient held
+constant. Formulas: ScaleRL (arXiv 2510.13786) sections 2 and 3.2; GRPO 2402.03300; DAPO 2503.14476; GSPO 2507.18071;
+CISPO 2506.13585. The small constant of the standard deviations is 1e-6.
+"""
+
+import math
+from dataclasses import dataclass
+
+Token = tuple[float, float, bool]
+Sample = list[Token]
+
+EPS = 1e-6
+
+
+@dataclass
+class Reference:
+    loss: float
+    gradient: list[list[list[float]]]
+    """Of each token of each sample of each prompt; 0 for tokens that are not the policy's own."""
+    num_clipped: int
+    num_tokens: int
+
+
+def population_std(values: list[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def advantages(rewards: list[list[float]], normalisation: str, zero_variance: str) -> tuple[list[list[float]], list[int]]:
+    """A of every sample, and the prompts that stay in the loss."""
+    kept = [p for p, row in enumerate(rewards) if zero_variance == "keep" or any(r != row[0] for r in row)]
+    centred = {p: [r - math.fsum(rewards[p]) / len(rewards[p]) for r in rewards[p]] for p in kept}
+    result = [[0.0] * len(row) for row in rewards]
+    for p in kept:
+        if normalisation == "none":
+            divisor = 1.0
+        elif normalisation == "prompt":
+            divisor = population_std(rewards[p]) + EPS
+        else:
+            divisor = population_std([a for q in kept for a in centred[q]]) + EPS
+        result[p] = [a / divisor for a in centred[p]]
+    return result, kept
+
+
+def clipped_objective(ratio: float, advantage: float, low: float, high: float) -> tuple[float, float, bool]:
+    """min(rho A, clip(rho, 1 - low, 1 + high) A), its derivative by rho, and whether the clip decided."""
+    clipped_ratio = min(max(ratio, 1 - low), 1 + high)
+    if clipped_ratio * advantage < ratio * advantage:
+        return clipped_ratio * advantage, 0.0, True
+    return ratio * advantage, advantage, False
+
+
+def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str, float]) -> list[tuple]:
+    """(loss, clipped, {token index: derivative}) of each own token of one sample, in order, with its index."""
+    own = [t for t, token in enumerate(sample) if token[2]]
+    rows = []
+    if name == "gspo":
+        mean = math.fsum(sample[t][0] - sample[t][1] for t in own) / len(own) if own else 0.0
+        ratio = math.exp(mean)
+        value, slope, clipped = clipped_objective(ratio, advantage, bounds["clip_low"], bounds["clip_high"])
+        return [(t, -value, clipped, {u: -slope * ratio / len(own) for u in own}) for t in own]
+    for t in own:
+        logprob, behaviour, _ = sample[t]
+        ratio = math.exp(logprob - behaviour)
+        if name == "cispo":
+            weight = min(max(ratio, bounds["min_ratio"]), bounds["max_ratio"])
+            rows.append((t, -weight * advantage * logprob, weight != ratio, {t: -weight * advantage}))
+            continue
+        low, high = (bounds["clip"],) * 2 if name == "grpo" else (bounds["clip_low"], bounds["clip_high"])
+        value, slope, clipped = clipped_objective(ratio, advantage, low, high)
+        rows.append((t, -value, clipped, {t: -slope * ratio}))
+    return rows
+
+
+def reference(
+    prompts: list[list[Sample]],
+    rewards: list[list[float]],
+    *,
+    loss: str,
+    bounds: dict[str, float],
+    aggregation: str,
+    normalisation: str,
+    zero_variance: str,
+) -> Reference:
+    """Loss and gradient of one batch."""
+    advantage, kept = advantages(rewards, normalisation, zero_variance)
+    own = {(p, i): sum(token[2] for token in prompts[p][i]) for p in kept for i in range(len(prompts[p]))}
+    total_tokens = sum(own.values())
+    num_samples = sum(count > 0 for count in own.values())
+    tokens_of = {p: sum(own[p, i] for i in range(len(prompts[p]))) for p in kept}
+    num_prompts = sum(count > 0 for count in tokens_of.values())
+
+    result = Reference(
+        loss=0.0,
+        gradient=[[[0.0] * len(sample) for sample in prompt] for prompt in prompts],
+        num_clipped=0,
+        num_tokens=total_tokens,
+    )
+    for p in kept:
+        for i, sample in enumerate(prompts[p]):
+            for _, value, clipped, slopes in sample_losses(sample, advantage[p][i], loss, bounds):
+                if aggregation == "token":
+                    share = 1 / total_tokens
+                elif aggregation == "sample":
+                    share = 1 / num_samples / own[p, i]
+                else:
+                    share = 1 / num_prompts / tokens_of[p]
+                result.loss += share * value
+                result.num_clipped += clipped
+                for t, slope in slopes.items():
+                    result.gradient[p][i][t] += share * slope
+    return result

@@ -1,0 +1,82 @@
+"""Advantages against numbers worked out by hand."""
+
+import math
+
+import pytest
+import torch
+from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, zero_variance
+
+REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
+# Row 0: mean -1/2, deviations 3/2 and three times -1/2, variance (9/4 + 3/4) / 4 = 3/4.
+# Row 1: mean 0, deviations 1, 1, -1, -1, variance 1.  Row 2: all zero.
+
+
+def close(result, expected):
+    torch.testing.assert_close(result, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+def test_a_prompt_whose_generations_agree_has_zero_variance():
+    assert zero_variance(REWARDS).tolist() == [False, False, True]
+
+
+def test_one_odd_reward_at_any_place_is_variance():
+    for place in range(4):
+        rewards = torch.ones(1, 4)
+        rewards[0, place] = 0.5
+        assert zero_variance(rewards).tolist() == [False]
+
+
+def test_without_normalisation_the_mean_is_taken_off_and_nothing_else():
+    close(normalise_none(REWARDS), [[1.5, -0.5, -0.5, -0.5], [1, 1, -1, -1], [0, 0, 0, 0]])
+
+
+def test_prompt_level_divides_by_the_std_of_the_prompts_own_rewards():
+    root = math.sqrt(0.75) + 1e-6
+    one = 1 + 1e-6
+    expected = [[1.5 / root, -0.5 / root, -0.5 / root, -0.5 / root], [1 / one, 1 / one, -1 / one, -1 / one], [0] * 4]
+    close(normalise_prompt(REWARDS), expected)
+
+
+def test_batch_level_divides_by_the_std_of_all_advantages():
+    # All twelve advantages have mean 0 and squares 9/4 + 3/4 + 4 = 7, so their std is sqrt(7 / 12).
+    std = math.sqrt(7 / 12) + 1e-6
+    close(normalise_batch(REWARDS), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4])
+
+
+def test_batch_level_takes_its_std_over_the_survivors_of_the_filter():
+    # Without row 2 the eight advantages have squares 7, so their std is sqrt(7 / 8).
+    std = math.sqrt(7 / 8) + 1e-6
+    result, survives = advantages(REWARDS, "batch", drop_zero_variance=True)
+    assert survives.tolist() == [True, True, False]
+    close(result, [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4])
+
+
+def test_kept_zero_variance_prompts_shrink_the_batch_std():
+    std = math.sqrt(7 / 12) + 1e-6
+    result, survives = advantages(REWARDS, "batch", drop_zero_variance=False)
+    assert survives.tolist() == [True, True, True]
+    close(result[0], [1.5 / std] + [-0.5 / std] * 3)
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
+def test_a_single_survivor_is_enough(normalisation):
+    result, survives = advantages(REWARDS[[2, 1, 2]], normalisation, drop_zero_variance=True)
+    one = 1.0 if normalisation == "none" else 1 + 1e-6
+    assert survives.tolist() == [False, True, False]
+    close(result, [[0] * 4, [1 / one, 1 / one, -1 / one, -1 / one], [0] * 4])
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
+def test_no_survivor_gives_zeros_and_no_nan(normalisation):
+    result, survives = advantages(REWARDS[[2, 2]], normalisation, drop_zero_variance=True)
+    assert not survives.any()
+    close(result, [[0] * 4, [0] * 4])
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
+def test_equal_fractional_rewards_have_no_advantage_even_when_kept(normalisation):
+    # 0.9 is what the length penalty may leave; in float32 the mean of 24 of them is off by an ulp, which a division by
+    # the 1e-6 of the standard deviation would blow up.
+    rewards = torch.full((2, 24), 0.9, dtype=torch.float64)
+    result, _ = advantages(rewards, normalisation, drop_zero_variance=False)
+    assert result.abs().max() < 1e-8

@@ -1,0 +1,221 @@
+"""Every loss, aggregation, normalisation and zero-variance rule against the plain loops of `reference_loss`."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+from scalerl.advantages import advantages
+from scalerl.aggregation import AGGREGATIONS
+from scalerl.losses import LOSSES, token_loss
+from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
+
+from trainer.reference_loss import reference
+
+SETTINGS = {
+    "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],
+    "dapo": [Dapo(), Dapo(clip_low=0.02, clip_high=0.5)],
+    "grpo": [Grpo(), Grpo(clip=0.05)],
+    "gspo": [Gspo(), Gspo(clip_low=0.3, clip_high=0.2)],
+}
+CHOICES = list(
+    itertools.product(
+        [settings for group in SETTINGS.values() for settings in group],
+        ["prompt", "sample", "token"],
+        ["batch", "prompt", "none"],
+        ["drop", "keep"],
+    )
+)
+
+
+def random_batch(seed):
+    """Four prompts of three samples: uneven lengths, forced tokens, one sample all forced, one prompt of one reward."""
+    rng = random.Random(seed)
+    prompts = []
+    for _ in range(4):
+        samples = []
+        for _ in range(3):
+            logprobs = [-rng.expovariate(1) for _ in range(rng.randint(1, 7))]
+            samples.append([(x, x + rng.gauss(0, 0.4), rng.random() > 0.2) for x in logprobs])
+        prompts.append(samples)
+    prompts[1][2] = [(x, y, False) for x, y, _ in prompts[1][2]]
+    rewards = [[rng.choice([1.0, -1.0, 0.37]) for _ in range(3)] for _ in range(4)]
+    rewards[0], rewards[2] = [1.0, -1.0, -1.0], [-1.0, -1.0, -1.0]
+    return prompts, rewards
+
+
+def as_tensors(prompts, rubbish):
+    """Log-probs, behaviour and mask [B, T], two prompt positions in front; `rubbish` stands everywhere off the mask."""
+    samples = [sample for prompt in prompts for sample in prompt]
+    shape = (len(samples), 2 + max(len(sample) for sample in samples))
+    logprobs, behaviour = torch.full((2, *shape), rubbish, dtype=torch.float64)
+    mask = torch.zeros(shape, dtype=torch.bool)
+    for row, sample in enumerate(samples):
+        for t, (logprob, logprob_gen, own) in enumerate(sample, start=2):
+            mask[row, t] = own
+            if own:
+                logprobs[row, t], behaviour[row, t] = logprob, logprob_gen
+    return logprobs.requires_grad_(), behaviour, mask
+
+
+def our_loss(settings, aggregation, normalisation, zero_variance, prompts, rewards, rubbish=0.0):
+    """Loss, gradient [B, T] and clipped mask, put together as the learner does, on survivors only."""
+    advantage_PG, survives = advantages(
+        torch.tensor(rewards, dtype=torch.float64), normalisation, drop_zero_variance=zero_variance == "drop"
+    )
+    kept = [prompt for prompt, stays in zip(prompts, survives.tolist(), strict=True) if stays]
+    logprobs, behaviour, mask = as_tensors(kept, rubbish)
+    group = torch.arange(len(kept)).repeat_interleave(3)
+    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG[survives].flatten(), mask)
+    total = (loss * AGGREGATIONS[aggregation](mask, group)).sum()
+    total.backward()
+    return total.item(), logprobs.grad, clipped, [p for p, stays in enumerate(survives.tolist()) if stays]
+
+
+def flat_gradient(gradient, kept, width):
+    rows = [[0.0, 0.0, *sample] for p in kept for sample in gradient[p]]
+    return torch.tensor([row + [0.0] * (width - len(row)) for row in rows], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("settings", "aggregation", "normalisation", "zero_variance"), CHOICES)
+def test_loss_gradient_and_clip_count_equal_the_loops(settings, aggregation, normalisation, zero_variance):
+    bounds = settings.model_dump(exclude={"type"})
+    for seed, rubbish in itertools.product(range(3), [0.0, math.nan, math.inf, -math.inf]):
+        prompts, rewards = random_batch(seed)
+        loss, gradient, clipped, kept = our_loss(
+            settings, aggregation, normalisation, zero_variance, prompts, rewards, rubbish
+        )
+        expected = reference(
+            prompts, rewards, loss=settings.type, bounds=bounds,
+            aggregation=aggregation, normalisation=normalisation, zero_variance=zero_variance,
+        )  # fmt: skip
+        # The averages' weights are float32, the rest float64: seven digits.
+        assert loss == pytest.approx(expected.loss, rel=1e-6, abs=1e-7)
+        wanted = flat_gradient(expected.gradient, kept, gradient.shape[1])
+        torch.testing.assert_close(gradient, wanted, rtol=1e-6, atol=1e-8)
+        assert int(clipped.sum()) == expected.num_clipped
+        assert (gradient[wanted == 0] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["dapo", "grpo", "gspo"])
+@pytest.mark.parametrize("aggregation", ["prompt", "sample", "token"])
+def test_the_loops_gradient_is_the_slope_of_the_loops_loss(name, aggregation):
+    # CISPO is left out: its stop-gradient makes the gradient another function than the slope of the loss.
+    prompts, rewards = random_batch(5)
+    rules = {"aggregation": aggregation, "normalisation": "batch", "zero_variance": "drop"}
+    for settings in SETTINGS[name]:
+        bounds = settings.model_dump(exclude={"type"})
+        analytic = reference(prompts, rewards, loss=name, bounds=bounds, **rules).gradient
+        for p, i in itertools.product(range(4), range(3)):
+            sample = prompts[p][i]
+            for t, (logprob, behaviour, own) in enumerate(sample):
+                ends = []
+                for step in (1e-6, -1e-6):
+                    sample[t] = (logprob + step, behaviour, own)
+                    ends.append(reference(prompts, rewards, loss=name, bounds=bounds, **rules).loss)
+                sample[t] = (logprob, behaviour, own)
+                slope = (ends[0] - ends[1]) / 2e-6
+                assert analytic[p][i][t] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+
+
+def one_row(ratios, advantage, settings, logprob=-1.0):
+    """Loss, gradient and clip flags of one sample whose tokens have these ratios and this log-probability."""
+    logprobs = torch.full((1, len(ratios)), logprob, dtype=torch.float64, requires_grad=True)
+    behaviour = logprobs.detach() - torch.tensor([ratios], dtype=torch.float64).log()
+    mask = torch.ones(1, len(ratios), dtype=torch.bool)
+    loss, clipped = token_loss(settings, logprobs, behaviour, torch.tensor([advantage], dtype=torch.float64), mask)
+    loss.sum().backward()
+    return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
+
+
+def close(result, expected):
+    torch.testing.assert_close(result, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-12)
+
+
+def test_cispo_caps_the_weight_and_keeps_the_gradient():
+    # -min(rho, 5) x A x log pi with A = 2 and log pi = -1: weights 0.5, 3 and 5 (capped from 8).
+    loss, gradient, clipped = one_row([0.5, 3.0, 8.0], 2.0, Cispo())
+    close(loss, [1.0, 6.0, 10.0])
+    close(gradient, [-1.0, -6.0, -10.0])
+    assert clipped == [False, False, True]
+
+
+def test_cispo_caps_alike_for_wrong_answers():
+    loss, gradient, clipped = one_row([0.5, 8.0], -1.0, Cispo())
+    close(loss, [-0.5, -5.0])
+    close(gradient, [0.5, 5.0])
+    assert clipped == [False, True]
+
+
+def test_cispo_raises_weights_below_its_lower_bound():
+    loss, gradient, clipped = one_row([0.2, 1.0], 1.0, Cispo(min_ratio=0.5, max_ratio=2.0))
+    close(loss, [0.5, 1.0])
+    close(gradient, [-0.5, -1.0])
+    assert clipped == [True, False]
+
+
+def test_dapo_clips_a_right_answer_only_from_above():
+    # 1 + 0.26 = 1.26 caps rho = 2; rho = 0.5 lies under 0.8 but min() keeps the free branch.
+    loss, gradient, clipped = one_row([0.5, 1.0, 2.0], 3.0, Dapo())
+    close(loss, [-1.5, -3.0, -3.78])
+    close(gradient, [-1.5, -3.0, 0.0])
+    assert clipped == [False, False, True]
+
+
+def test_dapo_clips_a_wrong_answer_only_from_below():
+    loss, gradient, clipped = one_row([0.5, 1.0, 2.0], -1.0, Dapo())
+    close(loss, [0.8, 1.0, 2.0])
+    close(gradient, [0.0, 1.0, 2.0])
+    assert clipped == [True, False, False]
+
+
+def test_grpo_has_one_bound_for_both_sides():
+    loss, gradient, clipped = one_row([1.25, 1.15], 1.0, Grpo())
+    close(loss, [-1.2, -1.15])
+    close(gradient, [0.0, -1.15])
+    assert clipped == [True, False]
+
+
+def test_gspo_shares_the_geometric_mean_of_the_ratios():
+    # sqrt(1.21 x 1) = 1.1 inside [0.7, 1.2]; each token's loss is -1.1, and each log-prob moves both by half.
+    loss, gradient, clipped = one_row([1.21, 1.0], 1.0, Gspo(clip_low=0.3, clip_high=0.2))
+    close(loss, [-1.1, -1.1])
+    close(gradient, [-1.1, -1.1])
+    assert clipped == [False, False]
+
+
+def test_gspo_clips_the_whole_sequence_at_once():
+    # sqrt(1.44 x 1.21) = 1.32 over 1.005, although neither of the tokens alone decides.
+    loss, gradient, clipped = one_row([1.44, 1.21], 2.0, Gspo())
+    close(loss, [-2.01, -2.01])
+    close(gradient, [0.0, 0.0])
+    assert clipped == [True, True]
+
+
+def test_gspo_averages_over_own_tokens_only():
+    logprobs = torch.tensor([[-1.0, math.nan, -1.0]], dtype=torch.float64, requires_grad=True)
+    behaviour = torch.tensor([[-1.0 - math.log(1.21), math.inf, -1.0]], dtype=torch.float64)
+    mask = torch.tensor([[True, False, True]])
+    loss, clipped = token_loss(
+        Gspo(clip_low=0.3, clip_high=0.2), logprobs, behaviour, torch.tensor([1.0], dtype=torch.float64), mask
+    )
+    loss.sum().backward()
+    close(loss.detach()[0], [-1.1, 0.0, -1.1])
+    close(logprobs.grad[0], [-1.1, 0.0, -1.1])
+    assert clipped.tolist() == [[False, False, False]]
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_on_policy_every_loss_has_the_plain_policy_gradient(name):
+    _, gradient, clipped = one_row([1.0, 1.0], 0.7, SETTINGS[name][0])
+    close(gradient, [-0.7, -0.7])
+    assert clipped == [False, False]
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_a_nan_in_an_own_token_is_not_hidden(name):
+    logprobs = torch.tensor([[-1.0, math.nan]], requires_grad=True)
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    loss, _ = token_loss(SETTINGS[name][0], logprobs, torch.full((1, 2), -1.0), torch.tensor([1.0]), mask)
+    assert not loss.sum().isfinite()

@@ -1,0 +1,102 @@
+"""The smallest run that still does everything: one layer of width 16, lists of two or three symbols, 4 x 4 rollouts."""
+
+import numpy as np
+import torch
+from scalerl.batch import Group, Prompt, Rollout
+from scalerl.cluster import Cluster, make_generator
+from scalerl.learner import Learner
+from scalerl.model import Policy, new_policy
+from scalerl.pool import PromptPool
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks import make_task
+from scalerl.tokens import VOCABULARY_SIZE
+
+SETTINGS = {
+    "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16},
+    "tasks": [{"symbols": 8, "min_length": 2, "max_length": 3, "train_prompts": 600, "validation_prompts": 8}],
+    "warm_start": {"steps": 40, "batch": 16, "learning_rate": 1e-2, "noise": 0.3},
+    "batch": {"prompts": 4, "generations": 4},
+    "generation": {"thinking": 4, "answer": 2},
+    "optimiser": {"learning_rate": 1e-3, "warmup_steps": 2},
+    "cluster": {"generators": 8, "trainers": 2, "slots": 3, "parameters_stand_for": 1e6, "tokens_stand_for": 1000},
+    "evaluation": {"every": 0.2, "samples": 2},
+    "compute_unit_gpu_hours": 1.0,
+}
+
+
+def tiny_recipe(**changes) -> ResolvedRecipe:
+    """The tiny run's recipe; each of `changes` is laid over the block of its name."""
+    merged = dict(SETTINGS)
+    for name, change in changes.items():
+        base = merged.get(name)
+        merged[name] = {**base, **change} if isinstance(base, dict) and isinstance(change, dict) else change
+    return ResolvedRecipe.model_validate(merged)
+
+
+def random_policy(recipe: ResolvedRecipe, seed: int = 0) -> Policy:
+    """A policy with wide random weights, so that its distributions are far from flat."""
+    policy = new_policy(recipe)
+    generator = torch.Generator().manual_seed(seed)
+    policy.init_weights(generator)
+    with torch.no_grad():
+        policy.head *= 4
+        for parameter in policy.parameters():
+            if parameter.dim() == 1:  # norms that differ from 1, or a missing norm would go unseen
+                parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+    return policy
+
+
+def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Policy:
+    """A policy with these logits after every context; tokens not named are never sampled."""
+    policy = new_policy(recipe)
+    column = torch.full((VOCABULARY_SIZE,), -1e4)
+    for token, logit in logits.items():
+        column[token] = logit
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.zero_()
+        # The residual stream is all ones, so its RMS norm is all ones too, and the head reads off its first column.
+        policy.embedding.fill_(1.0)
+        policy.norm.fill_(1.0)
+        policy.head[:, 0] = column
+    return policy
+
+
+def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Cluster:
+    """A cluster whose generators and trainer start from `policy`."""
+    task = make_task(recipe.tasks[0])
+    slots = recipe.cluster.generators * recipe.cluster.slots
+    generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
+    generator.set_weights(policy.state_dict(), version=0)
+    return Cluster(
+        recipe=recipe,
+        generator=generator,
+        learner=Learner(policy, recipe),
+        pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(seed)),
+        task=task,
+        rng=np.random.default_rng(seed + 1),
+    )
+
+
+def make_prompt(name: str, tokens: tuple[int, ...] = (6, 4, 7, 8, 2)) -> Prompt:
+    """A prompt whose answer no test asks for."""
+    return Prompt(task="kth_smallest", id=name, tokens=tokens, answer="a", difficulty=2)
+
+
+def make_group(name: str, tokens: list[list[int]], logprobs: list[list[float]], rewards: list[float], **flags) -> Group:
+    """A group written out: tokens and behaviour log-probs of each rollout; `forced` and `tokens_of_prompt` optional."""
+    prompt = make_prompt(name, flags.get("tokens_of_prompt", (6, 4, 7, 8, 2)))
+    forced = flags.get("forced", [[False] * len(row) for row in tokens])
+    rollouts = tuple(
+        Rollout(
+            prompt=prompt,
+            tokens=np.array(row, dtype=np.int64),
+            logprobs=np.array(logprob, dtype=np.float32),
+            versions=np.zeros(len(row), dtype=np.int32),
+            forced=np.array(mark, dtype=np.bool_),
+            truncated=False,
+        )
+        for row, logprob, mark in zip(tokens, logprobs, forced, strict=True)
+    )
+    statuses = tuple("right" if reward > 0 else "wrong" for reward in rewards)
+    return Group(prompt=prompt, rollouts=rollouts, rewards=tuple(rewards), statuses=statuses)
