@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from ablations.curve import Curve
 from ablations.fit import Fit, fit_curve
 

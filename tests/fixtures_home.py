@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 
@@ -15,13 +16,15 @@ R_0 = 0.31
 CODE_VERSION = "4f1c2d"
 
 
-def make_home(path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.0) -> tuple[Home, Plan]:
-    """A sweep `loo` of three variants, every run trained to a fraction of its budget."""
+def make_home(
+    path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.0, state: str = "done"
+) -> tuple[Home, Plan]:
+    """A sweep `loo` of three variants, every run trained to a fraction of its budget and then in `state`."""
     home, plan = Home(path), make_plan(seeds)
     plan.write(home.sweep(plan.sweep) / "plan.json")
     for variant in plan.variants:
         for run in variant.runs:
-            write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction)
+            write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction, state=state)
     return home, plan
 
 
@@ -39,7 +42,9 @@ def make_plan(seeds: tuple[int, ...] = (0,)) -> Plan:
         fit_to_gpu_hours=BUDGET,
         published={"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}},
         variants=tuple(
-            PlannedVariant(name=name, overrides=overrides.get(name, {}), runs=tuple(planned_run(name, s) for s in seeds))
+            PlannedVariant(
+                name=name, overrides=overrides.get(name, {}), runs=tuple(planned_run(name, s) for s in seeds)
+            )
             for name in TRUTH
         ),
     )
@@ -51,17 +56,23 @@ def planned_run(variant: str, seed: int) -> PlannedRun:
 
 
 def write_run(
-    home: Home, run_id: str, truth: tuple[float, float, float], *, seed: int = 0, fraction: float = 1.0
+    home: Home,
+    run_id: str,
+    truth: tuple[float, float, float],
+    *,
+    seed: int = 0,
+    fraction: float = 1.0,
+    state: str = "done",
 ) -> None:
     """One run folder: an evaluation every 50 modelled GPU-hours drawn from eq. 1, a training step every 10."""
     folder = home.run(run_id)
     folder.path.mkdir(parents=True)
-    recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "logits": "fp32", "tasks": [{"type": "kth_smallest"}]}
+    recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "logits": "fp32", "tasks": [{"type": "k_smallest"}]}
     (folder.path / "recipe.json").write_text(json.dumps({"seed": seed, "recipe": recipe}))
     rng = np.random.default_rng((int(run_id, 16), seed))
     rows = [row for compute in np.arange(0, fraction * BUDGET + 1, 50) for row in rows_at(compute, truth, rng)]
     folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    write_state(home, run_id, "done" if fraction == 1 else "running", compute=fraction * BUDGET)
+    write_state(home, run_id, state, compute=fraction * BUDGET)
 
 
 def rows_at(compute: float, truth: tuple[float, float, float], rng: np.random.Generator) -> list[dict]:
@@ -79,7 +90,7 @@ def eval_row(compute: float, truth: tuple[float, float, float], rng: np.random.G
         "step": round(compute / 10),
         "weight_version": round(compute / 10),
         "compute_gpu_hours": float(compute),
-        "task": "kth_smallest",
+        "task": "k_smallest",
         "pass_rate": rng.binomial(NUM_SAMPLES, rate) / NUM_SAMPLES,
         "num_prompts": 1000,
         "num_samples": NUM_SAMPLES,

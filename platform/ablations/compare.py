@@ -1,8 +1,8 @@
-"""Every variant against the reference: difference in A with its interval, compute to a common target, a verdict in words.
+"""Every variant against the reference: difference in A with its interval, compute to a common target, a verdict.
 
-The difference of two asymptotes is uncertain for two reasons: each fit is, and two runs of one recipe differ. With three
-seeds a side, Welch's t on the per-seed A holds both. With fewer, the spread of two numbers says too little: the fits'
-intervals are combined, and the run-to-run sd is assumed to be TAU.
+The difference of two asymptotes is uncertain for two reasons: each fit is, and two runs of one recipe differ. With
+three seeds a side, Welch's t on the per-seed A holds both. With fewer, the spread of two numbers says too little: the
+fits' intervals are combined, and the run-to-run sd is assumed to be TAU.
 """
 
 import math
@@ -207,8 +207,9 @@ def difference_in_words(delta: Interval) -> Difference:
 def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
     """Compute that `fits` need to reach a common target over the compute that `baseline` needs.
 
-    The target lies 80 % of the way from R_0 (mean over all the fits) to the lowest level that any of the fitted curves has
-    at the end of its window. None where a curve does not rise to it within its window. Seeds count by geometric mean.
+    The target lies 80 % of the way from R_0 (mean over all the fits) to the lowest level that any of the fitted curves
+    has at the end of its window. None where a curve does not rise to it within its window. Seeds count by geometric
+    mean.
     """
     every = (*fits, *baseline)
     R_0 = float(np.mean([fit.R_0 for fit in every]))

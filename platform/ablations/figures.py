@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ablations.compare import VariantResult
 from ablations.fit import Fit
 from ablations.plan import Plan
-from ablations.results import Results, RunResult, VariantResult
+from ablations.results import FittedRun, FittedVariant, Results
+from ablations.summary import ratio_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -117,10 +119,10 @@ def curves_figure(
     _mark(figure, plan.budget_gpu_hours, "budget")
     figure.update_xaxes(**axis.layout)
     figure.update_yaxes(title="held-out pass rate", range=score_range)
-    _dress(figure, height=620)
+    dress(figure, height=620)
     figure.update_layout(
         margin={"l": 70, "r": 205, "t": 30, "b": 70},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.13, "x": 0, "itemsizing": "constant"},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.15, "x": 0, "itemsizing": "constant"},
     )
     return figure
 
@@ -131,6 +133,67 @@ def variant_figure(results: Results, name: str) -> "Figure":
     return curves_figure(results, shown=pair, banded=pair)
 
 
+def loo_figure(results: Results) -> "Figure":
+    """Left the ceiling of every variant with its interval, right the compute it needs, both against the reference."""
+    from plotly.subplots import make_subplots
+
+    lines = results.comparison.variants if results.comparison else ()
+    look, reference = styles(results.plan), results.plan.reference
+    titles = ["ceiling A", f"compute to a common target, over that of {reference}"]
+    figure = make_subplots(cols=2, column_widths=[0.58, 0.42], horizontal_spacing=0.03, subplot_titles=titles)
+    for place, line in enumerate(lines):
+        figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=1)
+        if line.compute_ratio is not None and line.curve != reference:
+            figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=2)
+        if line.curve == reference:
+            figure.add_vline(line.A, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=1)
+    figure.add_vline(1, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=2)
+    dress(figure, height=130 + 46 * max(len(lines), 1))
+    rows = {"tickvals": list(range(len(lines))), "range": [len(lines) - 0.5, -0.5], "automargin": True}
+    ceilings = [f"<b>{line.curve}</b><br>{line.asymptote_text()}" for line in lines]
+    figure.update_yaxes(ticktext=ceilings, **rows, row=1, col=1)
+    figure.update_yaxes(ticktext=[ratio_text(line) for line in lines], side="right", **rows, row=1, col=2)
+    figure.update_xaxes(title="held-out pass rate, 95 % intervals", row=1, col=1)
+    figure.update_xaxes(title="under 1 needs less compute", type="log", row=1, col=2)
+    figure.update_layout(showlegend=False, margin={"l": 20, "r": 20, "t": 50, "b": 60})
+    return figure
+
+
+def _ceiling_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
+    """A with its interval; an arrow at the lower bound where there is no upper one."""
+    if line.A_hi is None:
+        style = Style(colour=style.colour, symbol="arrow-right")
+        return _bar(line.A_lo, line.A_lo, line.A_lo, place, style, f"{line.curve}: {line.asymptote_text()}")
+    return _bar(line.A, line.A_lo, line.A_hi, place, style, f"{line.curve}: A {line.asymptote_text()}")
+
+
+def _ratio_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
+    assert line.compute_ratio is not None
+    low, high = line.compute_ratio_lo, line.compute_ratio_hi
+    return _bar(line.compute_ratio, low, high, place, style, f"{line.curve}: {ratio_text(line)}")
+
+
+def _bar(estimate: float, low: float | None, high: float | None, place: int, style: Style, text: str) -> "Scatter":
+    """A point with its interval in row `place`; an end that is not bounded has no bar."""
+    from plotly.graph_objects import Scatter
+
+    return Scatter(
+        x=[estimate],
+        y=[place],
+        mode="markers",
+        marker={"color": style.colour, "symbol": style.symbol, "size": 11},
+        error_x={
+            "type": "data",
+            "array": [0 if high is None else high - estimate],
+            "arrayminus": [0 if low is None else estimate - low],
+            "color": style.colour,
+            "thickness": 2,
+            "width": 5,
+        },
+        hovertemplate=f"{text}<extra></extra>",
+    )
+
+
 def _compute_axis(results: Results, *, log: bool) -> ComputeAxis:
     last = EXTRAPOLATED_TO * results.plan.budget_gpu_hours
     measured = [run.curve.compute[run.curve.compute > 0] for run in results.runs if run.curve is not None]
@@ -138,7 +201,7 @@ def _compute_axis(results: Results, *, log: bool) -> ComputeAxis:
     return ComputeAxis(first=first, last=last, log=log)
 
 
-def _score_range(variants: Sequence[VariantResult], axis: ComputeAxis) -> tuple[float, float]:
+def _score_range(variants: Sequence[FittedVariant], axis: ComputeAxis) -> tuple[float, float]:
     """From the lowest reading to the highest reading or fitted curve, with some air."""
     values = [value for variant in variants for run in variant.runs for value in _extremes(run, axis)]
     low, high = min(values, default=0.0), max(values, default=1.0)
@@ -146,13 +209,13 @@ def _score_range(variants: Sequence[VariantResult], axis: ComputeAxis) -> tuple[
     return low - air, high + air
 
 
-def _extremes(run: RunResult, axis: ComputeAxis) -> list[float]:
+def _extremes(run: FittedRun, axis: ComputeAxis) -> list[float]:
     measured = [] if run.curve is None else [float(run.curve.score.min()), float(run.curve.score.max())]
     fitted = [] if run.fit is None else [float(run.fit.predict(axis.last)[0])]
     return measured + fitted
 
 
-def _variant_traces(variant: VariantResult, style: Style, axis: ComputeAxis, *, banded: bool) -> list["Scatter"]:
+def _variant_traces(variant: FittedVariant, style: Style, axis: ComputeAxis, *, banded: bool) -> list["Scatter"]:
     traces = []
     for run in variant.runs:
         if run.fit is not None:
@@ -160,13 +223,27 @@ def _variant_traces(variant: VariantResult, style: Style, axis: ComputeAxis, *, 
             traces += _fitted_lines(run.fit, style, axis)
     traces += [_points(run, style, axis) for run in variant.runs if run.curve is not None]
     for trace in traces:
-        trace.update(legendgroup=variant.name, name=variant.name, showlegend=False)
-    if traces:
-        traces[-1].update(showlegend=True)
-    return traces
+        trace.update(legendgroup=variant.name, showlegend=False)
+    return [*traces, _legend_entry(variant.name, style)] if traces else []
 
 
-def _points(run: RunResult, style: Style, axis: ComputeAxis) -> "Scatter":
+def _legend_entry(name: str, style: Style) -> "Scatter":
+    """What stands for a variant in the legend; it draws nothing."""
+    from plotly.graph_objects import Scatter
+
+    marker = {"symbol": style.symbol, "size": 8, "color": style.colour}
+    return Scatter(
+        x=[None],
+        y=[None],
+        mode="lines+markers",
+        line={"color": style.colour},
+        marker=marker,
+        name=name,
+        legendgroup=name,
+    )
+
+
+def _points(run: FittedRun, style: Style, axis: ComputeAxis) -> "Scatter":
     from plotly.graph_objects import Scatter
 
     assert run.curve is not None
@@ -178,7 +255,6 @@ def _points(run: RunResult, style: Style, axis: ComputeAxis) -> "Scatter":
     fill = [style.colour if inside else "white" for inside in fitted]
     marker = {"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}}
     hover = f"{run.variant}, seed {run.seed}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
-    # Line and its colour are for the legend, which shows the first point's fill otherwise.
     return Scatter(x=compute, y=score, mode="markers", marker=marker, hovertemplate=hover)
 
 
@@ -219,17 +295,18 @@ def _band(fit: Fit, style: Style, axis: ComputeAxis) -> "Scatter":
 
 
 def _asymptote_traces(
-    variants: Sequence[VariantResult], look: dict[str, Style], axis: ComputeAxis, score_range: tuple[float, float]
+    variants: Sequence[FittedVariant], look: dict[str, Style], axis: ComputeAxis, score_range: tuple[float, float]
 ) -> list["Scatter"]:
     """A stroke at each asymptote at the right edge, led to a label that does not cover another."""
     from plotly.graph_objects import Scatter
 
     fitted = [variant for variant in variants if variant.fits]
     ends = [_right_end(variant, axis, score_range) for variant in fitted]
-    heights = spread(ends, LABEL_GAP * (score_range[1] - score_range[0]))
+    gap = LABEL_GAP * (score_range[1] - score_range[0])
+    heights = spread(ends, gap, score_range[0] + gap / 2, score_range[1] - gap / 2)
     return [
         Scatter(
-            x=[axis.at(0.965), axis.at(1.0), axis.at(1.02)],
+            x=[axis.at(0.94), axis.at(0.98), axis.last],
             y=[end, end, height],
             mode="lines+text",
             line={"color": look[variant.name].colour, "width": 1.6},
@@ -245,18 +322,18 @@ def _asymptote_traces(
     ]
 
 
-def _right_end(variant: VariantResult, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
+def _right_end(variant: FittedVariant, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
     """Where a variant's stroke is: at A, or at the end of its curve where A has no upper bound or no place."""
-    A = variant.fits[0].A
+    A = float(np.mean([fit.A for fit in variant.fits]))
     if variant.is_bounded and score_range[0] <= A <= score_range[1]:
         return A
-    return float(variant.fits[0].predict(axis.last)[0])
+    return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
 
 
-def spread(values: Sequence[float], gap: float) -> list[float]:
-    """`values` moved as little as they must be to lie `gap` apart, in their order; the least sum of squared moves.
+def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """`values` moved as little as need be, in squares, to lie `gap` apart and within [low, high] where they fit into it.
 
-    Pool adjacent violators (Ayer et al. 1955) on the values less what the gaps before them add up to.
+    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values less the gaps below them.
     """
     order = np.argsort(values, kind="stable")
     blocks: list[tuple[float, int]] = []
@@ -266,11 +343,11 @@ def spread(values: Sequence[float], gap: float) -> list[float]:
             before, num_before = blocks.pop()
             mean, size = (before * num_before + mean * size) / (num_before + size), num_before + size
         blocks.append((mean, size))
-    level = [mean for mean, size in blocks for _ in range(size)]
-    moved = [0.0] * len(order)
-    for place, index in enumerate(order):
-        moved[index] = level[place] + place * gap
-    return moved
+    levels = np.repeat([mean for mean, _ in blocks], [size for _, size in blocks])
+    levels = np.clip(levels, low, max(low, high - (len(order) - 1) * gap))
+    moved = np.empty(len(order))
+    moved[order] = levels + gap * np.arange(len(order))
+    return moved.tolist()
 
 
 def _mark(figure: "Figure", compute: float, text: str) -> None:
@@ -284,7 +361,7 @@ def _mark(figure: "Figure", compute: float, text: str) -> None:
         )
 
 
-def _dress(figure: "Figure", *, height: int) -> None:
+def dress(figure: "Figure", *, height: int) -> None:
     """The look that all figures share."""
     figure.update_layout(
         height=height, template="none", font=FONT, paper_bgcolor="white", plot_bgcolor="white", hovermode="closest"

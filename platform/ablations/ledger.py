@@ -1,8 +1,8 @@
 """What MLflow has of a sweep as far as is known here: `sync.json`, and how it compares with the run folders.
 
-    {"tracking_uri": "sqlite:///...",
-     "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done"}},
-     "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "num_fitted_rows": 120}}}
+{"tracking_uri": "sqlite:///...",
+ "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done"}},
+ "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "num_fitted_rows": 120}}}
 """
 
 import hashlib
@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scalerl.run_folder import RunFolder, write_atomically
-
 from ablations.home import Home
 from ablations.plan import Plan, PlannedVariant
+from scalerl.run_folder import RunFolder, write_atomically
 
 NO_FIT = -1
 ENDED = frozenset({"done", "failed", "cancelled"})

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from scalerl.run_folder import write_atomically
-
 from ablations.errors import AblationsError
+from scalerl.run_folder import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

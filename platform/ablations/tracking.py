@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
-from scalerl.metrics import read_rows
-from scalerl.run_folder import RunFolder
 
 from ablations.figures import variant_figure
 from ablations.home import Home
 from ablations.ledger import Ledger, SyncedRun, SyncedVariant, fingerprint, ledger_path, num_rows, run_state
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.results import Results, read_results
+from ablations.scalars import row_scalars
+from scalerl.metrics import read_rows
+from scalerl.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,8 +41,6 @@ VARIANT_TAG = "ablations.variant"
 OVERRIDES_TAG = "ablations.overrides"
 VERDICT_TAG = "ablations.verdict"
 PARENT_TAG = "mlflow.parentRunId"
-NOT_METRICS = frozenset({"step", "wall_s"})
-"""Fields of a row that say where its metrics are drawn."""
 MLFLOW_STATES = {"done": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -115,7 +114,7 @@ class Synchroniser:
         try:
             self._push_all()
         except (MlflowException, SQLAlchemyError, OSError) as error:
-            self.problems.append(f"{type(error).__name__}: {error}".split("\n", 1)[0][:300])
+            self.problems.append(short_reason(error))
         return SyncReport(
             tracking_uri=self.tracking_uri,
             rows_pushed=self.rows_pushed,
@@ -205,15 +204,16 @@ class Synchroniser:
         """The fit as metrics of the variant's run, its verdict as a tag, its figure as an artifact."""
         from mlflow.entities import Metric
 
-        parent, result = self.ledger.variants[variant.name], results.variant(variant.name)
+        parent = self.ledger.variants[variant.name]
         folders = [self.home.run(run.id) for run in variant.runs]
         count = sum(map(num_rows, folders))
         # The same fit pushed again is the same metric to MLflow, not a second one.
         ended = int(1000 * max((folder.metrics.stat().st_mtime for folder in folders if num_rows(folder)), default=0))
         self.client.log_batch(
-            parent.mlflow_id, [Metric(name, value, ended, count) for name, value in result.fit_numbers().items()]
+            parent.mlflow_id,
+            [Metric(name, value, ended, count) for name, value in results.fit_numbers(variant.name).items()],
         )
-        self.client.set_tag(parent.mlflow_id, VERDICT_TAG, result.verdict)
+        self.client.set_tag(parent.mlflow_id, VERDICT_TAG, results.verdict(variant.name))
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
         states = {run_state(folder) for folder in folders}
@@ -243,6 +243,12 @@ class Synchroniser:
             self.client.update_run(mlflow_id, "RUNNING")
 
 
+def short_reason(error: Exception) -> str:
+    """An error on one line: MLflow names the request first and what went wrong last."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"
+
+
 def batches(folder: RunFolder, num_pushed: int, problems: list[str]) -> Iterator[tuple[int, list["Metric"]]]:
     """What follows the first `num_pushed` rows of a run log, as metrics of whole rows, at most MAX_BATCH_METRICS at once.
 
@@ -267,29 +273,13 @@ def batches(folder: RunFolder, num_pushed: int, problems: list[str]) -> Iterator
 
 
 def row_metrics(row: dict[str, Any], number: int, started: float) -> list["Metric"]:
-    """The metrics of row `number` of a run at its step, timed by the run's own clock, which began at `started`."""
+    """Row `number` of a run as metrics such as `train/loss`, at its step, timed by the run's clock, which began at `started`."""
     from mlflow.entities import Metric
 
     timestamp = int(1000 * (started + row["wall_s"]))
-    metrics = [Metric(name, value, timestamp, row["step"]) for name, value in row_values(row).items()]
+    scalars = {f"{row['kind']}/{name}": value for name, value in row_scalars(row).items()}
+    metrics = [Metric(name, value, timestamp, row["step"]) for name, value in scalars.items()]
     return [*metrics, Metric(NUM_ROWS_METRIC, number, timestamp, number)]
-
-
-def row_values(row: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a row under their MLflow names: {"train/loss": -0.012, "train/staleness_mean": 2.4, ...}.
-
-    A histogram gives its mean and its largest value; what is not a number is left out.
-    """
-    values: dict[str, float] = {}
-    for field, value in row.items():
-        name = f"{row['kind']}/{field}"
-        if isinstance(value, dict) and value:
-            counts = {float(key): count for key, count in value.items()}
-            values[f"{name}_mean"] = sum(key * count for key, count in counts.items()) / sum(counts.values())
-            values[f"{name}_max"] = max(counts)
-        elif isinstance(value, int | float) and field not in NOT_METRICS:
-            values[name] = float(value)
-    return values
 
 
 def flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:

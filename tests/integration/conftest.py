@@ -13,7 +13,7 @@ import pytest
 SCALE = """
 model: {hidden: 16, layers: 1, heads: 1, mlp: 32}
 tasks:
-  - {type: kth_smallest, symbols: 12, min_length: 3, max_length: 5, train_prompts: 200, validation_prompts: 100}
+  - {type: k_smallest, symbols: 12, min_length: 3, max_length: 5, train_prompts: 200, validation_prompts: 100}
 warm_start: {steps: 40, batch: 32, learning_rate: 5.0e-3, noise: 0.2}
 batch: {prompts: 8, generations: 4}
 generation: {thinking: 5, answer: 3}

@@ -43,7 +43,7 @@ def test_a_number_written_as_an_integer_or_a_float_is_the_same_recipe():
 
 def test_entries_of_a_list_are_addressed_by_position():
     assert varied(tasks__0__symbols=20).tasks[0].symbols == 20
-    assert varied(tasks=[{"type": "kth_smallest", "symbols": 20}]) == varied(tasks__0__symbols=20)
+    assert varied(tasks=[{"type": "k_smallest", "symbols": 20}]) == varied(tasks__0__symbols=20)
 
 
 @pytest.mark.parametrize(

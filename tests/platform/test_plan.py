@@ -1,6 +1,7 @@
 """The plan: what is written is read back, and a broken file says so."""
 
 import pytest
+
 from ablations.errors import AblationsError
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 
@@ -35,7 +36,12 @@ def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [("{", "not a plan"), ('{"sweep": "loo"}', "'variants'"), ('{"variants": [], "colour": 1}', "colour"), ("[1]", "keys")],
+    [
+        ("{", "not a plan"),
+        ('{"sweep": "loo"}', "'variants'"),
+        ('{"variants": [], "colour": 1}', "colour"),
+        ("[1]", "keys"),
+    ],
 )
 def test_a_broken_plan_is_refused_with_the_reason(tmp_path, content, reason):
     (tmp_path / "plan.json").write_text(content)

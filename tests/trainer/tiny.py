@@ -80,7 +80,7 @@ def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Clust
 
 def make_prompt(name: str, tokens: tuple[int, ...] = (6, 4, 7, 8, 2)) -> Prompt:
     """A prompt whose answer no test asks for."""
-    return Prompt(task="kth_smallest", id=name, tokens=tokens, answer="a", difficulty=2)
+    return Prompt(task="k_smallest", id=name, tokens=tokens, answer="a", difficulty=2)
 
 
 def make_group(name: str, tokens: list[list[int]], logprobs: list[list[float]], rewards: list[float], **flags) -> Group:

@@ -16,7 +16,7 @@ Status = Literal["right", "wrong", "unparsable"]
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """One question: `Prompt(task="kth_smallest", id="3:k9a2", tokens=(2, 17, 9), answer="9", difficulty=4)`."""
+    """One question: `Prompt(task="k_smallest", id="3:k9a2", tokens=(2, 17, 9), answer="9", difficulty=4)`."""
 
     task: str
     id: str

@@ -76,8 +76,6 @@ class Cluster:
     pending: list[list[Group]] = field(default_factory=list)
     """Batches generated but not yet trained on (PPO-off-policy-k)."""
     next_group: int = 0
-    ready_since: float | None = None
-    """When the next batch could first have been trained on."""
 
     def __post_init__(self) -> None:
         self.num_parameters = self.learner.policy.num_parameters()
@@ -155,7 +153,6 @@ class Cluster:
         self.clock.flops += 3 * forward_flops(
             self.recipe.model, self.num_parameters, update.trained_tokens, update.context_tokens
         )
-        self.ready_since = None
         return TrainedStep(groups=groups, update=update, version=version)
 
     def push_weights(self) -> None:
@@ -182,7 +179,7 @@ class Cluster:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next step depends on."""
-        own = ("assembling", "ready", "pushes", "pending", "next_group", "ready_since")
+        own = ("assembling", "ready", "pushes", "pending", "next_group")
         return {
             "generator": self.generator.state_dict(),
             "learner": self.learner.state_dict(),
@@ -199,7 +196,7 @@ class Cluster:
         self.pool.load_state_dict(state["pool"])
         self.rng.bit_generator.state = state["rng"]
         self.clock = Clock(**state["clock"])
-        for name in ("assembling", "ready", "pushes", "pending", "next_group", "ready_since"):
+        for name in ("assembling", "ready", "pushes", "pending", "next_group"):
             setattr(self, name, state[name])
 
 

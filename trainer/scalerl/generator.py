@@ -89,6 +89,7 @@ class Generator:
         self._cut = np.full(slots, NEVER, dtype=np.int64)
         self._thinking = np.zeros(slots, dtype=np.bool_)
         self._phrase_at = np.full(slots, -1, dtype=np.int64)
+        self._answer_length = np.zeros(slots, dtype=np.int64)
 
     @property
     def active(self) -> int:
@@ -118,6 +119,8 @@ class Generator:
             return [], StepWork(sequences=0, prefill_tokens=prefill_tokens, context_tokens=0)
         length = self._length[:n]
         sampled, logprobs = self._sample(self._decode(n))
+        answer_length = self._answer_length[:n]
+        answer_length += ~self._thinking[:n]
         tokens, forced = self._force_phrases(n, sampled)
         row = np.arange(n)
         self._tokens[row, length] = tokens
@@ -127,7 +130,7 @@ class Generator:
         work = StepWork(sequences=n, prefill_tokens=prefill_tokens, context_tokens=int(length.sum()))
         length += 1
         ended = tokens == EOS_ID
-        full = length - self._prompt_length[:n] >= self.max_tokens
+        full = (length - self._prompt_length[:n] >= self.max_tokens) | (answer_length >= self.settings.answer)
         self.free = np.flatnonzero(ended | full).tolist()
         return [self._finish(i, truncated=not ended[i]) for i in self.free], work
 
@@ -203,6 +206,7 @@ class Generator:
             self._tokens[row, :size] = request.prompt.tokens
             self._length[row] = self._prompt_length[row] = size
             self._cut[row], self._thinking[row], self._phrase_at[row] = request.cut, True, -1
+            self._answer_length[row] = 0
         self._close_gaps()
         if new:
             self._prefill(new)
@@ -243,7 +247,7 @@ class Generator:
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
             self._tokens, self._logprobs, self._versions, self._forced, self._length, self._prompt_length,
-            self._cut, self._thinking, self._phrase_at,
+            self._cut, self._thinking, self._phrase_at, self._answer_length,
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:

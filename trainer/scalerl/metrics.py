@@ -1,7 +1,7 @@
 """The run log: `metrics.jsonl`, one JSON object a line, and how to read it back whatever a crash left.
 
     {"kind": "eval", "step": 0, "weight_version": 0, "compute_gpu_hours": 0.0, "flops": 0.0, "tokens": 0,
-     "task": "kth_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
+     "task": "k_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
     {"kind": "train", "step": 1, "compute_gpu_hours": 0.0003, "loss": -0.012, ...}
 
 Rows are in the order in which they happened. `WALL_FIELDS` differ from one execution to the next; everything else is

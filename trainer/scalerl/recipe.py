@@ -173,10 +173,10 @@ class Model(Frozen):
         return self
 
 
-class KthSmallest(Frozen):
-    """Write down some of a list in order, then name its k-th smallest symbol (`scalerl.tasks.kth_smallest`)."""
+class KSmallest(Frozen):
+    """Write the k smallest symbols of a list in order, after a draft (`scalerl.tasks.k_smallest`)."""
 
-    type: Literal["kth_smallest"] = "kth_smallest"
+    type: Literal["k_smallest"] = "k_smallest"
     symbols: Annotated[int, Field(ge=8, le=36)] = 36
     """Size of the alphabet the lists are drawn from."""
     min_length: Annotated[int, Field(ge=2)] = 5
@@ -226,7 +226,7 @@ class Generation(Frozen):
     thinking: Count = 12288
     """Thinking budget in tokens, end-of-thinking phrase not counted."""
     answer: Count = 2048
-    """Answer budget in tokens, end of sequence included."""
+    """Answer budget in tokens, end of sequence included; what follows the thinking part is truncated there."""
     temperature: Positive = 1.0
     """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
 
@@ -303,7 +303,7 @@ class Scale(Frozen):
 
     model: Model = Model()
     """The policy."""
-    tasks: Annotated[tuple[KthSmallest, ...], Field(min_length=1, max_length=1)] = (KthSmallest(),)
+    tasks: Annotated[tuple[KSmallest, ...], Field(min_length=1, max_length=1)] = (KSmallest(),)
     """What is trained on and evaluated."""
     warm_start: WarmStart = WarmStart()
     """The supervised start."""

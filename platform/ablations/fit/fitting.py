@@ -19,7 +19,7 @@ SLACK_PROBABILITY = 0.3
 SLACK_SD = 0.08
 """Beforehand, three step-0 readings in ten lie off the law, by about this much: an early transient."""
 FIXED_VARIANCE_RATIO = 1e-6
-LEAST_SD = 1e-7
+LEAST_SD = 1e-5
 """Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
 FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
@@ -46,7 +46,10 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     noise_sd, autocorrelation = noise.summary(free.residuals)
 
     variance = noise_sd**2
-    anchors = _anchors(curve, window, r0, variance)
+    variance_of_r = noise.long_run_variance(free.residuals) * float(
+        np.linalg.pinv(free.jacobian.T @ free.jacobian)[0, 0]
+    )
+    anchors = _anchors(curve, window, r0, variance, variance_of_r)
     solutions = [(anchor, solve(SIGMOID, x, y, variance=variance, anchor=anchor)) for anchor in anchors]
     best = min((solution for _, solution in solutions), key=lambda s: _deviance(noise, anchors, s.residuals, s.r))
     region = likelihood_region(
@@ -87,7 +90,7 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     )
 
 
-def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float) -> list[Anchor]:
+def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float, variance_of_r: float) -> list[Anchor]:
     """The priors of R_0: one for each way in which the step-0 reading may bear on it."""
     if r0 not in get_args(R0Mode):
         raise AblationsError(f"curve {curve.name!r}: unknown r0 {r0!r}; choose one of {list(get_args(R0Mode))}")
@@ -102,11 +105,21 @@ def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float) 
         # A spike far below the noise keeps one closed form for all modes.
         return [Anchor(value=value, variance=FIXED_VARIANCE_RATIO * reading_variance)]
     sampling_variance = value * (1 - value) / window.start_samples if window.start_samples else 0.0
-    variance = max(reading_variance, sampling_variance)
+    tight = max(reading_variance, sampling_variance)
     return [
-        Anchor(value=value, variance=variance, probability=1 - SLACK_PROBABILITY),
-        Anchor(value=value, variance=variance + SLACK_SD**2, probability=SLACK_PROBABILITY),
+        _weighed_anchor(value, tight, 1 - SLACK_PROBABILITY, variance_of_r),
+        _weighed_anchor(value, tight + SLACK_SD**2, SLACK_PROBABILITY, variance_of_r),
     ]
+
+
+def _weighed_anchor(value: float, variance: float, probability: float, variance_of_r: float) -> Anchor:
+    """An anchor with its weight among others: -2 ln of its prior probability and of what integrating over R_0 leaves.
+
+    For a curve that alone knows R_0 with `variance_of_r`, Laplace's method gives the marginal likelihood
+    exp(-D / 2) / sqrt(1 + variance / variance_of_r), D the least deviance under the anchor.
+    """
+    offset = float(np.log1p(variance / variance_of_r)) - 2 * float(np.log(probability))
+    return Anchor(value=value, variance=variance, offset=offset)
 
 
 def _deviance(noise: NoiseModel, anchors: Sequence[Anchor], residuals: np.ndarray, r: float) -> float:

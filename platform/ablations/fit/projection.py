@@ -23,25 +23,20 @@ MAX_POLISH_STEPS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """What is known of r beside the curve: r ~ N(value, variance), with the prior probability that this is so.
+    """What is known of r beside the curve: r ~ N(value, variance). Of several anchors, `offset` says how likely each is.
 
-        Anchor(value=0.31, variance=2.5e-5, probability=0.7)
+        Anchor(value=0.31, variance=2.5e-5, offset=0.8)
 
     An infinite variance says nothing.
     """
 
     value: float = 0.0
     variance: float = np.inf
-    probability: float = 1.0
-
-    @property
-    def offset(self) -> float:
-        """The part of the deviance that does not depend on r: ln variance - 2 ln probability."""
-        return (np.log(self.variance) if np.isfinite(self.variance) else 0.0) - 2 * np.log(self.probability)
+    offset: float = 0.0
 
 
 def anchor_deviance(anchors: Sequence[Anchor], r: np.ndarray) -> np.ndarray:
-    """-2 ln sum_k probability_k N(r; value_k, variance_k), up to a constant: the anchors as one mixture."""
+    """-2 ln sum_k exp(-offset_k / 2 - (r - value_k)^2 / (2 variance_k)): the anchors as one mixture."""
     parts = [anchor.offset + (r - anchor.value) ** 2 / anchor.variance for anchor in anchors]
     return -2 * np.logaddexp.reduce([-0.5 * part for part in parts], axis=0)
 
@@ -130,7 +125,8 @@ def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, anchor: Ancho
         d_0=float(y @ y / variance + anchor.value**2 / anchor.variance + anchor.offset),
         d_r=float(y.sum() / variance + anchor.value / anchor.variance),
         d_rr=y.size / variance + 1 / anchor.variance,
-        d_a=nodes.g @ y / variance,
+        # einsum, as BLAS would wake all its threads for this.
+        d_a=np.einsum("ij,j->i", nodes.g, y) / variance,
         d_ra=nodes.sum_g / variance,
         d_aa=nodes.sum_gg / variance,
     )

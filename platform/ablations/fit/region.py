@@ -28,6 +28,8 @@ from ablations.fit.projection import (
 COVERAGE = 0.95
 ZOOM_SHAPE = (31, 31)
 MAX_ZOOMS = 12
+PLAUSIBLE_LIMITS = 5.0
+"""Shapes this many limits above the best under independent noise are not worth judging under all the others."""
 ANGLES = np.arange(8) * np.pi / 4
 RADII = np.array([0.5, 1])
 
@@ -107,23 +109,25 @@ def _candidates(
     ellipse that readings of `variance` allow.
     """
 
-    def shapes_inside(nodes: Nodes) -> tuple[Deviance, np.ndarray, np.ndarray]:
+    def shapes_inside(nodes: Nodes) -> tuple[Deviance, np.ndarray, np.ndarray, np.ndarray]:
         deviance = node_deviance(nodes, y, variance=variance, anchor=anchor)
-        linear_part = np.stack(best_linear_part(deviance))
-        judged = judge(np.stack([*linear_part, nodes.p, nodes.q]))
-        inside = np.flatnonzero(judged <= judged.min() + limit)
-        return deviance.of(inside), linear_part[:, inside], inside
+        r, a = best_linear_part(deviance)
+        least = deviance.at(r, a)
+        plausible = np.flatnonzero(least <= least.min() + PLAUSIBLE_LIMITS * limit)
+        judged = judge(np.stack([r, a, nodes.p, nodes.q])[:, plausible])
+        inside = plausible[judged <= judged.min() + limit]
+        return deviance.of(inside), r[inside], a[inside], inside
 
     whole = box = family.box(x)
     nodes, shape = grid_nodes(family, x), GRID_SHAPE
-    deviance, (r, a), inside = shapes_inside(nodes)
+    deviance, r, a, inside = shapes_inside(nodes)
     for _ in range(MAX_ZOOMS):
         zoomed = _box_around(nodes, inside, box, whole, shape)
         if _gains_little(zoomed, box, shape):
             break
         box, shape = zoomed, ZOOM_SHAPE
         nodes = box_nodes(family, x, box, shape)
-        deviance, (r, a), inside = shapes_inside(nodes)
+        deviance, r, a, inside = shapes_inside(nodes)
     r, a = _ellipses(deviance, r, a, limit)
     p, q = (np.broadcast_to(side[inside], r.shape) for side in (nodes.p, nodes.q))
     return np.stack([r.ravel(), a.ravel(), p.ravel(), q.ravel()])
@@ -163,7 +167,9 @@ def _ellipses(deviance: Deviance, r: np.ndarray, a: np.ndarray, limit: float) ->
     for distance, speed in ((r, -ray_r), (a, -ray_a), (1 - r - a, ray_r + ray_a)):
         length = np.where(speed > 0, np.minimum(length, distance / np.where(speed > 0, speed, 1)), length)
     steps = RADII[:, None, None] * np.maximum(length, 0)
-    points_r, points_a = (r + steps * ray_r).reshape(-1, r.size), (a + steps * ray_a).reshape(-1, a.size)
+    # Rounding must not carry a ray through the wall at which it ends.
+    points_r = np.maximum(r + steps * ray_r, 0).reshape(-1, r.size)
+    points_a = np.maximum(a + steps * ray_a, 0).reshape(-1, a.size)
     return np.concatenate([r[None], points_r]), np.concatenate([a[None], points_a])
 
 

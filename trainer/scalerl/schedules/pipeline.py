@@ -13,24 +13,24 @@ from scalerl.cluster import Cluster, TrainedStep
 
 
 def pipeline(cluster: Cluster) -> TrainedStep:
-    """Advance the clock until the next optimiser step is done; its weights are then under way."""
-    k = cluster.recipe.off_policy.k
+    """Advance the clock until the next optimiser step is done; its weights are then under way.
+
+    A trainer that becomes free in the middle of a decode step starts there and then, on what was finished before it.
+    """
+    k, clock = cluster.recipe.off_policy.k, cluster.clock
     while True:
         cluster.deliver_weights()
         admit(cluster, k)
-        chosen = choose_batch(cluster, k)
-        if chosen is not None:
-            if cluster.ready_since is None:
-                cluster.ready_since = cluster.clock.now
-            if cluster.clock.trainer_free <= cluster.clock.now:
-                start = max(cluster.clock.trainer_free, cluster.ready_since)
-                step = cluster.train(take(cluster, chosen), start)
-                cluster.push_weights()
-                return step
-        if cluster.generator.busy:
-            cluster.decode()
-        else:
-            wait(cluster)
+        chosen, start = choose_batch(cluster, k), max(clock.now, clock.trainer_free)
+        if start > clock.now or chosen is None:
+            if cluster.generator.busy:
+                cluster.decode()
+            else:
+                wait(cluster)
+        if chosen is not None and start <= clock.now:
+            step = cluster.train(take(cluster, chosen), start)
+            cluster.push_weights()
+            return step
 
 
 def admit(cluster: Cluster, k: int) -> None:

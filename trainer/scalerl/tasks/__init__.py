@@ -3,7 +3,7 @@
 A task makes all its prompts from its own settings alone, never from the run's seed, and splits them by the hash of
 their id, so every run of a scale trains and validates on the same prompts and no prompt is in both.
 
-    kth_smallest.py   the k-th smallest symbol of a list, after a written thought
+    k_smallest.py   the k smallest symbols of a list in order, after a written draft
 """
 
 from typing import Protocol
@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from scalerl.batch import Prompt, Status
-from scalerl.recipe import KthSmallest
-from scalerl.tasks.kth_smallest import KthSmallestTask
+from scalerl.recipe import KSmallest
+from scalerl.tasks.k_smallest import KSmallestTask
 
 
 class Task(Protocol):
@@ -31,9 +31,9 @@ class Task(Protocol):
         ...
 
 
-TASKS = {"kth_smallest": KthSmallestTask}
+TASKS = {"k_smallest": KSmallestTask}
 
 
-def make_task(settings: KthSmallest) -> Task:
+def make_task(settings: KSmallest) -> Task:
     """The task that `settings` describe."""
     return TASKS[settings.type](settings)

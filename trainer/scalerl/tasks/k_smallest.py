@@ -1,9 +1,10 @@
-"""Name the k-th smallest symbol of a list of distinct symbols, thinking first.
+"""Write the k smallest symbols of a list of distinct symbols in order, thinking first.
 
-    prompt    3:k9a2<think>          the 3rd smallest of k 9 a 2
-    response  29a</think>a<eos>      a prefix of the sorted list, then the answer
+    prompt    3:k9a2<think>            the three smallest of k 9 a 2
+    response  29a</think>29a<eos>      a draft, then the answer
 
-Difficulty is the length of the list. Any thought is allowed; only the symbol after the thinking part is judged.
+Difficulty is the length of the list. Any thought is allowed; only what follows the thinking part is judged. A prompt
+whose answer is longer than the answer budget cannot be solved, so the budget sets a ceiling below 1.
 """
 
 import hashlib
@@ -11,16 +12,16 @@ import hashlib
 import numpy as np
 
 from scalerl.batch import Prompt, Status
-from scalerl.recipe import KthSmallest
-from scalerl.tokens import COLON, END_THINK_ID, EOS_ID, ID, SYMBOLS, THINK_ID, encode
+from scalerl.recipe import KSmallest
+from scalerl.tokens import COLON, END_THINK_ID, EOS_ID, SYMBOLS, THINK_ID, encode
 
 
-class KthSmallestTask:
+class KSmallestTask:
     """Prompts of all lengths in equal shares, split by hash: one residue class in eight is held out."""
 
-    name = "kth_smallest"
+    name = "k_smallest"
 
-    def __init__(self, settings: KthSmallest) -> None:
+    def __init__(self, settings: KSmallest) -> None:
         self.settings = settings
         self.train, self.validation = self._draw()
 
@@ -49,7 +50,7 @@ class KthSmallestTask:
             task=self.name,
             id=text,
             tokens=(*encode(text), THINK_ID),
-            answer=sorted(symbols)[k - 1],
+            answer="".join(sorted(symbols)[:k]),
             difficulty=length,
         )
 
@@ -60,12 +61,12 @@ class KthSmallestTask:
         answer = response[response.index(END_THINK_ID) + 1 :]
         if not answer or answer[-1] != EOS_ID:
             return "unparsable"
-        return "right" if answer[:-1] == [ID[prompt.answer]] else "wrong"
+        return "right" if tuple(answer[:-1]) == encode(prompt.answer) else "wrong"
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A sorted prefix up to the k-th symbol, or the whole sorted list, each symbol replaced with chance `noise`.
+        """A draft of the answer, or the whole sorted list, each symbol replaced with chance `noise`; then the answer.
 
-        The answer is the k-th symbol of the written thought, so a noisy thought leads to a wrong answer.
+        The answer repeats the first k symbols of the draft, so a noisy draft leads to a wrong answer.
         """
         prompt = self.train[int(rng.integers(len(self.train)))]
         symbols = prompt.id.split(COLON)[1]
@@ -74,8 +75,8 @@ class KthSmallestTask:
         for i in range(len(thought)):
             if rng.random() < noise:
                 thought[i] = symbols[int(rng.integers(len(symbols)))]
-        answer = thought[k - 1]
-        return prompt, (*encode("".join(thought)), END_THINK_ID, ID[answer], EOS_ID)
+        draft = encode("".join(thought))
+        return prompt, (*draft, END_THINK_ID, *draft[:k], EOS_ID)
 
 
 def held_out(prompt_id: str) -> bool:

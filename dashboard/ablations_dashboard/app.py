@@ -1,0 +1,8 @@
+"""What Streamlit runs: title, navigation, and the chosen page."""
+
+import streamlit as st
+
+from ablations_dashboard.views import sweep
+
+st.set_page_config(page_title="Ablations", page_icon=":material/stacked_line_chart:", layout="wide")
+st.navigation([st.Page(sweep.show, title="Sweep", url_path="sweep", default=True)]).run()

@@ -1,0 +1,45 @@
+"""Drawings that only the page has, without Streamlit."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import pandas as pd
+from plotly.graph_objects import Figure, Scatter
+
+from ablations.figures import Style, dress
+
+Axis = Literal["compute_gpu_hours", "step", "wall_s"]
+AXES: dict[Axis, str] = {
+    "compute_gpu_hours": "compute (modelled GPU-hours)",
+    "step": "optimiser step",
+    "wall_s": "seconds trained",
+}
+RAW_OPACITY = 0.25
+
+
+def metric_figure(metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *, axis: Axis, smoothed: int) -> Figure:
+    """One training metric of several runs, by label; a mean over `smoothed` steps lies over the faint measured line."""
+    figure = Figure()
+    for label, (rows, style) in runs.items():
+        if metric not in rows:
+            continue
+        line = {"color": style.colour, "width": 2}
+        if smoothed > 1:
+            figure.add_trace(
+                Scatter(
+                    x=rows[axis], y=rows[metric], mode="lines", line={**line, "width": 1}, opacity=RAW_OPACITY,
+                    legendgroup=label, showlegend=False, hoverinfo="skip",
+                )
+            )  # fmt: skip
+        mean = rows[metric].rolling(smoothed, min_periods=1).mean()
+        figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=label, legendgroup=label))
+    dress(figure, height=430)
+    figure.update_xaxes(title=AXES[axis])
+    figure.update_yaxes(title=metric)
+    figure.update_layout(
+        margin={"l": 70, "r": 20, "t": 20, "b": 60},
+        hovermode="x unified",
+        showlegend=True,
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+    )
+    return figure

@@ -1,0 +1,1 @@
+"""One module a page; `sweep` is the only one so far."""

@@ -1,0 +1,177 @@
+"""One sweep: its verdicts, curves, comparison, progress and training metrics."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.figures import curves_figure, loo_figure, styles
+from ablations.home import Home, find_home
+from ablations.plan import Plan
+from ablations.progress import Row, read_rows, share, summary
+from ablations.results import Results
+from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, method, sentence, warnings
+from ablations_dashboard.charts import AXES, Axis, metric_figure
+from ablations_dashboard.load import comparison_csv, load_metrics, load_plan, load_results
+
+REFRESH_S = 10
+FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
+"""Shown at the head of the list of metrics."""
+SMOOTHED = (1, 5, 10, 25, 50)
+
+
+def show() -> None:
+    """Choose a sweep and show it; it is read again every few seconds while runs train."""
+    home = find_home(None)
+    name = choose_sweep(home)
+    try:
+        plan = load_plan(home, name)
+    except AblationsError as error:
+        st.error(str(error))
+        st.stop()
+    is_training = any(row.state.state == "running" for row in read_rows(home, plan))
+    st.fragment(show_sweep, run_every=REFRESH_S if is_training else None)(home, plan)
+
+
+def show_sweep(home: Home, plan: Plan) -> None:
+    """Everything about one sweep."""
+    rows, results = read_rows(home, plan), load_results(home, plan)
+    st.title(plan.sweep)
+    st.markdown(plan.doc)
+    show_progress(plan, rows)
+    for warning in warnings(results):
+        st.warning(warning)
+    if results.comparison is None:
+        st.info(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}.")
+    show_curves(results)
+    if results.comparison is not None:
+        show_comparison(results)
+    show_metrics(home, plan)
+
+
+def choose_sweep(home: Home) -> str:
+    """The sweep named in the URL, or the one last started."""
+    names = home.sweep_names()
+    if not names:
+        st.title("Ablations")
+        st.info(f"No sweep in `{home.path}`. `platform sweep sweeps/loo.yaml --home {home.path}` makes one.")
+        st.stop()
+    asked = st.query_params.get("sweep")
+    name = st.sidebar.selectbox("Sweep", names, index=names.index(asked) if asked in names else 0)
+    st.query_params["sweep"] = name
+    st.sidebar.caption(f"Home folder `{home.path}`")
+    return name
+
+
+def choose_variants(plan: Plan) -> list[str]:
+    """The variants named in the URL, or all."""
+    names = [variant.name for variant in plan.variants]
+    asked = [name for name in st.query_params.get_all("variant") if name in names]
+    chosen = st.pills("Variants", names, selection_mode="multi", default=asked or names, key=f"variants {plan.sweep}")
+    if set(chosen) in (set(), set(names)):
+        st.query_params.pop("variant", None)
+        return names
+    st.query_params["variant"] = chosen
+    return chosen
+
+
+def show_progress(plan: Plan, rows: list[Row]) -> None:
+    """How far the runs are."""
+    spent = sum(share(row.state, plan) for row in rows) / len(rows)
+    st.progress(spent, text=f"{summary(plan, rows)} of {len(rows)} runs")
+    with st.expander("Runs", expanded=any(row.state.state in ("failed", "stale") for row in rows)):
+        st.dataframe(progress_frame(plan, rows), hide_index=True, column_config=PROGRESS_COLUMNS)
+
+
+PROGRESS_COLUMNS = {
+    "compute": st.column_config.ProgressColumn("compute", format="percent", min_value=0.0, max_value=1.0),
+    "pass rate": st.column_config.NumberColumn("pass rate", format="%.3f"),
+}
+
+
+def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
+    """One line a run."""
+    return pd.DataFrame(
+        {
+            "variant": row.variant,
+            "seed": row.seed,
+            "run": row.id,
+            "state": row.state.state,
+            "compute": share(row.state, plan),
+            "pass rate": row.state.pass_rate,
+            "step": row.state.step,
+            "attempt": row.state.attempt,
+            "message": row.state.message,
+        }
+        for row in rows
+    )
+
+
+def show_curves(results: Results) -> None:
+    """Measured points, fits, forecasts and asymptotes of the chosen variants."""
+    plan = results.plan
+    st.header("Curves and forecasts")
+    shown = choose_variants(plan)
+    left, right = st.columns([1, 3])
+    log = left.toggle("Logarithmic compute", value=st.query_params.get("log") == "1")
+    st.query_params["log"] = str(int(log))
+    names = [variant.name for variant in plan.variants]
+    banded = right.multiselect("Uncertainty of", names, default=[plan.reference], key=f"bands {plan.sweep}")
+    figure = curves_figure(results, shown=shown, banded=banded, log_compute=log)
+    st.plotly_chart(figure, theme=None, key="curves")
+    st.caption(
+        "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
+        "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve."
+    )
+
+
+def show_comparison(results: Results) -> None:
+    """The verdict on every variant: in words, as a figure, as a table."""
+    st.header(f"Comparison with {results.plan.reference}")
+    st.markdown("\n".join(f"- {sentence(results, variant)}" for variant in results.variants))
+    st.caption(method(results))
+    st.plotly_chart(loo_figure(results), theme=None, key="ceilings")
+    frame = pd.DataFrame([columns(results, variant) for variant in results.variants])
+    look = styles(results.plan)
+    coloured = frame.style.map(lambda name: f"color: {look[name].colour}; font-weight: 600", subset=["variant"])
+    st.dataframe(coloured, hide_index=True)
+    st.download_button(
+        "Download as CSV", comparison_csv(results), f"{results.plan.sweep}.csv", "text/csv", icon=":material/download:"
+    )
+    with st.expander("What the verdicts mean"):
+        for name, meaning in [*DIFFERENCES.items(), *FIT_VERDICTS.items()]:
+            st.markdown(f"**{name}**: {meaning}.")
+
+
+def show_metrics(home: Home, plan: Plan) -> None:
+    """One training metric of all runs."""
+    st.header("Training metrics")
+    look, runs = styles(plan), {}
+    for variant in plan.variants:
+        for run in variant.runs:
+            try:
+                rows = load_metrics(home, run.id)
+            except ValueError as error:
+                st.warning(str(error))
+                continue
+            if len(rows):
+                runs[f"{variant.name}, seed {run.seed}"] = rows, look[variant.name]
+    if not runs:
+        st.info(
+            f"No optimiser step yet. `platform status {plan.sweep} --watch --home {home.path}` shows when there is."
+        )
+        return
+    chosen = choose_metric({name for rows, _ in runs.values() for name in rows.columns} - set(AXES))
+    left, right = st.columns(2)
+    axis: Axis = left.radio("Against", list(AXES), format_func=AXES.__getitem__, horizontal=True)
+    smoothed = right.select_slider("Mean over steps", SMOOTHED, value=10)
+    st.plotly_chart(metric_figure(chosen, runs, axis=axis, smoothed=smoothed), theme=None, key="metric")
+
+
+def choose_metric(names: set[str]) -> str:
+    """The metric named in the URL, or the first of those that most ask for."""
+    ordered = [name for name in FIRST_METRICS if name in names]
+    ordered += sorted(names - set(ordered))
+    asked = st.query_params.get("metric")
+    chosen = st.selectbox("Metric", ordered, index=ordered.index(asked) if asked in ordered else 0)
+    st.query_params["metric"] = chosen
+    return chosen

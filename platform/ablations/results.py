@@ -1,0 +1,262 @@
+"""What a sweep has found so far: run logs made into curves, fits and the comparison with the reference.
+
+A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ablations.compare import Comparison, VariantResult, compare, mean_ceiling
+from ablations.curve import Curve, read_csv
+from ablations.errors import AblationsError
+from ablations.fit import Fit, asymptote_text, fit_curve
+from ablations.home import Home
+from ablations.plan import Plan, PlannedRun, PlannedVariant
+from scalerl.metrics import read_rows
+from scalerl.run_folder import RunFolder
+
+FIT_FIELDS = (
+    "A",
+    "A_lo",
+    "A_hi",
+    "B",
+    "C_mid",
+    "R_0",
+    "delta_A",
+    "delta_A_lo",
+    "delta_A_hi",
+    "compute_ratio",
+    "num_seeds",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedCurve:
+    """A curve and its fit, or the reason why there is none.
+
+    FittedCurve(name="loo-loss-s0", curve=curve, fit=None, reason="... a fit needs at least 6 beyond step 0")
+    """
+
+    name: str
+    curve: Curve | None
+    fit: Fit | None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: the fit, or the curve's name and the reason."""
+        return {"curve": self.name, "reason": self.reason} if self.fit is None else self.fit.to_json()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedRun(FittedCurve):
+    """The same for one run of a sweep."""
+
+    variant: str
+    seed: int
+    id: str
+    cost_gpu_hours: float
+    """Modelled GPU-hours spent so far."""
+    code_version: str
+    """Of the attempt that wrote last; empty before the first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedVariant:
+    """The runs of one variant, one a seed."""
+
+    name: str
+    overrides: dict[str, Any]
+    runs: tuple[FittedRun, ...]
+
+    @property
+    def fits(self) -> list[Fit]:
+        """The fits of those runs that have one."""
+        return [run.fit for run in self.runs if run.fit is not None]
+
+    @property
+    def cost_gpu_hours(self) -> float:
+        """Modelled GPU-hours spent by all seeds together."""
+        return sum(run.cost_gpu_hours for run in self.runs)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why runs have no fit, one sentence a run."""
+        return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every fit has an upper end of A, without which A means nothing by itself."""
+        return bool(self.fits) and all(fit.A_hi is not None for fit in self.fits)
+
+    def asymptote_text(self) -> str:
+        """The mean A of all seeds as it may be shown: "A 0.612 [0.590, 0.633]", "A >= 0.58", "no rise" or "no fit"."""
+        if not self.fits:
+            return "no fit"
+        if any(fit.verdict == "no rise" for fit in self.fits):
+            return "no rise"
+        ceiling = mean_ceiling(self.fits)
+        text = asymptote_text(ceiling.estimate, ceiling.estimate - ceiling.below, ceiling.hi)
+        return text if ceiling.hi is None else f"A {text}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """All variants of a plan, in its order, and the comparison of those that have a fit."""
+
+    plan: Plan
+    variants: tuple[FittedVariant, ...]
+    comparison: Comparison | None
+    """None while the reference has no fit."""
+
+    @property
+    def runs(self) -> list[FittedRun]:
+        """The runs of all variants."""
+        return [run for variant in self.variants for run in variant.runs]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why runs have no fit."""
+        return [reason for variant in self.variants for reason in variant.reasons]
+
+    @property
+    def code_versions(self) -> list[str]:
+        """Versions of the code that the runs were trained with; more than one may mean more than one trainer."""
+        return sorted({run.code_version for run in self.runs if run.code_version})
+
+    def variant(self, name: str) -> FittedVariant:
+        """The variant of this name."""
+        return next(variant for variant in self.variants if variant.name == name)
+
+    def compared(self, name: str) -> VariantResult | None:
+        """The variant's line of the comparison; None when it or the reference has no fit."""
+        lines = self.comparison.variants if self.comparison else ()
+        return next((line for line in lines if line.curve == name), None)
+
+    def verdict(self, name: str) -> str:
+        """What is known of a variant in few words: "weak; ceiling down", or "no fit"."""
+        line = self.compared(name)
+        return f"{line.verdict}; {line.difference}" if line else "no fit"
+
+    def fit_numbers(self, name: str) -> dict[str, float]:
+        """The numbers of a variant's line of the comparison that there are, and its cost."""
+        line = self.compared(name)
+        found = {field: getattr(line, field, None) for field in FIT_FIELDS}
+        numbers = {field: float(value) for field, value in found.items() if value is not None}
+        return numbers | {"cost_gpu_hours": self.variant(name).cost_gpu_hours}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: the comparison, every fit, and the reasons where there is none."""
+        return {
+            "sweep": self.plan.sweep,
+            "reference": self.plan.reference,
+            "comparison": self.comparison.to_json()["variants"] if self.comparison else [],
+            "runs": [
+                {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
+                | run.to_json()
+                for run in self.runs
+            ],
+            "reasons": self.reasons,
+            "code_versions": self.code_versions,
+        }
+
+
+def read_results(home: Home, plan: Plan) -> Results:
+    """The runs of a plan as they are, fitted in the plan's window and compared."""
+    variants = tuple(_read_variant(home, plan, variant) for variant in plan.variants)
+    return Results(plan=plan, variants=variants, comparison=_compare(variants, plan.reference))
+
+
+def fit_file(path: Path, fit_from: float = 0.0, fit_to: float | None = None) -> list[FittedCurve]:
+    """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
+    window = fit_from, np.inf if fit_to is None else fit_to
+    fitted = []
+    for curve in read_csv(path):
+        fit, reason = _try_fit(curve, window)
+        fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
+    return fitted
+
+
+def fit_sweep(home: Home, sweep: str, fit_from: float = 0.0, fit_to: float | None = None) -> list[FittedRun]:
+    """A fit of every run of a sweep, in its plan's window where none is given."""
+    plan = Plan.read(home.sweep(sweep) / "plan.json")
+    window = fit_from or plan.fit_from_gpu_hours, plan.fit_to_gpu_hours if fit_to is None else fit_to
+    return [_read_run(home, variant.name, run, window) for variant in plan.variants for run in variant.runs]
+
+
+def curve_of(rows: Iterable[dict[str, Any]], name: str) -> Curve | None:
+    """The evaluations among the rows of a run log; None when there are none, ValueError when they make no curve."""
+    evaluations = [row for row in rows if row["kind"] == "eval"]
+    if not evaluations:
+        return None
+
+    def column(field: str) -> np.ndarray:
+        return np.array([row[field] for row in evaluations], dtype=float)
+
+    try:
+        return Curve(
+            name=name,
+            compute=column("compute_gpu_hours"),
+            score=column("pass_rate"),
+            samples=column("num_samples"),
+            prompts=column("num_prompts"),
+            step=column("step"),
+        )
+    except KeyError as error:
+        raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
+
+
+def _read_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
+    window = plan.fit_from_gpu_hours, plan.fit_to_gpu_hours
+    runs = tuple(_read_run(home, variant.name, run, window) for run in variant.runs)
+    return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
+
+
+def _read_run(home: Home, variant: str, run: PlannedRun, window: tuple[float, float]) -> FittedRun:
+    folder, name = home.run(run.id), f"{variant}-s{run.seed}"
+    rows: list[dict[str, Any]] = []
+    curve, fit = None, None
+    try:
+        for row in read_rows(folder.metrics):
+            rows.append(row)
+        curve = curve_of(rows, name)
+        fit, reason = _try_fit(curve, window) if curve else (None, _why_empty(folder))
+    except ValueError as error:
+        reason = str(error)
+    return FittedRun(
+        name=name,
+        curve=curve,
+        fit=fit,
+        reason=reason,
+        variant=variant,
+        seed=run.seed,
+        id=run.id,
+        cost_gpu_hours=rows[-1]["compute_gpu_hours"] if rows else 0.0,
+        code_version=folder.read_status().get("code_version", ""),
+    )
+
+
+def _try_fit(curve: Curve, window: tuple[float, float]) -> tuple[Fit | None, str]:
+    """The fit, or why there is none."""
+    try:
+        return fit_curve(curve, fit_from=window[0], fit_to=window[1]), ""
+    except AblationsError as error:
+        return None, str(error)
+
+
+def _why_empty(folder: RunFolder) -> str:
+    status = folder.read_status()
+    if not status:
+        return "not started"
+    because = f" ({status['message']})" if status["message"] else ""
+    return f"{status['state']}{because}, without an evaluation so far"
+
+
+def _compare(variants: Sequence[FittedVariant], reference: str) -> Comparison | None:
+    fitted = {variant.name: variant.fits for variant in variants if variant.fits}
+    if reference not in fitted:
+        return None
+    return compare(fitted, {variant.name: variant.cost_gpu_hours for variant in variants}, reference)

@@ -1,0 +1,129 @@
+"""A comparison in words: one line of columns and one sentence a variant, and what each verdict means.
+
+The report and the page show the same words.
+"""
+
+from ablations.compare import Difference, VariantResult
+from ablations.fit import Verdict
+from ablations.results import FittedVariant, Results
+
+FIT_VERDICTS: dict[Verdict, str] = {
+    "resolved": "the 95 % interval of A is at most 0.04 wide, the margin within which the ScaleRL paper calls two equal",
+    "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
+    "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
+    "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
+    "no rise": "a flat line fits as well as a rising curve, so there is no ceiling to speak of",
+}
+DIFFERENCES: dict[Difference, str] = {
+    "ceiling up": "the 95 % interval of the difference in A lies above 0",
+    "ceiling down": "the 95 % interval of the difference in A lies below 0",
+    "no difference seen": "the interval holds 0 and is narrow enough to rule out a large difference",
+    "cannot tell": "the interval holds 0, or has no end, and is too wide to say more",
+    "reference": "what every other variant is compared with",
+}
+NO_FIT = "no fit"
+
+
+def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
+    """The variant's line as text, by column name; cells without a number are empty."""
+    line = results.compared(variant.name)
+    cells = {
+        "variant": variant.name,
+        "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
+        "A [95 %]": variant.asymptote_text().removeprefix("A "),
+        f"A less {results.plan.reference}'s [95 %]": difference_text(line) if line else "",
+        "difference": line.difference if line else NO_FIT,
+        f"compute ratio to {results.plan.reference} [95 %]": ratio_text(line) if line else "",
+        "B": interval_text(line.B, None, None, ".2f") if line else "",
+        "C_mid": interval_text(line.C_mid, None, None, ".0f") if line else "",
+        "R_0": f"{line.R_0:.3f}" if line else "",
+        "fit": line.verdict if line else NO_FIT,
+        "cost, GPU-hours": f"{variant.cost_gpu_hours:.0f}",
+    }
+    if results.plan.published:
+        published = results.plan.published.get(variant.name, {})
+        cells["published A, B, C_mid"] = ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
+    return cells
+
+
+def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str | None]:
+    """The variant's line as numbers, for a CSV file: every field of the comparison, cost, overrides and published fit."""
+    line = results.compared(variant.name)
+    published = results.plan.published.get(variant.name, {})
+    fields = [name for name in VariantResult.__dataclass_fields__ if name not in ("curve", "window", "cost")]
+    return {
+        "variant": variant.name,
+        "reference": results.plan.reference,
+        "overrides": str(variant.overrides or ""),
+        "cost_gpu_hours": variant.cost_gpu_hours,
+        **{name: getattr(line, name, None) for name in fields},
+        "window_lo": line.window[0] if line else None,
+        "window_hi": line.window[1] if line else None,
+        **{f"published_{name}": published.get(name) for name in ("A", "B", "C_mid")},
+        "reasons": "; ".join(variant.reasons),
+    }
+
+
+def sentence(results: Results, variant: FittedVariant) -> str:
+    """What is to be said of a variant, baseline, intervals and numbers of seeds included."""
+    reference, line = results.plan.reference, results.compared(variant.name)
+    if line is None:
+        return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
+    ceiling = f"{variant.asymptote_text()} ({_seeds(len(variant.fits))})"
+    if variant.name == reference:
+        said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
+    else:
+        said = f"{variant.name}: {line.difference}. {ceiling}"
+        if text := difference_text(line):
+            said += f", {text} against {reference} ({_seeds(len(results.variant(reference).fits))})"
+        if line.compute_ratio is not None:
+            said += f"; {ratio_text(line)} times its compute to the common target"
+    return "; no fit of ".join([said, *variant.reasons]) + "."
+
+
+def method(results: Results) -> str:
+    """Where the intervals of the differences come from; empty when nothing is compared."""
+    lines = results.comparison.variants if results.comparison else ()
+    rules = dict.fromkeys(line.delta_rule for line in lines if line.difference != "reference")
+    return f"Intervals hold 95 %; those of differences come from {' or '.join(rules)}." if rules else ""
+
+
+def warnings(results: Results) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    found = []
+    versions = results.code_versions
+    if len(versions) > 1:
+        found.append(f"The runs were trained with {len(versions)} versions of the code: {', '.join(versions)}.")
+    if any(version.endswith("+dirty") for version in versions):
+        found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
+    unfinished = [run for run in results.runs if run.cost_gpu_hours < results.plan.budget_gpu_hours]
+    if unfinished:
+        found.append(f"{len(unfinished)} of {len(results.runs)} runs have not reached the budget.")
+    return found
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"
+
+
+def difference_text(line: VariantResult) -> str:
+    """A less the reference's A with its interval; empty for the reference itself."""
+    if line.difference == "reference":
+        return ""
+    return interval_text(line.delta_A, line.delta_A_lo, line.delta_A_hi, "+.3f")
+
+
+def ratio_text(line: VariantResult) -> str:
+    """Compute that is needed over what the reference needs, with its interval; empty for the reference itself."""
+    if line.difference == "reference":
+        return ""
+    return interval_text(line.compute_ratio, line.compute_ratio_lo, line.compute_ratio_hi, ".2f")
+
+
+def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
+    """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
+    number = "" if estimate is None else format(estimate, form)
+    if lo is None and hi is None:
+        return number
+    ends = ", ".join("…" if end is None else format(end, form) for end in (lo, hi))
+    return f"{number} [{ends}]".strip()

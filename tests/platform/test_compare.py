@@ -1,0 +1,189 @@
+"""Comparisons with numbers worked out by hand or by SciPy."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from ablations.compare import ASSUMED, WELCH, Interval, compare, compute_ratio, difference_in_words
+from ablations.curve import Curve
+from ablations.errors import AblationsError
+from ablations.fit import Fit, fit_curve
+
+COMPUTE = np.arange(0, 8001, 200.0)
+
+
+def exact_fit(A=0.61, B=1.92, C_mid=2542.0, R_0=0.3, compute=COMPUTE) -> Fit:
+    score = np.append(R_0, R_0 + (A - R_0) / (1 + (C_mid / compute[1:]) ** B))
+    return fit_curve(Curve(name="exact", compute=compute, score=score))
+
+
+EXACT = exact_fit()
+
+
+def with_ceiling(A: float, A_lo: float, A_hi: float | None) -> Fit:
+    return replace(EXACT, A=A, A_lo=A_lo, A_hi=A_hi, verdict="weak" if A_hi else "lower bound only")
+
+
+def compared(variant: list[Fit], reference: list[Fit]):
+    comparison = compare({"ref": reference, "new": variant}, {"ref": 100.0, "new": 90.0}, "ref")
+    return comparison.variants[1]
+
+
+def test_one_seed_adds_the_assumed_run_to_run_sd_to_the_intervals_of_the_fits():
+    row = compared([with_ceiling(0.65, 0.64, 0.67)], [with_ceiling(0.60, 0.59, 0.61)])
+    # Margins: down sqrt(.01^2 + .01^2 + m^2), up sqrt(.02^2 + .01^2 + m^2), m = 1.96 x .0075 x sqrt(2) = .020789.
+    assert row.delta_A == pytest.approx(0.05)
+    assert row.delta_A_lo == pytest.approx(0.05 - 0.025142, abs=1e-6)
+    assert row.delta_A_hi == pytest.approx(0.05 + 0.030532, abs=1e-6)
+    assert row.difference == "ceiling up"
+    assert row.delta_rule == ASSUMED
+    assert "assumed" in row.delta_rule
+    assert (row.num_seeds, row.cost) == (1, 90.0)
+
+
+def test_two_seeds_average_their_intervals_and_still_assume_the_run_to_run_sd():
+    variant = [with_ceiling(0.55, 0.53, 0.57), with_ceiling(0.57, 0.55, 0.59)]
+    row = compared(variant, [with_ceiling(0.60, 0.59, 0.61)])
+    # Variant: .56 -+ sqrt(2) x .02 / 2 = .014142. Run-to-run: 1.96 x .0075 x sqrt(1/2 + 1) = .018004.
+    assert pytest.approx(0.56) == row.A
+    assert row.A_lo == pytest.approx(0.56 - 0.014142, abs=1e-6)
+    assert row.delta_A_hi == pytest.approx(-0.04 + np.sqrt(0.014142**2 + 0.01**2 + 0.018004**2), abs=1e-6)
+    assert row.difference == "ceiling down"
+    assert row.delta_rule == ASSUMED
+
+
+def test_three_seeds_a_side_are_compared_by_welchs_t():
+    new, ref = [0.640, 0.652, 0.655], [0.600, 0.612, 0.604, 0.610]
+    row = compared(
+        [with_ceiling(A, A - 0.05, A + 0.05) for A in new], [with_ceiling(A, A - 0.05, A + 0.05) for A in ref]
+    )
+    expected = ttest_ind(new, ref, equal_var=False).confidence_interval(0.95)
+    assert row.delta_A_lo == pytest.approx(expected.low, abs=1e-12)
+    assert row.delta_A_hi == pytest.approx(expected.high, abs=1e-12)
+    assert row.delta_rule == WELCH
+    assert row.num_seeds == 3
+    # t(2, .975) = 4.3027; sd .0079373.
+    assert row.A_hi == pytest.approx(0.649 + 4.3027 * 0.0079373 / np.sqrt(3), abs=1e-5)
+
+
+def test_equal_seeds_leave_an_interval_without_width():
+    row = compared([with_ceiling(0.65, 0.64, 0.66)] * 3, [with_ceiling(0.60, 0.59, 0.61)] * 3)
+    assert row.delta_A_lo == row.delta_A_hi == pytest.approx(0.05)
+
+
+def test_three_seeds_with_an_unbounded_one_are_not_averaged_as_if_it_were_known():
+    bounded = with_ceiling(0.65, 0.64, 0.66)
+    row = compared([bounded, bounded, with_ceiling(0.9, 0.64, None)], [bounded] * 3)
+    assert row.delta_rule == ASSUMED
+    assert (row.A_hi, row.delta_A, row.delta_A_hi) == (None, None, None)
+    assert row.verdict == "lower bound only"
+    assert row.asymptote_text().startswith("A >= 0.")
+    assert row.difference == "cannot tell"
+
+
+def test_a_lower_bound_above_the_reference_is_a_ceiling_up():
+    row = compared([with_ceiling(0.9, 0.72, None)], [with_ceiling(0.60, 0.59, 0.61)])
+    assert row.delta_A is None
+    assert row.delta_A_lo == pytest.approx(0.9 - 0.6 - np.sqrt(0.18**2 + 0.01**2 + 0.020789**2), abs=1e-6)
+    assert row.delta_A_hi is None
+    assert row.difference == "ceiling up"
+
+
+def test_an_unbounded_reference_leaves_no_lower_end():
+    row = compared([with_ceiling(0.60, 0.59, 0.61)], [with_ceiling(0.9, 0.58, None)])
+    assert row.delta_A_lo is None
+    assert row.difference == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "words"),
+    [
+        (0.001, 0.5, "ceiling up"),
+        (-0.5, -0.001, "ceiling down"),
+        (-0.03, 0.04, "no difference seen"),
+        (-0.05, 0.04, "cannot tell"),
+        (0.001, None, "ceiling up"),
+        (None, -0.001, "ceiling down"),
+        (-0.001, None, "cannot tell"),
+        (None, None, "cannot tell"),
+    ],
+)
+def test_the_words_follow_from_the_interval(lo, hi, words):
+    assert difference_in_words(Interval(estimate=0.0, lo=lo, hi=hi)) == words
+
+
+def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():
+    row = compared([exact_fit(C_mid=2 * 1200)], [exact_fit(C_mid=1200)])
+    assert row.compute_ratio == pytest.approx(2, rel=1e-5)
+    assert row.compute_ratio_lo == pytest.approx(2, rel=1e-2)
+    assert row.compute_ratio_hi == pytest.approx(2, rel=1e-2)
+
+
+def test_the_target_is_four_fifths_of_the_way_to_the_lower_final_level():
+    slow, fast = exact_fit(A=0.55, C_mid=2000), exact_fit(A=0.65, C_mid=1500)
+    final = 0.3 + 0.25 / (1 + (2000 / 8000) ** 1.92)
+    target = 0.3 + 0.8 * (final - 0.3)
+    needed = [C * ((target - 0.3) / (A - target)) ** (1 / 1.92) for A, C in ((0.55, 2000), (0.65, 1500))]
+    ratio = compute_ratio([slow], [fast])
+    assert ratio is not None
+    assert ratio.estimate == pytest.approx(needed[0] / needed[1], rel=1e-5)
+
+
+def test_seeds_enter_the_ratio_by_their_geometric_mean():
+    ratio = compute_ratio([exact_fit(C_mid=800), exact_fit(C_mid=1800)], [exact_fit(C_mid=1200)])
+    assert ratio is not None
+    # sqrt(800 x 1800) = 1200.
+    assert ratio.estimate == pytest.approx(1, rel=1e-5)
+
+
+def test_there_is_no_ratio_where_the_target_is_not_reached_in_the_window():
+    started_late = exact_fit(C_mid=500, compute=np.append(0, np.arange(4000, 8001, 200.0)))
+    assert compute_ratio([EXACT], [started_late]) is None
+
+
+def test_a_curve_that_does_not_rise_has_neither_ratio_nor_c_mid():
+    flat = fit_curve(Curve(name="flat", compute=COMPUTE, score=np.full(COMPUTE.size, 0.3)))
+    row = compared([flat], [EXACT])
+    assert row.verdict == "no rise"
+    assert row.asymptote_text() == "no rise"
+    assert (row.B, row.C_mid, row.compute_ratio) == (None, None, None)
+
+
+def test_the_reference_is_compared_with_nothing():
+    comparison = compare({"ref": [EXACT]}, {"ref": 1.0}, "ref")
+    (row,) = comparison.variants
+    assert (row.delta_A, row.delta_A_lo, row.delta_A_hi, row.compute_ratio) == (0, 0, 0, 1)
+    assert row.difference == "reference"
+
+
+def test_the_worst_seed_gives_the_verdict():
+    collapsed = replace(EXACT, verdict="collapsed")
+    assert compared([EXACT, EXACT, collapsed], [EXACT]).verdict == "collapsed"
+    assert compared([EXACT, EXACT], [EXACT]).verdict == "resolved"
+
+
+def test_json_is_plain_and_has_none_for_what_is_unbounded():
+    comparison = compare(
+        {"ref": [EXACT], "new": [with_ceiling(0.9, 0.6, None)]}, {"ref": 100.0, "new": 90.0}, "ref"
+    )  # fmt: skip
+    read = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    assert read["reference"] == "ref"
+    new = read["variants"][1]
+    assert new["curve"] == "new"
+    assert new["A_hi"] is None
+    assert new["delta_A_hi"] is None
+    assert new["asymptote"] == "A >= 0.60"
+    assert new["window"] == [200.0, 8000.0]
+    assert new["num_seeds"] == 1
+
+
+def test_a_missing_reference_fit_or_cost_is_refused():
+    with pytest.raises(AblationsError, match="reference 'ref' has no fit; variants: new"):
+        compare({"new": [EXACT]}, {"new": 1.0}, "ref")
+    with pytest.raises(AblationsError, match="variant 'new' has no fit"):
+        compare({"ref": [EXACT], "new": []}, {"ref": 1.0, "new": 1.0}, "ref")
+    with pytest.raises(AblationsError, match="variant 'new' has no cost; costs are given for: ref"):
+        compare({"ref": [EXACT], "new": [EXACT]}, {"ref": 1.0}, "ref")

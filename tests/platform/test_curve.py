@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ablations.curve import Curve, read_csv
+from ablations.errors import AblationsError, FileError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "curves.csv"
+    path.write_text(text)
+    return path
+
+
+def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
+    path = written(tmp_path, "curve,compute,score,samples\nb,20,.5,160\na,10,.2,80\nb,10,.4,160\nb,0,.3,160\n")
+    b, a = read_csv(path)
+    assert (b.name, a.name) == ("b", "a")
+    assert b.compute.tolist() == [0, 10, 20]
+    assert b.score.tolist() == [0.3, 0.4, 0.5]
+    assert b.samples is not None
+    assert b.samples.tolist() == [160, 160, 160]
+    assert a.samples is not None
+    assert a.samples.tolist() == [80]
+    assert a.prompts is None
+    assert a.step is None
+
+
+def test_columns_may_come_in_any_order_beside_others(tmp_path):
+    path = written(tmp_path, "note,score,step,compute,curve\nfirst,.2,100,1.5,a\n")
+    (curve,) = read_csv(path)
+    assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "missing columns ['curve', 'compute', 'score'], found []"),
+        ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
+        ("curve,compute,score\n", "no rows below a header; a curve needs one row a reading"),
+        ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; it must be a number"),
+        ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; it must be a number"),
+        ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; it cannot be negative"),
+        ("curve,compute,score\na,1,nan\n", "curves.csv:2: score: found nan; it must be a finite number"),
+        ("curve,compute,score\na,inf,.2\n", "curves.csv:2: compute: found inf; it must be a finite number"),
+        ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate lies in [0, 1]"),
+        ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; a reading needs at least one"),
+        ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row names its curve"),
+        ("curve,compute,score\na,1,.2\na,1.0,.3\n", "curves.csv:3: compute: 1 appears twice in curve 'a'"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_path, text, message):
+    with pytest.raises(FileError) as caught:
+        read_csv(written(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    with pytest.raises(FileError, match="cannot be read"):
+        read_csv(tmp_path / "none.csv")
+    (tmp_path / "binary.csv").write_bytes(b"curve,compute,score\n\xff\xfe\x00")
+    with pytest.raises(FileError, match="not CSV text"):
+        read_csv(tmp_path / "binary.csv")
+
+
+@pytest.mark.parametrize(
+    ("compute", "score", "message"),
+    [
+        ([], [], "it lists one or more readings"),
+        ([1, 2], [0.1], "score has shape (1,), compute (2,)"),
+        ([1, 2], [0.1, np.nan], "reading 2: score is nan; it must be a finite number"),
+        ([2, 1], [0.1, 0.2], "compute 1 comes after 2"),
+        ([1, 1], [0.1, 0.2], "compute 1 comes after 1"),
+        ([1, 2], [0.1, 1.2], "reading 2: score is 1.2; a pass rate lies in [0, 1]"),
+    ],
+)
+def test_a_curve_refuses_readings_that_are_none(compute, score, message):
+    with pytest.raises(AblationsError) as caught:
+        Curve(name="a", compute=np.array(compute), score=np.array(score))
+    assert message in str(caught.value)
+
+
+def test_a_curve_cannot_be_changed_and_does_not_share_memory():
+    score = np.array([0.1, 0.2])
+    curve = Curve(name="a", compute=np.array([1.0, 2.0]), score=score)
+    score[0] = 0.9
+    assert curve.score[0] == 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        curve.score[0] = 0.5

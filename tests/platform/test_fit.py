@@ -1,0 +1,326 @@
+"""Fits against curves with known parameters, and against SciPy."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+
+from ablations.curve import Curve
+from ablations.errors import AblationsError
+from ablations.fit import fit_curve
+from ablations.fit.family import SIGMOID
+from ablations.fit.projection import Anchor, solve
+from ablations.fit.region import deviance_limit
+from ablations.fit.window import collapse_after
+
+# Run, C_mid, B, A (ScaleRL table 1), GPU-hours between readings, budget.
+TABLE_1 = [
+    ("ScaleRL", 2542, 1.92, 0.610, 213, 16_000),
+    ("ScaleRL-32k", 11272, 1.89, 0.645, 680, 50_000),
+    ("ScaleRL-8gen", 2542, 2.44, 0.585, 213, 16_000),
+    ("ScaleRL-24gen", 3054, 2.22, 0.590, 213, 16_000),
+    ("ScaleRL-32gen", 2936, 2.07, 0.595, 213, 16_000),
+    ("ScaleRL-Scout", 4242, 1.65, 0.710, 620, 45_000),
+    ("ScaleRL-bs512", 2818, 1.77, 0.605, 213, 16_000),
+    ("ScaleRL-bs2048", 10909, 1.70, 0.645, 1350, 100_000),
+    ("math+code, math", 2896, 2.05, 0.595, 213, 16_000),
+    ("math+code, code", 1675, 1.09, 0.615, 213, 16_000),
+]
+R_0 = 0.3
+NUM_SAMPLES = 16_000
+
+
+def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=R_0):
+    """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
+    C = np.asarray(C, dtype=float)
+    return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
+
+
+def readings(every=213.0, end=8000.0):
+    return np.arange(0, end + 1, every)
+
+
+def exact(name="exact", compute=None, **parameters):
+    compute = readings() if compute is None else compute
+    return Curve(name=name, compute=compute, score=eq1(compute, **parameters))
+
+
+def noisy(seed, compute=None, *, sd=0.0045, rho=0.0, **parameters):
+    """Binomial noise over 16,000 samples and AR(1) run noise."""
+    rng = np.random.default_rng(seed)
+    compute = readings() if compute is None else compute
+    run_noise = sd * rng.standard_normal(compute.size)
+    for i in range(1, compute.size):
+        run_noise[i] = rho * run_noise[i - 1] + np.sqrt(1 - rho**2) * run_noise[i]
+    score = rng.binomial(NUM_SAMPLES, np.clip(eq1(compute, **parameters) + run_noise, 0, 1)) / NUM_SAMPLES
+    return Curve(name=f"seed {seed}", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
+
+
+@pytest.mark.parametrize("r0", ["fixed", "anchored", "free"])
+@pytest.mark.parametrize(("name", "C_mid", "B", "A", "every", "budget"), TABLE_1)
+def test_recovers_the_parameters_it_was_drawn_from(name, C_mid, B, A, every, budget, r0):
+    curve = exact(name, readings(every, budget / 2), A=A, B=B, C_mid=C_mid)
+    fit = fit_curve(curve, fit_from=1500, r0=r0)
+    assert pytest.approx(A, abs=1e-6) == fit.A
+    assert pytest.approx(B, rel=1e-6) == fit.B
+    assert fit.C_mid == pytest.approx(C_mid, rel=1e-6)
+    assert pytest.approx(R_0, abs=1e-6) == fit.R_0
+    assert fit.verdict == "resolved"
+    assert fit.A_hi is not None
+    assert fit.A_lo <= A <= fit.A_hi < fit.A_lo + 1e-3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_finds_what_curve_fit_finds_from_a_grid_of_starts(seed):
+    curve = noisy(seed)
+    chosen = curve.compute > 1500
+    C, R, start = curve.compute[chosen], curve.score[chosen], curve.score[0]
+    fit = fit_curve(curve, fit_from=1500, r0="fixed")
+    least, best = np.inf, np.zeros(3)
+    for C_mid in np.geomspace(500, 40_000, 8):
+        for B in (0.7, 1.5, 3.0):
+            parameters, _ = curve_fit(
+                lambda C, A, B, C_mid: eq1(C, A, B, C_mid, start), C, R,
+                p0=(0.6, B, C_mid), bounds=([start, 0.3, 100], [1, 6, 240_000]), xtol=1e-12, ftol=1e-12,
+            )  # fmt: skip
+            sse = np.sum((R - eq1(C, *parameters, start)) ** 2)
+            if sse < least:
+                least, best = sse, parameters
+    assert fit.residuals @ fit.residuals == pytest.approx(least, rel=1e-6)
+    assert pytest.approx(best[0], abs=1e-5) == fit.A
+    assert pytest.approx(best[1], rel=1e-4) == fit.B
+    assert fit.C_mid == pytest.approx(best[2], rel=1e-4)
+
+
+def test_lies_within_a_cell_of_the_grid_of_the_paper_and_fits_no_worse():
+    curve = noisy(4)
+    chosen = curve.compute > 1500
+    C, R, start = curve.compute[chosen], curve.score[chosen], curve.score[0]
+    least, best_A, best_C_mid = np.inf, 0.0, 0.0
+    # ScaleRL A.5: A in steps of .005, 100 values of C_mid, B by curve_fit at each pair.
+    for A in np.arange(0.45, 0.8001, 0.005):
+        for C_mid in np.linspace(100, 40_000, 100)[:25]:
+            law = lambda C, B, A=A, C_mid=C_mid: eq1(C, A, B, C_mid, start)  # noqa: E731
+            (B,), _ = curve_fit(law, C, R, p0=(1.5,), bounds=(0.05, 12), x_scale=[1.0])
+            sse = np.sum((R - law(C, B)) ** 2)
+            if sse < least:
+                least, best_A, best_C_mid = sse, A, C_mid
+    fit = fit_curve(curve, fit_from=1500, r0="fixed")
+    assert fit.residuals @ fit.residuals <= least
+    assert pytest.approx(best_A, abs=0.01) == fit.A
+    assert fit.C_mid == pytest.approx(best_C_mid, abs=403)
+
+
+def test_a_change_of_unit_changes_c_mid_and_nothing_else():
+    curve = noisy(5)
+    in_seconds = Curve(name="s", compute=3600 * curve.compute, score=curve.score, samples=curve.samples)
+    hours, seconds = fit_curve(curve, fit_from=1500), fit_curve(in_seconds, fit_from=1500 * 3600)
+    for name in ("A", "A_lo", "A_hi", "B", "B_lo", "B_hi", "R_0", "r0_slack", "noise_sd", "autocorrelation"):
+        assert getattr(seconds, name) == pytest.approx(getattr(hours, name), rel=1e-6), name
+    for name in ("C_mid", "C_mid_lo", "C_mid_hi"):
+        assert getattr(seconds, name) == pytest.approx(3600 * getattr(hours, name), rel=1e-6), name
+
+
+def test_intervals_hold_the_truth_as_often_as_promised_under_autocorrelated_noise():
+    fits = [fit_curve(noisy(seed, rho=0.7), fit_from=1500) for seed in range(150)]
+    held = [fit.A_lo <= 0.61 and (fit.A_hi is None or fit.A_hi >= 0.61) for fit in fits]
+    # A 95 % interval holds 131 of 150 or more in all but one case in 10,000.
+    assert sum(held) >= 131
+
+
+def test_with_many_independent_readings_the_interval_is_the_one_of_curve_fit():
+    curve = noisy(6, readings(every=50.0))
+    parameters, covariance = curve_fit(
+        eq1, curve.compute, curve.score, p0=(0.6, 2, 2500, 0.3), method="trf", x_scale="jac"
+    )
+    fit = fit_curve(curve)
+    assert pytest.approx(parameters[0], abs=1e-4) == fit.A
+    assert fit.A_hi is not None
+    assert fit.A_hi - fit.A_lo == pytest.approx(2 * 1.96 * np.sqrt(covariance[0, 0]), rel=0.25)
+    assert fit.autocorrelation < 0.15
+
+
+def test_autocorrelation_and_noise_are_recovered():
+    compute = readings(every=40.0)
+    curve = noisy(7, compute, sd=0.01, rho=0.7)
+    fit = fit_curve(Curve(name="no samples", compute=compute, score=curve.score))
+    # 0.01 of run noise and sqrt(.55 x .45 / 16000) = .0039 of sampling noise; lag 1: .7 x .0001 / (.0001 + .0000155).
+    assert fit.noise_sd == pytest.approx(0.0107, rel=0.15)
+    assert fit.autocorrelation == pytest.approx(0.61, abs=0.1)
+
+
+def test_known_sampling_noise_sets_a_floor_to_the_interval():
+    curve = exact()
+    with_samples = Curve(name="n", compute=curve.compute, score=curve.score, samples=np.full(curve.compute.size, 2000))
+    fit = fit_curve(with_samples, fit_from=1500)
+    assert fit.noise_sd >= np.sqrt(0.55 * 0.45 / 2000)
+    assert fit.A_lo < 0.61 - 0.01
+
+
+def test_a_start_off_the_law_is_found_out_and_then_biases_little():
+    curve = noisy(8)
+    score = curve.score.copy()
+    score[0] -= 0.1
+    off = Curve(name="off", compute=curve.compute, score=score, samples=curve.samples)
+    anchored, fixed, free = (fit_curve(off, r0=r0) for r0 in ("anchored", "fixed", "free"))
+    assert anchored.r0_slack is not None
+    assert anchored.r0_slack > 0.95
+    assert pytest.approx(free.A, abs=0.002) == anchored.A
+    assert pytest.approx(score[0], abs=1e-6) == fixed.R_0
+    assert fixed.A > free.A + 0.01
+    assert (fixed.r0_slack, free.r0_slack) == (None, None)
+
+
+def test_a_start_on_the_law_is_taken_for_one():
+    fit = fit_curve(noisy(9))
+    assert fit.r0 == "anchored"
+    assert fit.r0_slack is not None
+    assert fit.r0_slack < 0.2
+
+
+def test_without_a_reading_at_step_0_there_is_nothing_to_anchor_to():
+    curve = noisy(10)
+    headless = Curve(name="headless", compute=curve.compute[1:], score=curve.score[1:])
+    assert fit_curve(headless).r0 == "free"
+    with pytest.raises(AblationsError, match="'fixed' needs a reading at compute 0"):
+        fit_curve(headless, r0="fixed")
+
+
+def test_a_curve_that_ends_at_c_mid_gets_a_lower_bound_only():
+    fit = fit_curve(noisy(11, readings(every=80, end=2542)))
+    assert fit.verdict == "lower bound only"
+    assert fit.A_hi is None
+    assert fit.A_lo <= 0.61
+    assert fit.asymptote_text() == f"A >= {np.floor(100 * fit.A_lo) / 100:.2f}"
+
+
+def test_a_ceiling_at_1_is_bounded_by_what_a_pass_rate_can_be():
+    fit = fit_curve(noisy(12, A=1.0, B=2.5, C_mid=800.0))
+    assert fit.A <= 1
+    assert fit.A_hi == pytest.approx(1.0, abs=1e-3)
+    assert fit.verdict == "resolved"
+
+
+def test_the_floor_is_never_negative():
+    rng = np.random.default_rng(13)
+    compute = readings()[1:]
+    # The straight line through these readings starts at -0.1.
+    score = np.clip(-0.1 + 0.5 * compute / compute[-1], 0, 1) + 0.002 * rng.random(compute.size)
+    fit = fit_curve(Curve(name="late", compute=compute, score=score))
+    assert 0 <= fit.R_0_lo <= fit.R_0
+    assert fit.A <= 1
+
+
+def test_a_collapse_is_left_out_and_named():
+    compute = readings(end=16_000)
+    curve = noisy(14, compute)
+    score = np.where(compute > 9000, curve.score - 0.3 * (compute - 9000) / 7000, curve.score)
+    fit = fit_curve(Curve(name="collapsing", compute=compute, score=score, samples=curve.samples))
+    assert fit.verdict == "collapsed"
+    assert 4000 < fit.window[1] < 10_000
+    assert fit.A_lo <= 0.61
+    assert fit.A_hi is None or fit.A_hi >= 0.61
+
+
+def test_a_collapse_after_too_few_readings_is_refused():
+    score = [0.2, 0.3, 0.4, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1]
+    with pytest.raises(AblationsError, match=r"falls after compute 4 and 4 readings come before; .* at least 6"):
+        fit_curve(Curve(name="early", compute=np.arange(11.0), score=np.array(score)))
+
+
+def test_no_collapse_is_seen_in_noise_on_a_plateau():
+    compute = readings(end=40_000)
+    curves = [noisy(seed, compute, rho=0.7) for seed in range(200)]
+    assert all(collapse_after(curve.score[1:], curve.score[0]) is None for curve in curves)
+
+
+@pytest.mark.parametrize("slope", [0.0, -0.2])
+def test_a_flat_or_falling_curve_does_not_rise(slope):
+    rng = np.random.default_rng(15)
+    compute = readings()
+    score = 0.4 + slope * compute / compute[-1] + 0.005 * rng.standard_normal(compute.size)
+    fit = fit_curve(Curve(name="flat", compute=compute, score=score))
+    assert fit.verdict == "no rise"
+    assert fit.asymptote_text() == "no rise"
+    assert fit.to_json()["C_mid"] is None
+
+
+def test_constant_scores_do_not_rise_and_leave_nothing_to_explain():
+    fit = fit_curve(Curve(name="constant", compute=readings(), score=np.full(readings().size, 0.25)))
+    assert fit.verdict == "no rise"
+    assert fit.r_squared == 0
+    assert pytest.approx(0.25, abs=1e-6) == fit.A
+
+
+def test_too_few_readings_are_refused_with_the_number_needed():
+    curve = exact(compute=np.array([0.0, 1000.0, 2000.0, 3000.0]))
+    with pytest.raises(AblationsError, match=r"3 readings with compute in \(0, inf\]; a fit needs at least 6"):
+        fit_curve(curve)
+    assert fit_curve(exact(compute=np.linspace(0, 8000, 7))).points == 6
+
+
+def test_settings_that_cannot_work_are_refused():
+    with pytest.raises(AblationsError, match="needed 0 <= fit_from < fit_to"):
+        fit_curve(exact(), fit_from=5000, fit_to=1000)
+    with pytest.raises(AblationsError, match="needed 0 <= fit_from < fit_to"):
+        fit_curve(exact(), fit_from=float("nan"))
+    with pytest.raises(AblationsError, match="unknown r0 'loose'"):
+        fit_curve(exact(), r0="loose")  # pyright: ignore[reportArgumentType]
+
+
+def test_only_the_window_is_fitted():
+    compute = readings(end=16_000)
+    score = np.where((compute > 1500) & (compute <= 8000), eq1(compute), 0.5)
+    score[0] = R_0
+    fit = fit_curve(Curve(name="window", compute=compute, score=score), fit_from=1500, fit_to=8000)
+    assert pytest.approx(0.61, abs=1e-6) == fit.A
+    assert fit.window == (213 * 8, 213 * 37)
+    assert fit.points == 30
+
+
+def test_predictions_follow_eq_1_and_their_band_widens_beyond_the_readings():
+    fit = fit_curve(noisy(16), fit_from=1500)
+    compute = np.array([0.0, 4000.0, 8000.0, 16_000.0])
+    assert fit.predict(compute) == pytest.approx(eq1(compute, fit.A, fit.B, fit.C_mid, fit.R_0), abs=1e-12)
+    lo, hi = fit.predict_interval(compute)
+    assert np.all(lo <= eq1(compute))
+    assert np.all(eq1(compute) <= hi)
+    assert hi[3] - lo[3] > 2 * (hi[1] - lo[1])
+
+
+def test_compute_to_reach_inverts_the_curve():
+    fit = fit_curve(noisy(17), fit_from=1500)
+    halfway = (fit.R_0 + fit.A) / 2
+    estimate, lo, hi = fit.compute_to_reach(halfway)
+    assert estimate == pytest.approx(fit.C_mid, rel=1e-9)
+    assert lo is not None
+    assert hi is not None
+    assert lo < 2542 < hi
+    assert fit.compute_to_reach(0.95) == (None, None, None)
+    assert fit.compute_to_reach(0.1) == (0, 0, 0)
+    assert fit.compute_to_reach(fit.A - 1e-4)[2] is None
+
+
+def test_the_limit_of_the_region_comes_from_students_t():
+    # t(2) = 4.3027: 3 ln(1 + 18.513 / 2); many degrees of freedom give chi-squared's 1.96^2.
+    assert deviance_limit(2) == pytest.approx(6.984, abs=1e-3)
+    assert deviance_limit(10**7) == pytest.approx(3.8415, abs=1e-4)
+
+
+def test_a_warm_point_fit_takes_about_a_millisecond_and_a_full_one_some_tens():
+    curve = noisy(18)
+    chosen = curve.compute > 1500
+    x, y = np.log(curve.compute[chosen]), curve.score[chosen]
+    # Generous by a factor of ten: the machine may be busy.
+    assert fastest(lambda: solve(SIGMOID, x, y, variance=1.0, anchor=Anchor())) < 0.02
+    assert fastest(lambda: fit_curve(curve, fit_from=1500)) < 0.3
+
+
+def fastest(function):
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)

@@ -1,0 +1,132 @@
+"""Run logs to curves, fits and a comparison; a bad run has a reason and hides no other."""
+
+import dataclasses
+import json
+
+import pytest
+from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
+
+from ablations.errors import AblationsError
+from ablations.results import curve_of, fit_file, fit_sweep, read_results
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Results of a finished sweep."""
+    home, plan = make_home(tmp_path_factory.mktemp("home"))
+    return read_results(home, plan)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, name):
+    (fit,) = finished.variant(name).fits
+    A, B, C_mid = TRUTH[name]
+    # Binomial noise of 16000 samples is 0.004 a reading; 40 readings leave a fifth of it in A.
+    assert fit.A == pytest.approx(A, abs=0.01)
+    assert fit.A_lo < A < fit.A_hi
+    assert fit.B == pytest.approx(B, rel=0.12)
+    assert fit.C_mid == pytest.approx(C_mid, rel=0.08)
+
+
+def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished):
+    assert finished.compared("loo-loss").difference == "ceiling down"
+    assert finished.compared("loo-curriculum").difference == "no difference seen"
+    # Eq. 1 with the same A and B reaches any score after C_mid's ratio, 480 / 320, of the compute.
+    assert finished.compared("loo-curriculum").compute_ratio == pytest.approx(1.5, rel=0.06)
+
+
+def test_the_cost_is_the_compute_of_all_seeds(tmp_path):
+    home, plan = make_home(tmp_path, seeds=(0, 1), fraction=0.5)
+    results = read_results(home, plan)
+    assert results.variant("scalerl").cost_gpu_hours == 2 * 1000.0
+    assert results.compared("scalerl").num_seeds == 2
+    assert "A " in results.variant("scalerl").asymptote_text()
+
+
+def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
+    home, plan = make_home(tmp_path)
+    home.run(planned_run("loo-loss", 0).id).metrics.unlink()
+    (home.run(planned_run("loo-loss", 0).id).path / "status.json").unlink()
+    results = read_results(home, plan)
+    assert results.reasons == ["loo-loss, seed 0: not started"]
+    assert results.compared("loo-loss") is None
+    assert results.compared("loo-curriculum") is not None
+    assert results.variant("loo-loss").asymptote_text() == "no fit"
+
+
+def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
+    home, plan = make_home(tmp_path)
+    run_id = planned_run("loo-loss", 0).id
+    home.run(run_id).metrics.unlink()
+    write_state(home, run_id, "failed", compute=0.0, message="Diverged: 3 losses in a row were not finite")
+    (reason,) = read_results(home, plan).reasons
+    assert reason == (
+        "loo-loss, seed 0: failed (Diverged: 3 losses in a row were not finite), without an evaluation so far"
+    )
+
+
+def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
+    results = read_results(home, plan)
+    assert results.comparison is None
+    assert "2 readings" in results.reasons[0]
+    assert "at least 6" in results.reasons[0]
+    json.dumps(results.to_json(), allow_nan=False)
+
+
+def test_a_line_torn_by_a_crash_is_not_a_reading(tmp_path):
+    home, plan = make_home(tmp_path)
+    before = read_results(home, plan).variant("scalerl").fits[0]
+    with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
+        file.write('{"kind": "eval", "step": 999, "pass_r')
+    after = read_results(home, plan).variant("scalerl").fits[0]
+    assert (after.A, after.points) == (before.A, before.points)
+
+
+def test_a_corrupt_line_in_the_middle_is_the_reason_of_that_run(tmp_path):
+    home, plan = make_home(tmp_path)
+    metrics = home.run(planned_run("loo-loss", 0).id).metrics
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join([*lines[:60], "\x00\x00\x00\n", *lines[61:]]))
+    results = read_results(home, plan)
+    assert [reason.count("metrics.jsonl:61: not a metrics row") for reason in results.reasons] == [1]
+    assert results.variant("loo-loss").cost_gpu_hours == 500.0  # line 60 is the last step before the evaluation at 500
+    assert results.compared("loo-curriculum") is not None
+
+
+def test_an_evaluation_without_a_pass_rate_is_named():
+    with pytest.raises(AblationsError, match="curve 'x': an eval row without 'pass_rate'"):
+        curve_of([{"kind": "eval", "step": 0, "compute_gpu_hours": 0.0}], "x")
+
+
+def test_mixed_code_versions_are_kept(tmp_path):
+    home, plan = make_home(tmp_path)
+    status = home.run(planned_run("loo-loss", 0).id).read_status()
+    home.run(planned_run("loo-loss", 0).id).write_status(status | {"code_version": "aaaaaa+dirty"})
+    assert read_results(home, plan).code_versions == ["4f1c2d", "aaaaaa+dirty"]
+
+
+def test_a_sweep_is_fitted_in_its_plans_window_unless_another_is_given(tmp_path):
+    home, plan = make_home(tmp_path)
+    dataclasses.replace(plan, fit_to_gpu_hours=1000.0).write(home.sweep("loo") / "plan.json")
+    assert fit_sweep(home, "loo")[0].fit.window == (50.0, 1000.0)
+    assert fit_sweep(home, "loo", 100.0, 1500.0)[0].fit.window == (150.0, 1500.0)
+
+
+def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
+    long = finished.variant("scalerl").runs[0].curve
+    rows = [f"long,{compute},{score},16000" for compute, score in zip(long.compute, long.score, strict=True)]
+    (tmp_path / "curves.csv").write_text("\n".join(["curve,compute,score,samples", *rows, "short,0,0.3,16000"]) + "\n")
+    fitted, refused = fit_file(tmp_path / "curves.csv")
+    assert fitted.fit.A == pytest.approx(finished.variant("scalerl").fits[0].A)
+    assert refused.to_json()["curve"] == "short"
+    assert "at least 6" in refused.to_json()["reason"]
+
+
+def test_seeds_are_separate_curves(tmp_path):
+    home, plan = make_home(tmp_path, seeds=(0,))
+    write_run(home, planned_run("scalerl", 7).id, TRUTH["scalerl"], seed=7)
+    variant = dataclasses.replace(plan.variants[0], runs=(*plan.variants[0].runs, planned_run("scalerl", 7)))
+    results = read_results(home, dataclasses.replace(plan, variants=(variant, *plan.variants[1:])))
+    assert [run.name for run in results.variant("scalerl").runs] == ["scalerl-s0", "scalerl-s7"]
+    assert results.compared("scalerl").points == 2 * 40

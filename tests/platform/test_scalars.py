@@ -1,0 +1,21 @@
+"""A run-log row as flat numbers."""
+
+from ablations.scalars import row_scalars
+
+
+def test_a_row_gives_numbers_only_and_a_histogram_its_mean():
+    row = {
+        "kind": "train",
+        "step": 3,
+        "wall_s": 1.5,
+        "loss": -0.5,
+        "skipped": True,
+        "grad_norm": None,
+        "staleness": {"0": 1, "4": 3},
+    }
+    assert row_scalars(row) == {
+        "loss": -0.5,
+        "skipped": 1.0,
+        "staleness_mean": 3.0,
+        "staleness_max": 4.0,
+    }

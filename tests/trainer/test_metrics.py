@@ -1,0 +1,90 @@
+"""The run log, read back whatever a crash left of it."""
+
+import json
+import math
+
+import pytest
+from scalerl.metrics import MetricsLog, read_rows
+
+ROWS = [{"kind": "eval", "step": 0, "pass_rate": 0.25}, {"kind": "train", "step": 1}, {"kind": "eval", "step": 1}]
+
+
+def write(path, rows, start=0):
+    log = MetricsLog(path, start)
+    for row in rows:
+        log.write(row)
+    length = log.sync()
+    log.close()
+    return length
+
+
+def test_rows_come_back_in_order(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    assert write(path, ROWS) == path.stat().st_size
+    assert list(read_rows(path)) == ROWS
+    assert list(read_rows(path, kind="eval")) == [ROWS[0], ROWS[2]]
+
+
+def test_a_row_can_be_read_as_soon_as_it_is_written(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl", 0)
+    log.write(ROWS[0])
+    assert list(read_rows(tmp_path / "metrics.jsonl")) == ROWS[:1]
+    log.close()
+
+
+def test_a_missing_file_has_no_rows(tmp_path):
+    assert list(read_rows(tmp_path / "metrics.jsonl")) == []
+
+
+def test_a_torn_last_line_is_not_a_row_wherever_it_was_torn(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    write(path, ROWS)
+    whole = path.read_bytes()
+    start = whole.rindex(b"\n", 0, -1) + 1
+    for end in range(start, len(whole)):
+        path.write_bytes(whole[:end])
+        assert list(read_rows(path)) == ROWS[:2]
+
+
+@pytest.mark.parametrize("line", [b"{\"kind\": \"tr", b"[1, 2]", b"", b"\xff\xfe", b"\0\0\0\0"])
+def test_a_corrupt_middle_line_is_named(tmp_path, line):
+    path = tmp_path / "metrics.jsonl"
+    lines = [json.dumps(row).encode() for row in ROWS]
+    path.write_bytes(b"\n".join([lines[0], line, lines[2]]) + b"\n")
+    with pytest.raises(ValueError, match=r"metrics\.jsonl:2: not a metrics row"):
+        list(read_rows(path))
+
+
+def test_opening_cuts_off_what_came_after_the_checkpoint(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    length = write(path, ROWS[:1])
+    write(path, [{"kind": "train", "step": 99, "note": "longer than what replaces it"}] * 3, start=length)
+    write(path, ROWS[1:], start=length)
+    assert list(read_rows(path)) == ROWS
+
+
+def test_opening_at_zero_starts_again(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    write(path, ROWS)
+    write(path, ROWS[:1], start=0)
+    assert list(read_rows(path)) == ROWS[:1]
+
+
+def test_a_log_shorter_than_the_checkpoint_says_is_not_filled_up(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    length = write(path, ROWS)
+    path.write_bytes(path.read_bytes()[:10])
+    with pytest.raises(ValueError, match=f"10 bytes, but the checkpoint was written after {length}"):
+        MetricsLog(path, length)
+    assert path.stat().st_size == 10
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_json_has_no_word_for_is_refused_and_leaves_no_torn_line(tmp_path, value):
+    path = tmp_path / "metrics.jsonl"
+    log = MetricsLog(path, 0)
+    with pytest.raises(ValueError, match="Out of range float"):
+        log.write({"kind": "train", "loss": value})
+    log.write(ROWS[0])
+    log.close()
+    assert list(read_rows(path)) == ROWS[:1]

@@ -1,0 +1,84 @@
+"""Files of a run: whole or as they were before, never in between."""
+
+import os
+
+import pytest
+from scalerl.run_folder import RunFolder, write_atomically
+
+from trainer.tiny import tiny_recipe
+
+
+def test_recipe_and_seed_come_back(tmp_path):
+    folder = RunFolder(tmp_path / "runs" / "3f0c")
+    recipe = tiny_recipe(loss={"type": "gspo"})
+    folder.create(recipe, seed=3)
+    assert folder.read_recipe() == (recipe, 3)
+
+
+def test_creating_a_folder_again_leaves_what_is_there(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.create(tiny_recipe(), seed=3)
+    before = (tmp_path / "recipe.json").read_bytes()
+    folder.create(tiny_recipe(), seed=3)
+    assert (tmp_path / "recipe.json").read_bytes() == before
+
+
+def test_a_status_comes_back(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write_status({"state": "running", "step": 3})
+    folder.write_status({"state": "done"})
+    assert folder.read_status() == {"state": "done"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{\"state\": \"runn", b"[]", b"3", b"\xff\xfe\x00"])
+def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
+    if content is not None:
+        (tmp_path / "status.json").write_bytes(content)
+    assert RunFolder(tmp_path).read_status() == {}
+
+
+def test_a_finished_write_leaves_one_file(tmp_path):
+    write_atomically(tmp_path / "checkpoint.pt", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+    assert (tmp_path / "checkpoint.pt").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_write_that_fails_leaves_the_old_content_and_no_rubbish(tmp_path, monkeypatch, call):
+    path = tmp_path / "checkpoint.pt"
+    write_atomically(path, b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_content_is_on_disk_before_the_name_changes(tmp_path, monkeypatch):
+    calls = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("sync"), fsync(fd)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("rename"), replace(*paths)))
+    write_atomically(tmp_path / "checkpoint.pt", b"new")
+    assert calls == ["sync", "rename", "sync"]
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path, monkeypatch):
+    path = tmp_path / "status.json"
+    write_atomically(path, b"a" * 100_000)
+    seen = []
+    replace = os.replace
+
+    def look(*paths):
+        seen.append(path.read_bytes())
+        replace(*paths)
+        seen.append(path.read_bytes())
+
+    monkeypatch.setattr(os, "replace", look)
+    write_atomically(path, b"b" * 50_000)
+    assert seen == [b"a" * 100_000, b"b" * 50_000]
