@@ -14,6 +14,8 @@ TRUTH = {"scalerl": (0.61, 1.92, 320.0), "loo-loss": (0.54, 1.80, 320.0), "loo-c
 """A, B and C_mid of each variant; the pass rate before RL is R_0."""
 R_0 = 0.31
 CODE_VERSION = "4f1c2d"
+HEARTBEAT = 4e9
+"""In the next century, so that a run on another machine is alive."""
 
 
 def make_home(
@@ -64,7 +66,7 @@ def write_run(
     fraction: float = 1.0,
     state: str = "done",
 ) -> None:
-    """One run folder: an evaluation every 50 modelled GPU-hours drawn from eq. 1, a training step every 10."""
+    """One run folder: an evaluation every 50 modelled GPU-hours drawn from eq. 1, a training step every 25."""
     folder = home.run(run_id)
     folder.path.mkdir(parents=True)
     recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "logits": "fp32", "tasks": [{"type": "k_smallest"}]}
@@ -76,8 +78,8 @@ def write_run(
 
 
 def rows_at(compute: float, truth: tuple[float, float, float], rng: np.random.Generator) -> list[dict]:
-    """Five training steps (none at compute 0), then an evaluation."""
-    steps = [train_row(compute - back, rng) for back in (40, 30, 20, 10, 0)] if compute else []
+    """Two training steps (none at compute 0), then an evaluation."""
+    steps = [train_row(compute - 25, rng), train_row(compute, rng)] if compute else []
     return [*steps, eval_row(compute, truth, rng)]
 
 
@@ -87,8 +89,8 @@ def eval_row(compute: float, truth: tuple[float, float, float], rng: np.random.G
     rate = R_0 + (A - R_0) / (1 + (C_mid / compute) ** B) if compute else R_0
     return {
         "kind": "eval",
-        "step": round(compute / 10),
-        "weight_version": round(compute / 10),
+        "step": round(compute / 25),
+        "weight_version": round(compute / 25),
         "compute_gpu_hours": float(compute),
         "task": "k_smallest",
         "pass_rate": rng.binomial(NUM_SAMPLES, rate) / NUM_SAMPLES,
@@ -102,7 +104,7 @@ def train_row(compute: float, rng: np.random.Generator) -> dict:
     """One optimiser step."""
     return {
         "kind": "train",
-        "step": round(compute / 10),
+        "step": round(compute / 25),
         "compute_gpu_hours": float(compute),
         "loss": float(rng.normal(0, 0.01)),
         "entropy": float(0.2 + 0.6 * np.exp(-compute / 800) + rng.normal(0, 0.01)),
@@ -123,8 +125,8 @@ def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET,
             "attempt": 1,
             "pid": 1,
             "host": "elsewhere",
-            "heartbeat": 4e9,
-            "step": round(compute / 10),
+            "heartbeat": HEARTBEAT,
+            "step": round(compute / 25),
             "compute_gpu_hours": compute,
             "budget_gpu_hours": BUDGET,
             "pass_rate": 0.6,

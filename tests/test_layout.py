@@ -31,7 +31,7 @@ def test_no_module_has_the_name_of_a_standard_library_module():
 
 
 def test_help_loads_neither_torch_nor_the_heavy_libraries():
-    heavy = "torch transformers mlflow optuna submitit streamlit plotly pandas scipy".split()
+    heavy = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy"]
     code = (
         "import sys; sys.argv = ['platform', '--help']\n"
         "from ablations.cli import app\n"

@@ -4,5 +4,5 @@ import streamlit as st
 
 from ablations_dashboard.views import sweep
 
-st.set_page_config(page_title="Ablations", page_icon=":material/stacked_line_chart:", layout="wide")
+st.set_page_config(page_title="Ablations", layout="wide")
 st.navigation([st.Page(sweep.show, title="Sweep", url_path="sweep", default=True)]).run()

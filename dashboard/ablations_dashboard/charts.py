@@ -31,15 +31,15 @@ def metric_figure(metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *
                     legendgroup=label, showlegend=False, hoverinfo="skip",
                 )
             )  # fmt: skip
-        mean = rows[metric].rolling(smoothed, min_periods=1).mean()
+        mean = rows[metric].rolling(smoothed, min_periods=1, center=True).mean()
         figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=label, legendgroup=label))
-    dress(figure, height=430)
+    dress(figure, height=480)
     figure.update_xaxes(title=AXES[axis])
     figure.update_yaxes(title=metric)
     figure.update_layout(
-        margin={"l": 70, "r": 20, "t": 20, "b": 60},
+        margin={"l": 70, "r": 20, "t": 20, "b": 70},
         hovermode="x unified",
         showlegend=True,
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
     )
     return figure

@@ -12,6 +12,7 @@ from ablations.scalars import row_scalars
 from ablations.summary import numbers
 from scalerl.metrics import read_rows
 
+RUN_FILES = ("metrics.jsonl", "status.json")
 Stamp = tuple[int, int]
 """Time and size of a file: a new one means new content."""
 
@@ -49,9 +50,6 @@ def stamp(path: Path) -> Stamp:
     except FileNotFoundError:
         return 0, 0
     return found.st_mtime_ns, found.st_size
-
-
-RUN_FILES = ("metrics.jsonl", "status.json")
 
 
 # The files' stamps are part of the key: an entry is never used again once one of them has changed.

@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from rich.console import Console
 from ablations.errors import AblationsError
 from ablations.home import Home, find_home
 
+PIPE_WIDTH = 150
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 
 app = typer.Typer(
@@ -50,6 +52,12 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(FAILED)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The terminal as wide as it is; a file or pipe wide enough for every table."""
+    out = Console(stderr=stderr)
+    return out if out.is_terminal else Console(stderr=stderr, width=PIPE_WIDTH)
 
 
 def print_json(data: Any) -> None:
@@ -100,14 +108,14 @@ def sweep(
         return
     from ablations.run_sweep import run_sweep
 
-    console = Console(stderr=as_json)
+    out = console(stderr=as_json)
     jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.threads)
     try:
-        finished = run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=console)
+        finished = run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
-        console.print("stopped; the same command goes on from the last checkpoints")
+        out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
-    conclude(plan, place, console, as_json)
+    conclude(plan, place, out, as_json)
     if not finished:
         raise typer.Exit(unfinished_code(plan, place))
 
@@ -147,16 +155,16 @@ def show_plan(study: Any, plan: Any, home: Home, as_json: bool) -> None:
     for row in rows:
         changes = ", ".join(f"{path} = {value}" for path, value in overrides[row.variant].items())
         table.add_row(row.variant, str(row.seed), row.id, row.state.state, changes or "the reference")
-    console = Console()
-    console.print(table)
+    out = console()
+    out.print(table)
     left = sum(max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows)
-    console.print(
+    out.print(
         f"{len(rows)} runs at scale {study.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours each; "
         f"{left:g} left to train"
     )
 
 
-def conclude(plan: Any, home: Home, console: Console, as_json: bool) -> None:
+def conclude(plan: Any, home: Home, out: Console, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the page."""
     from ablations.report import write_report
     from ablations.results import read_results
@@ -165,10 +173,12 @@ def conclude(plan: Any, home: Home, console: Console, as_json: bool) -> None:
     if as_json:
         print_json(results.to_json())
     else:
-        show_comparison(plan, results, console)
-    page = write_report(home, plan, results)
-    console.print(f"report     {page}", soft_wrap=True, highlight=False)
-    console.print(f"dashboard  platform dashboard --home {shlex.quote(str(home.path))}", soft_wrap=True, highlight=False)
+        from ablations.tables import comparison_table
+
+        out.print(comparison_table(results))
+    page = write_report(home, results, now=datetime.now(UTC))
+    out.print(f"report     {page}", soft_wrap=True, highlight=False)
+    out.print(f"dashboard  platform dashboard --home {shlex.quote(str(home.path))}", soft_wrap=True, highlight=False)
 
 
 @app.command()
@@ -196,7 +206,7 @@ def status(
                 rows = read_rows(place, plan)
                 live.update(status_table(plan, rows))
     else:
-        Console().print(status_table(plan, rows))
+        console().print(status_table(plan, rows))
     if not all(row.state.state == "done" for row in rows):
         raise typer.Exit(unfinished_code(plan, place))
 
@@ -262,8 +272,8 @@ def cancel(sweep: SweepArgument = None, home: HomeOption = None) -> None:
 @app.command()
 def fit(
     source: Annotated[str, typer.Argument(help="CSV file with columns curve,compute,score, or a sweep.")],
-    fit_from: Annotated[float, typer.Option("--from", min=0, help="Leave out readings below this compute.")] = 0.0,
-    fit_to: Annotated[float | None, typer.Option("--to", min=0, help="Leave out readings above this compute.")] = None,
+    fit_from: Annotated[float | None, typer.Option("--from", min=0, help="Leave out readings up to here.")] = None,
+    fit_to: Annotated[float | None, typer.Option("--to", min=0, help="Leave out readings beyond.")] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -280,7 +290,7 @@ def fit(
     else:
         from ablations.tables import fit_table
 
-        Console().print(fit_table(fits))
+        console().print(fit_table(fits))
 
 
 @app.command()
@@ -295,14 +305,21 @@ def compare(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonO
     if as_json:
         print_json(results.to_json())
     else:
-        show_comparison(plan, results, Console())
+        from ablations.tables import comparison_table
+
+        console().print(comparison_table(results))
 
 
-def show_comparison(plan: Any, results: Any, console: Console) -> None:
-    """The comparison as a table."""
-    from ablations.tables import comparison_table
+@app.command()
+def report(sweep: SweepArgument = None, home: HomeOption = None) -> None:
+    """Write the report of a sweep again, one HTML file that opens anywhere."""
+    from ablations.plan import Plan
+    from ablations.report import write_report
+    from ablations.results import read_results
 
-    console.print(comparison_table(plan, results))
+    place = find_home(home)
+    plan = Plan.read(place.sweep(find_sweep(place, sweep)) / "plan.json")
+    print(write_report(place, read_results(place, plan), now=datetime.now(UTC)))
 
 
 @app.command()
@@ -352,8 +369,16 @@ def dashboard(
         raise AblationsError("the dashboard is not installed; `pip install 'ablations[dashboard]'` adds it")
     page = Path(spec.origin).with_name("app.py")
     os.environ["ABLATIONS_HOME"] = str(find_home(home).path)
-    options = ["--server.address=127.0.0.1", f"--server.port={port}", "--browser.gatherUsageStats=false"]
-    serve([sys.executable, "-m", "streamlit", "run", str(page), "--server.headless=true", *options])
+    options = {
+        "server.address": "127.0.0.1",
+        "server.port": port,
+        "server.headless": "true",
+        "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "viewer",
+        "theme.primaryColor": "#1f2328",
+    }
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    serve([sys.executable, "-m", "streamlit", "run", str(page), *flags])
 
 
 @app.command()

@@ -72,6 +72,10 @@ class VariantResult:
         """A with its interval as it may be shown; see `Fit.asymptote_text`."""
         return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, `asymptote_text()` among it."""
+        return {**asdict(self), "window": list(self.window), "asymptote": self.asymptote_text()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -82,11 +86,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...]}."""
-        variants = [
-            {**asdict(variant), "window": list(variant.window), "asymptote": variant.asymptote_text()}
-            for variant in self.variants
-        ]
-        return {"reference": self.reference, "variants": variants}
+        return {"reference": self.reference, "variants": [variant.to_json() for variant in self.variants]}
 
 
 @dataclass(frozen=True, kw_only=True)

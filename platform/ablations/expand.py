@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalerl.recipe import ResolvedRecipe
-
 from ablations.errors import FileError, Place, Problem, did_you_mean
 from ablations.forms import Draft, drafts
 from ablations.lookup import find_file
@@ -22,6 +20,7 @@ from ablations.resolve import resolve
 from ablations.source import Source, read_yaml
 from ablations.sweep import Sweep
 from ablations.validation import validated
+from scalerl.recipe import ResolvedRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

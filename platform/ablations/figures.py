@@ -30,6 +30,11 @@ FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-
 EXTRAPOLATED_TO = 2.0
 """End of the dashes, in budgets."""
 NUM_LINE_POINTS = 160
+CURVES_LEGEND = (
+    "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
+    "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve."
+)
+"""What `curves_figure` shows, for the caption below it."""
 LABEL_GAP = 0.042
 """Least distance of two labels, as a share of the axis."""
 
@@ -75,12 +80,10 @@ class ComputeAxis:
     @property
     def layout(self) -> dict[str, Any]:
         """Plotly's settings."""
-        ends = [self.at(-0.02), self.last]
-        return {
-            "title": "compute (modelled GPU-hours)",
-            "type": "log" if self.log else "linear",
-            "range": list(np.log10(ends)) if self.log else ends,
-        }
+        title, ends = "compute (modelled GPU-hours)", [self.at(-0.02), self.last]
+        if self.log:
+            return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
+        return {"title": title, "type": "linear", "range": ends}
 
 
 def styles(plan: Plan) -> dict[str, Style]:
@@ -115,8 +118,9 @@ def curves_figure(
     for variant in drawn:
         figure.add_traces(_variant_traces(variant, look[variant.name], axis, banded=variant.name in banded))
     figure.add_traces(_asymptote_traces(drawn, look, axis, score_range))
-    _mark(figure, plan.fit_to_gpu_hours, "fitted up to here" if plan.fit_to_gpu_hours < plan.budget_gpu_hours else "")
-    _mark(figure, plan.budget_gpu_hours, "budget")
+    if plan.fit_to_gpu_hours < plan.budget_gpu_hours:
+        _mark(figure, plan.fit_to_gpu_hours, text="fitted up to here", log=log_compute)
+    _mark(figure, plan.budget_gpu_hours, text="budget", log=log_compute)
     figure.update_xaxes(**axis.layout)
     figure.update_yaxes(title="held-out pass rate", range=score_range)
     dress(figure, height=620)
@@ -140,14 +144,15 @@ def loo_figure(results: Results) -> "Figure":
     lines = results.comparison.variants if results.comparison else ()
     look, reference = styles(results.plan), results.plan.reference
     titles = ["ceiling A", f"compute to a common target, over that of {reference}"]
-    figure = make_subplots(cols=2, column_widths=[0.58, 0.42], horizontal_spacing=0.03, subplot_titles=titles)
+    figure = make_subplots(cols=2, column_widths=[0.58, 0.42], horizontal_spacing=0.07, subplot_titles=titles)
     for place, line in enumerate(lines):
-        figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=1)
+        if line.verdict != "no rise":
+            figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=1)
         if line.compute_ratio is not None and line.curve != reference:
             figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=2)
-        if line.curve == reference:
-            figure.add_vline(line.A, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=1)
-    figure.add_vline(1, line={"color": GREY, "width": 1, "dash": "dot"}, row=1, col=2)
+        if line.curve == reference and results.variant(reference).has_ceiling:
+            _mark(figure, line.A)
+    _mark(figure, 1.0, axis="x2")
     dress(figure, height=130 + 46 * max(len(lines), 1))
     rows = {"tickvals": list(range(len(lines))), "range": [len(lines) - 0.5, -0.5], "automargin": True}
     ceilings = [f"<b>{line.curve}</b><br>{line.asymptote_text()}" for line in lines]
@@ -251,7 +256,8 @@ def _points(run: FittedRun, style: Style, axis: ComputeAxis) -> "Scatter":
     compute, score = run.curve.compute[shown], run.curve.score[shown]
     fitted = np.full(compute.shape, False)
     if run.fit is not None:
-        fitted = (run.fit.window[0] <= compute) & (compute <= run.fit.window[1])
+        before_rl = (compute == 0) & (run.fit.r0 != "free")
+        fitted = before_rl | (run.fit.window[0] <= compute) & (compute <= run.fit.window[1])
     fill = [style.colour if inside else "white" for inside in fitted]
     marker = {"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}}
     hover = f"{run.variant}, seed {run.seed}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
@@ -325,13 +331,13 @@ def _asymptote_traces(
 def _right_end(variant: FittedVariant, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
     """Where a variant's stroke is: at A, or at the end of its curve where A has no upper bound or no place."""
     A = float(np.mean([fit.A for fit in variant.fits]))
-    if variant.is_bounded and score_range[0] <= A <= score_range[1]:
+    if variant.has_ceiling and score_range[0] <= A <= score_range[1]:
         return A
     return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
 
 
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """`values` moved as little as need be, in squares, to lie `gap` apart and within [low, high] where they fit into it.
+    """`values` moved as little as need be, in squares, to lie `gap` apart and, where they fit, within [low, high].
 
     Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values less the gaps below them.
     """
@@ -350,19 +356,19 @@ def spread(values: Sequence[float], gap: float, low: float, high: float) -> list
     return moved.tolist()
 
 
-def _mark(figure: "Figure", compute: float, text: str) -> None:
-    """A dotted line at a compute, named at its foot."""
+def _mark(figure: "Figure", value: float, *, axis: str = "x", text: str = "", log: bool = False) -> None:
+    """A dotted line at a value of a horizontal axis, named at its foot."""
+    line = {"color": GREY, "width": 1, "dash": "dot"}
+    figure.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref=axis, yref="paper", layer="below", line=line)
     if text:
-        figure.add_vline(
-            compute,
-            line={"color": GREY, "width": 1, "dash": "dot"},
-            annotation={"text": text, "font": {"size": 11, "color": GREY}},
-            annotation_position="bottom right",
-        )
+        # Plotly places shapes by value but annotations by logarithm.
+        place = float(np.log10(value)) if log else value
+        corner = {"xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": GREY}}
+        figure.add_annotation(x=place, y=0, xref=axis, yref="paper", text=text, **corner)
 
 
 def dress(figure: "Figure", *, height: int) -> None:
-    """The look that all figures share."""
+    """Give a figure the look that all share."""
     figure.update_layout(
         height=height, template="none", font=FONT, paper_bgcolor="white", plot_bgcolor="white", hovermode="closest"
     )

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalerl.recipe import Recipe, ResolvedRecipe
-
 from ablations.errors import Place, did_you_mean
 from ablations.lookup import find_file
 from ablations.override import Override, overrides_from, overrides_in
 from ablations.resolve import checked_recipe
 from ablations.source import KeyPath, Source, read_yaml
 from ablations.sweep import Axes, LeaveOneOut, Sweep, Values, label
+from scalerl.recipe import Recipe, ResolvedRecipe
 
 MAX_COMBINATIONS = 1000
 

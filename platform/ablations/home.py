@@ -5,9 +5,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from scalerl.run_folder import RunFolder
-
 from ablations.errors import AblationsError
+from scalerl.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")
 

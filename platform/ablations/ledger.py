@@ -16,6 +16,8 @@ from ablations.plan import Plan, PlannedVariant
 from scalerl.run_folder import RunFolder, write_atomically
 
 NO_FIT = -1
+UNKNOWN = "unknown"
+"""The state of a run that MLflow was not told of yet."""
 ENDED = frozenset({"done", "failed", "cancelled"})
 
 
@@ -37,7 +39,7 @@ class SyncedVariant:
     overrides: str
     """`fingerprint` of the overrides it has as parameters."""
     num_fitted_rows: int = NO_FIT
-    """Rows that its runs had when the fit that MLflow has was made."""
+    """Rows that its runs and the reference's had when the fit that MLflow has was made."""
 
 
 @dataclass(kw_only=True)
@@ -98,20 +100,26 @@ class Ledger:
         return (
             self.num_left(home, plan) == 0
             and all(run.state == run_state(home.run(run_id)) for run_id, run in self._runs_of(plan))
-            and not any(self.lacks_fit(home, variant) for variant in plan.variants)
+            and not any(self.lacks_fit(home, plan, variant) for variant in plan.variants)
         )
 
     def _runs_of(self, plan: Plan) -> list[tuple[str, SyncedRun]]:
         planned = {run.id for variant in plan.variants for run in variant.runs}
         return [(run_id, run) for run_id, run in self.runs.items() if run_id in planned]
 
-    def lacks_fit(self, home: Home, variant: PlannedVariant) -> bool:
-        """Whether the runs of a variant have ended, with rows that are not in the fit that MLflow has."""
-        folders = [home.run(run.id) for run in variant.runs]
+    def lacks_fit(self, home: Home, plan: Plan, variant: PlannedVariant) -> bool:
+        """Whether a variant and the reference have ended, with rows that are not in the fit that MLflow has."""
+        folders = compared_runs(home, plan, variant)
         if any(run_state(folder) not in ENDED for folder in folders):
             return False
         known = self.variants.get(variant.name)
         return known is None or known.num_fitted_rows != sum(map(num_rows, folders))
+
+
+def compared_runs(home: Home, plan: Plan, variant: PlannedVariant) -> list[RunFolder]:
+    """The runs that a variant's fit and its difference from the reference rest on."""
+    sides = [side for side in plan.variants if side.name in (variant.name, plan.reference)]
+    return [home.run(run.id) for side in sides for run in side.runs]
 
 
 def ledger_path(home: Home, sweep_name: str) -> Path:

@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scalerl.recipe import ResolvedRecipe
-
 from ablations.errors import Place, did_you_mean
 from ablations.source import KeyPath, Source, parse_value, shown_value
 from ablations.validation import validated
+from scalerl.recipe import ResolvedRecipe
 
 MAX_TIMES = 1_000_000
 

@@ -81,4 +81,5 @@ class Plan:
 
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:
-    return PlannedVariant(**content | {"runs": tuple(PlannedRun(**run) for run in content["runs"])})
+    runs = tuple(PlannedRun(**run) for run in content["runs"])
+    return PlannedVariant(name=content["name"], overrides=content["overrides"], runs=runs)

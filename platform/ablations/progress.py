@@ -13,7 +13,14 @@ from ablations.home import Home
 from ablations.plan import Plan
 from ablations.state import RunState, read_state
 
-STYLES = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow", "cancelled": "yellow", "pending": "dim"}
+STYLES = {
+    "done": "green",
+    "running": "cyan",
+    "failed": "red",
+    "stale": "yellow",
+    "cancelled": "yellow",
+    "pending": "dim",
+}
 QUIET_S = 30.0
 """Seconds between two lines when the output is not a terminal."""
 

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from ablations.figures import curves_figure, loo_figure, styles
+from ablations.figures import CURVES_LEGEND, curves_figure, loo_figure, styles
 from ablations.home import Home
 from ablations.results import Results
 from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, method, sentence, warnings
@@ -21,7 +21,7 @@ PAGE = Template("""<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-  body { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; color: #1f2328; background: #fff;
+  body { max-width: 1240px; margin: 0 auto; padding: 40px 24px 80px; color: #1f2328; background: #fff;
          font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
   h1 { font-size: 30px; margin: 0 0 4px; }
   h2 { font-size: 20px; margin: 44px 0 10px; }
@@ -50,15 +50,15 @@ $warnings
 <p class="note">$method</p>
 <h2>Curves and forecasts</h2>
 <figure>$curves
-<figcaption>Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are
-extrapolated to twice the budget, the band is the reference's 95 % interval. Click a name to hide or show it.</figcaption>
+<figcaption>$legend Click a name to hide or show it.</figcaption>
 </figure>
 <h2>Ceilings and compute</h2>
 <figure>$ceilings</figure>
 <h2>Comparison with $reference</h2>
 <div class="wide">$table</div>
-<p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are modelled GPU-hours, idle time included. A compute
-ratio under 1 reaches the common target with less compute than $reference; its interval leaves out how runs differ by chance.</p>
+<p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are modelled GPU-hours, idle time
+included. A compute ratio under 1 reaches the common target with less compute than $reference; its interval leaves out
+how runs of one recipe differ by chance.</p>
 <h2>What the verdicts mean</h2>
 <dl>$verdicts</dl>
 <h2>How this was made</h2>
@@ -84,6 +84,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         reference=escape(plan.reference),
         warnings="".join(f'<p class="warning">{escape(text)}</p>' for text in warnings(results)),
         sentences="".join(f"<li>{escape(sentence(results, variant))}</li>" for variant in results.variants),
+        legend=escape(CURVES_LEGEND),
         method=escape(method(results)),
         curves=curves_figure(results).to_html(full_html=False, include_plotlyjs=True, config=FIGURE_SETTINGS),
         ceilings=loo_figure(results).to_html(full_html=False, include_plotlyjs=False, config=FIGURE_SETTINGS),

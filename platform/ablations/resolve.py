@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from scalerl.recipe import Recipe, ResolvedRecipe, Scale
-
 from ablations.errors import Place
 from ablations.lookup import find_file
 from ablations.override import overrides_set, vary
 from ablations.source import Source, read_yaml
 from ablations.validation import validated
+from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
 
 def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:

@@ -88,9 +88,9 @@ class FittedVariant:
         return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether every fit has an upper end of A, without which A means nothing by itself."""
-        return bool(self.fits) and all(fit.A_hi is not None for fit in self.fits)
+    def has_ceiling(self) -> bool:
+        """Whether every fit rises to an A with an upper end; without both A means nothing by itself."""
+        return bool(self.fits) and all(fit.A_hi is not None and fit.verdict != "no rise" for fit in self.fits)
 
     def asymptote_text(self) -> str:
         """The mean A of all seeds as it may be shown: "A 0.612 [0.590, 0.633]", "A >= 0.58", "no rise" or "no fit"."""
@@ -148,12 +148,18 @@ class Results:
         numbers = {field: float(value) for field, value in found.items() if value is not None}
         return numbers | {"cost_gpu_hours": self.variant(name).cost_gpu_hours}
 
+    def _line(self, variant: FittedVariant) -> dict[str, Any]:
+        line = self.compared(variant.name)
+        empty = dict.fromkeys(VariantResult.__dataclass_fields__)
+        known = {"curve": variant.name, "cost": variant.cost_gpu_hours, "reason": " ".join(variant.reasons)}
+        return empty | (line.to_json() if line else {}) | known
+
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: the comparison, every fit, and the reasons where there is none."""
+        """Plain data for JSON: a line for every variant, null where there is no number, every fit, and the reasons."""
         return {
             "sweep": self.plan.sweep,
             "reference": self.plan.reference,
-            "comparison": self.comparison.to_json()["variants"] if self.comparison else [],
+            "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
                 | run.to_json()
@@ -170,9 +176,9 @@ def read_results(home: Home, plan: Plan) -> Results:
     return Results(plan=plan, variants=variants, comparison=_compare(variants, plan.reference))
 
 
-def fit_file(path: Path, fit_from: float = 0.0, fit_to: float | None = None) -> list[FittedCurve]:
+def fit_file(path: Path, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedCurve]:
     """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
-    window = fit_from, np.inf if fit_to is None else fit_to
+    window = fit_from or 0.0, np.inf if fit_to is None else fit_to
     fitted = []
     for curve in read_csv(path):
         fit, reason = _try_fit(curve, window)
@@ -180,10 +186,13 @@ def fit_file(path: Path, fit_from: float = 0.0, fit_to: float | None = None) -> 
     return fitted
 
 
-def fit_sweep(home: Home, sweep: str, fit_from: float = 0.0, fit_to: float | None = None) -> list[FittedRun]:
+def fit_sweep(home: Home, sweep: str, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedRun]:
     """A fit of every run of a sweep, in its plan's window where none is given."""
     plan = Plan.read(home.sweep(sweep) / "plan.json")
-    window = fit_from or plan.fit_from_gpu_hours, plan.fit_to_gpu_hours if fit_to is None else fit_to
+    window = (
+        plan.fit_from_gpu_hours if fit_from is None else fit_from,
+        plan.fit_to_gpu_hours if fit_to is None else fit_to,
+    )
     return [_read_run(home, variant.name, run, window) for variant in plan.variants for run in variant.runs]
 
 

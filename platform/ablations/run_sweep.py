@@ -13,6 +13,7 @@ from rich.console import Console
 from ablations.errors import AblationsError
 from ablations.expand import Study
 from ablations.home import Home
+from ablations.ledger import Ledger, ledger_path
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.progress import Progress, read_rows, summary
 from ablations.state import read_state
@@ -84,9 +85,7 @@ def prepare(study: Study, plan: Plan, home: Home, file: Path) -> None:
         home.run(run.id).create(run.recipe, run.seed)
 
 
-def train_missing(
-    study: Study, plan: Plan, home: Home, jobs: int, tracking_uri: str | None, console: Console
-) -> None:
+def train_missing(study: Study, plan: Plan, home: Home, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Dispatch the runs that have not reached the budget, and keep MLflow informed beside them."""
     run_ids = list(dict.fromkeys(run.id for run in study.runs))
     missing = [run_id for run_id in run_ids if read_state(home.run(run_id), plan.budget_gpu_hours).state != "done"]
@@ -150,9 +149,8 @@ class Tracker:
 
     def finish(self, console: Console) -> None:
         """Bring MLflow up to date if it is not, and say what is left."""
-        from ablations.tracking import is_current
-
-        if is_current(self._home.path, self._sweep):
+        plan = Plan.read(self._home.sweep(self._sweep) / "plan.json")
+        if Ledger.read(ledger_path(self._home, self._sweep)).is_current(self._home, plan):
             return
         try:
             if self._process:

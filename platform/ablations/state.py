@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from filelock import FileLock, Timeout
+
 from scalerl.run_folder import RunFolder
 
 State = Literal["pending", "running", "stale", "done", "failed", "cancelled"]
@@ -16,7 +17,7 @@ HEARTBEAT_LIMIT_S = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """`RunState(state="running", step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, message="", pid=4242)`."""
+    """`RunState(state="running", step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)`."""
 
     state: State
     step: int = 0

@@ -8,7 +8,7 @@ from ablations.fit import Verdict
 from ablations.results import FittedVariant, Results
 
 FIT_VERDICTS: dict[Verdict, str] = {
-    "resolved": "the 95 % interval of A is at most 0.04 wide, the margin within which the ScaleRL paper calls two equal",
+    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
     "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
     "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
     "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
@@ -30,10 +30,10 @@ def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
     cells = {
         "variant": variant.name,
         "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
-        "A [95 %]": variant.asymptote_text().removeprefix("A "),
-        f"A less {results.plan.reference}'s [95 %]": difference_text(line) if line else "",
+        "A": variant.asymptote_text().removeprefix("A "),
+        f"A less {results.plan.reference}'s": difference_text(line) if line else "",
         "difference": line.difference if line else NO_FIT,
-        f"compute ratio to {results.plan.reference} [95 %]": ratio_text(line) if line else "",
+        f"compute over {results.plan.reference}'s": ratio_text(line) if line else "",
         "B": interval_text(line.B, None, None, ".2f") if line else "",
         "C_mid": interval_text(line.C_mid, None, None, ".0f") if line else "",
         "R_0": f"{line.R_0:.3f}" if line else "",
@@ -47,7 +47,7 @@ def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
 
 
 def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str | None]:
-    """The variant's line as numbers, for a CSV file: every field of the comparison, cost, overrides and published fit."""
+    """The variant's line as numbers, for a CSV file: the comparison, cost, overrides and published fit."""
     line = results.compared(variant.name)
     published = results.plan.published.get(variant.name, {})
     fields = [name for name in VariantResult.__dataclass_fields__ if name not in ("curve", "window", "cost")]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
-from scalerl.frozen import Frozen
 
 from ablations.source import read_yaml, shown_value
 from ablations.validation import validated
+from scalerl.frozen import Frozen
 
 
 def label(value: str | int | float | bool) -> str:

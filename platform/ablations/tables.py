@@ -1,4 +1,4 @@
-"""Fits and comparisons as Rich tables: never an asymptote without its interval, nor a difference without its baseline."""
+"""Fits and comparisons as Rich tables: never an asymptote without its interval, no difference without its baseline."""
 
 from collections.abc import Sequence
 
@@ -11,22 +11,43 @@ from ablations.summary import columns, interval_text
 STYLES = {"ceiling up": "green", "ceiling down": "red", "cannot tell": "yellow"}
 
 
+LEFT = ("variant", "difference")
+
+
 def comparison_table(results: Results) -> Table:
     """One line a variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan = results.plan
-    lines = [columns(results, variant) for variant in results.variants]
+    over = f"compute over {plan.reference}'s"
+    heads = {
+        "variant": "variant",
+        "seeds": "seeds",
+        "A": "A [95 %]",
+        f"A less {plan.reference}'s": "ΔA [95 %]",
+        "difference": "difference",
+        over: "compute ratio",
+        "C_mid": "C_mid",
+        "B": "B",
+        "cost, GPU-hours": "cost",
+    }
     table = Table(
         title=f"{plan.sweep} at scale {plan.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours a run",
+        caption="\n".join(
+            [
+                f"ΔA and compute ratio (to the common target) are against {plan.reference}. C_mid and cost in "
+                "modelled GPU-hours.",
+                *map(escape, results.reasons),
+            ]
+        ),
         title_justify="left",
-        caption="\n".join(results.reasons) or None,
         caption_justify="left",
         box=None,
         pad_edge=False,
     )
-    for name in lines[0]:
-        table.add_column(name, justify="left" if name in ("variant", "difference", "fit") else "right")
-    for line in lines:
-        table.add_row(*map(escape, line.values()), style=STYLES.get(line["difference"]))
+    for head in heads.values():
+        table.add_column(head, justify="left" if head in LEFT else "right", no_wrap=head == "variant")
+    for variant in results.variants:
+        line = columns(results, variant)
+        table.add_row(*(escape(line[name]) for name in heads), style=STYLES.get(line["difference"]))
     return table
 
 

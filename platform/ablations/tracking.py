@@ -1,9 +1,9 @@
 """MLflow, made from the run folders: one experiment a sweep, one parent run a variant, one child run a seed.
 
-The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes what is missing, batch
-by batch, and says what is left. Nothing is pushed twice: with every batch MLflow gets the number of rows that it has
-(metric `sync/rows`), and is asked for it before the next push, whatever became of the process in between. `sync.json`
-(`ablations.ledger`) keeps MLflow's own ids; when it is lost they are found again by tag.
+The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes what is missing,
+batch by batch, and says what is left. Nothing is pushed twice: with every batch MLflow gets the number of rows that it
+has (metric `sync/rows`), and is asked for it before the next push, whatever became of the process in between.
+`sync.json` (`ablations.ledger`) keeps MLflow's own ids; when it is lost they are found again by tag.
 
 This is the only file that knows MLflow. It is imported inside functions: the command line must start quickly.
 """
@@ -20,7 +20,17 @@ from filelock import FileLock, Timeout
 
 from ablations.figures import variant_figure
 from ablations.home import Home
-from ablations.ledger import Ledger, SyncedRun, SyncedVariant, fingerprint, ledger_path, num_rows, run_state
+from ablations.ledger import (
+    UNKNOWN,
+    Ledger,
+    SyncedRun,
+    SyncedVariant,
+    compared_runs,
+    fingerprint,
+    ledger_path,
+    num_rows,
+    run_state,
+)
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.results import Results, read_results
 from ablations.scalars import row_scalars
@@ -46,8 +56,10 @@ CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
 }
-"""Left to itself an MLflow client waits four minutes for a dead server, and reports its use over the internet."""
+"""Left to itself an MLflow client waits four minutes for a dead server and reports its use over the internet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +141,7 @@ class Synchroniser:
             for run in variant.runs:
                 if num_rows(self.home.run(run.id)):
                     self._push_run(run, self._child(variant, run, parent.mlflow_id))
-        self._push_fits([variant for variant in self.plan.variants if self.ledger.lacks_fit(self.home, variant)])
+        self._push_fits()
 
     def _open(self) -> tuple["MlflowClient", str]:
         """The client and the sweep's experiment, made if it is not there."""
@@ -143,39 +155,37 @@ class Synchroniser:
             experiment = client.get_experiment_by_name(self.plan.sweep)
             if experiment is not None:
                 return client, experiment.experiment_id
-            tags = {"mlflow.note.content": self.plan.doc}
+            tags = {"mlflow.note.content": self.plan.doc, "mlflow.experimentKind": "custom_model_development"}
             return client, client.create_experiment(self.plan.sweep, artifact_location=artifacts, tags=tags)
 
     def _parent(self, variant: PlannedVariant) -> SyncedVariant:
         """The variant's run in MLflow; with other overrides it is another, as MLflow's parameters cannot change."""
         overrides = fingerprint(variant.overrides)
         known = self.ledger.variants.get(variant.name)
-        if known is not None and known.overrides == overrides:
-            return known
-        tags = {VARIANT_TAG: variant.name, OVERRIDES_TAG: overrides}
-        found = self._find(tags) or self._create(variant.name, tags, flatten(variant.overrides))
-        known = SyncedVariant(mlflow_id=found.info.run_id, overrides=overrides)
-        self.ledger.note_variant(variant.name, known)
+        if known is None or known.overrides != overrides:
+            tags = {VARIANT_TAG: variant.name, OVERRIDES_TAG: overrides}
+            found = self._find(tags) or self._create(variant.name, tags, started_ms(self._folders(variant)))
+            self._log_params(found, variant.overrides)
+            known = SyncedVariant(mlflow_id=found.info.run_id, overrides=overrides)
+            self.ledger.note_variant(variant.name, known)
         return known
 
     def _child(self, variant: PlannedVariant, run: PlannedRun, parent_id: str) -> SyncedRun:
         """The seed's run in MLflow, under its variant even where the sweep has given that another name."""
         known = self.ledger.runs.get(run.id)
         if known is None:
-            found = self._find({RUN_TAG: run.id}) or self._new_child(variant, run, parent_id)
+            folder, tags, name = self.home.run(run.id), {RUN_TAG: run.id}, f"{variant.name} seed {run.seed}"
+            found = self._find(tags) or self._create(name, tags | {PARENT_TAG: parent_id}, started_ms([folder]))
+            stored = json.loads((folder.path / "recipe.json").read_bytes())
+            self._log_params(found, {"seed": run.seed, **stored["recipe"]})
             known = SyncedRun(
-                mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state="running"
+                mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state=UNKNOWN
             )
         if known.parent_id != parent_id:
             self.client.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
         known = replace(known, parent_id=parent_id)
         self.ledger.note_run(run.id, known)
         return known
-
-    def _new_child(self, variant: PlannedVariant, run: PlannedRun, parent_id: str) -> "Run":
-        stored = json.loads((self.home.run(run.id).path / "recipe.json").read_bytes())
-        tags = {RUN_TAG: run.id, PARENT_TAG: parent_id}
-        return self._create(f"{variant.name} seed {run.seed}", tags, {"seed": run.seed} | flatten(stored["recipe"]))
 
     def _push_run(self, run: PlannedRun, synced: SyncedRun) -> None:
         """The rows and the state of one run."""
@@ -191,24 +201,23 @@ class Synchroniser:
                 self.ledger.note_run(run.id, synced)
         state = run_state(folder)
         if synced.state != state:
-            self._set_state(synced.mlflow_id, state)
+            self._set_state(synced.mlflow_id, state, ended_ms([folder]))
         self.ledger.note_run(run.id, replace(synced, state=state))
 
-    def _push_fits(self, variants: list[PlannedVariant]) -> None:
-        if variants:
+    def _push_fits(self) -> None:
+        lacking = [variant for variant in self.plan.variants if self.ledger.lacks_fit(self.home, self.plan, variant)]
+        if lacking:
             results = read_results(self.home, self.plan)
-            for variant in variants:
+            for variant in lacking:
                 self._push_fit(results, variant)
 
     def _push_fit(self, results: Results, variant: PlannedVariant) -> None:
         """The fit as metrics of the variant's run, its verdict as a tag, its figure as an artifact."""
         from mlflow.entities import Metric
 
-        parent = self.ledger.variants[variant.name]
-        folders = [self.home.run(run.id) for run in variant.runs]
-        count = sum(map(num_rows, folders))
-        # The same fit pushed again is the same metric to MLflow, not a second one.
-        ended = int(1000 * max((folder.metrics.stat().st_mtime for folder in folders if num_rows(folder)), default=0))
+        parent, compared = self.ledger.variants[variant.name], compared_runs(self.home, self.plan, variant)
+        # At this step and time the same fit pushed again is the same metric to MLflow, not a second one.
+        count, ended = sum(map(num_rows, compared)), ended_ms(compared)
         self.client.log_batch(
             parent.mlflow_id,
             [Metric(name, value, ended, count) for name, value in results.fit_numbers(variant.name).items()],
@@ -216,8 +225,8 @@ class Synchroniser:
         self.client.set_tag(parent.mlflow_id, VERDICT_TAG, results.verdict(variant.name))
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
-        states = {run_state(folder) for folder in folders}
-        self._set_state(parent.mlflow_id, "done" if states == {"done"} else "failed")
+        states = {run_state(folder) for folder in self._folders(variant)}
+        self._set_state(parent.mlflow_id, "done" if states == {"done"} else "failed", ended)
         self.ledger.note_variant(variant.name, replace(parent, num_fitted_rows=count))
 
     def _find(self, tags: dict[str, str]) -> "Run | None":
@@ -226,21 +235,36 @@ class Synchroniser:
         found = self.client.search_runs([self.experiment_id], asked, max_results=1)
         return found[0] if found else None
 
-    def _create(self, name: str, tags: dict[str, str], params: dict[str, Any]) -> "Run":
-        """A new run with its parameters."""
+    def _create(self, name: str, tags: dict[str, str], started: int | None) -> "Run":
+        return self.client.create_run(self.experiment_id, start_time=started, tags=tags, run_name=name)
+
+    def _log_params(self, run: "Run", settings: dict[str, Any]) -> None:
+        """Settings as parameters; to log the same ones again changes nothing."""
         from mlflow.entities import Param
 
-        run = self.client.create_run(self.experiment_id, tags=tags, run_name=name)
-        rest = iter([Param(key, str(value)) for key, value in params.items()])
+        rest = iter([Param(name, str(value)) for name, value in flatten(settings).items()])
         while chunk := list(islice(rest, MAX_BATCH_PARAMS)):
             self.client.log_batch(run.info.run_id, params=chunk)
-        return run
 
-    def _set_state(self, mlflow_id: str, state: str) -> None:
+    def _set_state(self, mlflow_id: str, state: str, ended: int) -> None:
         if state in MLFLOW_STATES:
-            self.client.set_terminated(mlflow_id, MLFLOW_STATES[state])
+            self.client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended)
         else:
             self.client.update_run(mlflow_id, "RUNNING")
+
+    def _folders(self, variant: PlannedVariant) -> list[RunFolder]:
+        return [self.home.run(run.id) for run in variant.runs]
+
+
+def started_ms(folders: list[RunFolder]) -> int | None:
+    """When the first of the runs was planned, in MLflow's milliseconds; None when none was."""
+    recipes = [folder.path / "recipe.json" for folder in folders]
+    return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
+
+
+def ended_ms(folders: list[RunFolder]) -> int:
+    """When the last of the runs gave a sign of life."""
+    return int(1000 * max(folder.read_status().get("heartbeat", 0.0) for folder in folders))
 
 
 def short_reason(error: Exception) -> str:
@@ -250,7 +274,7 @@ def short_reason(error: Exception) -> str:
 
 
 def batches(folder: RunFolder, num_pushed: int, problems: list[str]) -> Iterator[tuple[int, list["Metric"]]]:
-    """What follows the first `num_pushed` rows of a run log, as metrics of whole rows, at most MAX_BATCH_METRICS at once.
+    """What follows the first `num_pushed` rows of a run log, as metrics of whole rows in batches that MLflow takes.
 
     Each batch comes with the number of rows that MLflow has after it. A line that cannot be read ends the run log; the
     reason is added to `problems`.
@@ -273,7 +297,7 @@ def batches(folder: RunFolder, num_pushed: int, problems: list[str]) -> Iterator
 
 
 def row_metrics(row: dict[str, Any], number: int, started: float) -> list["Metric"]:
-    """Row `number` of a run as metrics such as `train/loss`, at its step, timed by the run's clock, which began at `started`."""
+    """Row `number` of a run as metrics such as `train/loss`, at its step and `wall_s` seconds after `started`."""
     from mlflow.entities import Metric
 
     timestamp = int(1000 * (started + row["wall_s"]))

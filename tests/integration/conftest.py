@@ -37,7 +37,7 @@ budget: {compute: 1.0}
 NUM_RUNS = 3
 
 
-@pytest.fixture()
+@pytest.fixture
 def study(tmp_path: Path) -> Path:
     """A sweep file beside its own scale; returns the sweep file."""
     (tmp_path / "recipes" / "scales").mkdir(parents=True)
@@ -48,7 +48,7 @@ def study(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture()
+@pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
@@ -56,7 +56,7 @@ def home(tmp_path: Path) -> Path:
 Platform = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture()
+@pytest.fixture
 def platform(home: Path) -> Platform:
     """Run a command on the test's home folder: `platform("status", "--json", code=0).stdout`."""
 

@@ -7,7 +7,6 @@ import time
 from contextlib import closing
 
 import pytest
-
 from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
 
 
@@ -16,7 +15,7 @@ def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platfo
     assert "report.html" in first.stdout
     before = read_metrics(home)
     assert len(before) == NUM_RUNS
-    assert all([row["step"] for row in rows if row["kind"] == "eval"][0] == 0 for rows in before.values())
+    assert all(next(row["step"] for row in rows if row["kind"] == "eval") == 0 for rows in before.values())
     with closing(sqlite3.connect(home / "mlflow.db")) as store:
         assert store.execute("select count(*) from runs").fetchone()[0] == 2 * NUM_RUNS
 

@@ -36,7 +36,7 @@ def test_one_seed_adds_the_assumed_run_to_run_sd_to_the_intervals_of_the_fits():
     row = compared([with_ceiling(0.65, 0.64, 0.67)], [with_ceiling(0.60, 0.59, 0.61)])
     # Margins: down sqrt(.01^2 + .01^2 + m^2), up sqrt(.02^2 + .01^2 + m^2), m = 1.96 x .0075 x sqrt(2) = .020789.
     assert row.delta_A == pytest.approx(0.05)
-    assert row.delta_A_lo == pytest.approx(0.05 - 0.025142, abs=1e-6)
+    assert row.delta_A_lo == pytest.approx(0.05 - 0.025143, abs=1e-6)
     assert row.delta_A_hi == pytest.approx(0.05 + 0.030532, abs=1e-6)
     assert row.difference == "ceiling up"
     assert row.delta_rule == ASSUMED

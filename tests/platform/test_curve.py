@@ -30,6 +30,7 @@ def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
 def test_columns_may_come_in_any_order_beside_others(tmp_path):
     path = written(tmp_path, "note,score,step,compute,curve\nfirst,.2,100,1.5,a\n")
     (curve,) = read_csv(path)
+    assert curve.step is not None
     assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
 
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from ablations.errors import FileError
 from ablations.expand import Study, expand
 from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform

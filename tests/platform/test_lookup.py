@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from ablations.errors import FileError, Place
 from ablations.lookup import find_file
 

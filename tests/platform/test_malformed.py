@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from ablations.errors import FileError
 from ablations.expand import expand
 from ablations.resolve import resolve

@@ -1,4 +1,5 @@
 import pytest
+
 from ablations.errors import FileError, Place
 from ablations.override import overrides_from, overrides_set, vary
 from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe

@@ -20,12 +20,12 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize("name", TRUTH)
 def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, name):
     (fit,) = finished.variant(name).fits
-    A, B, C_mid = TRUTH[name]
+    ceiling, exponent, midpoint = TRUTH[name]
     # Binomial noise of 16000 samples is 0.004 a reading; 40 readings leave a fifth of it in A.
-    assert fit.A == pytest.approx(A, abs=0.01)
-    assert fit.A_lo < A < fit.A_hi
-    assert fit.B == pytest.approx(B, rel=0.12)
-    assert fit.C_mid == pytest.approx(C_mid, rel=0.08)
+    assert pytest.approx(ceiling, abs=0.01) == fit.A
+    assert fit.A_lo < ceiling < fit.A_hi
+    assert pytest.approx(exponent, rel=0.12) == fit.B
+    assert fit.C_mid == pytest.approx(midpoint, rel=0.08)
 
 
 def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished):
@@ -90,7 +90,9 @@ def test_a_corrupt_line_in_the_middle_is_the_reason_of_that_run(tmp_path):
     metrics.write_text("".join([*lines[:60], "\x00\x00\x00\n", *lines[61:]]))
     results = read_results(home, plan)
     assert [reason.count("metrics.jsonl:61: not a metrics row") for reason in results.reasons] == [1]
-    assert results.variant("loo-loss").cost_gpu_hours == 500.0  # line 60 is the last step before the evaluation at 500
+    assert (
+        results.variant("loo-loss").cost_gpu_hours == 1000.0
+    )  # line 60 is the last step before the evaluation at 1000
     assert results.compared("loo-curriculum") is not None
 
 
@@ -118,7 +120,7 @@ def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
     rows = [f"long,{compute},{score},16000" for compute, score in zip(long.compute, long.score, strict=True)]
     (tmp_path / "curves.csv").write_text("\n".join(["curve,compute,score,samples", *rows, "short,0,0.3,16000"]) + "\n")
     fitted, refused = fit_file(tmp_path / "curves.csv")
-    assert fitted.fit.A == pytest.approx(finished.variant("scalerl").fits[0].A)
+    assert fitted.fit.predict(1000.0) == pytest.approx(finished.variant("scalerl").fits[0].predict(1000.0))
     assert refused.to_json()["curve"] == "short"
     assert "at least 6" in refused.to_json()["reason"]
 

@@ -2,6 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from ablations import source as source_module
 from ablations.errors import FileError, Place
 from ablations.source import parse_value, read_yaml

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ablations.errors import FileError
 from ablations.expand import expand
 from ablations.source import read_yaml

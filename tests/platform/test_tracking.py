@@ -9,15 +9,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from filelock import FileLock
-from fixtures_home import BUDGET, TRUTH, make_home, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations import tracking
 from ablations.home import Home
 from ablations.plan import Plan
 from ablations.tracking import is_current, sync
 
-NUM_ROWS = 41 + 40 * 5
-"""Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 10."""
+NUM_ROWS = 41 + 80
+"""Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""
+HALF_ROWS = 21 + 40
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +32,26 @@ def empty_store(tmp_path_factory):
 
 
 @pytest.fixture
-def finished(tmp_path, empty_store):
-    """A home folder with a finished sweep and an empty store."""
-    home, plan = make_home(tmp_path / "home")
+def running(tmp_path, empty_store):
+    """A home folder with a running sweep, whose fits nobody waits for, and an empty store."""
+    home, plan = make_home(tmp_path / "home", state="running")
     shutil.copy(empty_store, home.path / "mlflow.db")
     return home, plan
+
+
+@pytest.fixture
+def finished(running):
+    """The same, finished."""
+    home, plan = running
+    finish(home, plan)
+    return home, plan
+
+
+def finish(home: Home, plan: Plan) -> None:
+    """Every run is done."""
+    for variant in plan.variants:
+        for run in variant.runs:
+            write_state(home, run.id, "done")
 
 
 def client_of(home: Home):
@@ -66,8 +82,8 @@ def assert_each_row_is_there_once(home: Home, plan: Plan):
                 assert sorted((point.step, point.value) for point in history) == expected
 
 
-def test_a_sweep_becomes_an_experiment_of_parents_and_children(finished):
-    home, plan = finished
+def test_a_sweep_becomes_an_experiment_of_parents_and_children(running):
+    home, plan = running
     report = sync(home.path, "loo")
     assert (report.rows_pushed, report.rows_left, report.reason) == (3 * NUM_ROWS, 0, "")
     runs = runs_of(home)
@@ -86,20 +102,30 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
     assert parent.data.tags["ablations.verdict"] == "resolved; ceiling down"
-    assert parent.info.status == "FINISHED"
+    assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
     (artifact,) = client_of(home).list_artifacts(parent.info.run_id)
     assert artifact.path == "curve.html"
     assert parent.info.artifact_uri.startswith((home.path / "mlartifacts").as_uri())
 
 
-def test_a_running_variant_has_no_fit_yet(finished):
-    home, _ = finished
-    write_state(home, planned_run("loo-loss", 0).id, "running")
+def test_a_running_variant_has_no_fit_yet(running):
+    home, _ = running
     sync(home.path, "loo")
     runs = runs_of(home)
     assert "A" not in runs["loo-loss"].data.metrics
     assert runs["loo-loss"].info.status == "RUNNING"
     assert runs["loo-loss seed 0"].info.status == "RUNNING"
+
+
+def test_a_variant_is_compared_only_when_the_reference_has_ended_too(finished):
+    home, _ = finished
+    write_state(home, planned_run("scalerl", 0).id, "running")
+    sync(home.path, "loo")
+    assert runs_of(home)["loo-loss"].data.metrics == {}
+    write_state(home, planned_run("scalerl", 0).id, "done")
+    assert not is_current(home.path, "loo")
+    sync(home.path, "loo")
+    assert runs_of(home)["loo-loss"].data.metrics["delta_A"] == pytest.approx(0.54 - 0.61, abs=0.015)
 
 
 def test_a_second_sync_pushes_nothing(finished):
@@ -111,23 +137,24 @@ def test_a_second_sync_pushes_nothing(finished):
 
 
 def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
-    home, plan = make_home(tmp_path, fraction=0.5)
+    home, plan = make_home(tmp_path, fraction=0.5, state="running")
     shutil.copy(empty_store, home.path / "mlflow.db")
-    assert sync(home.path, "loo").rows_pushed == 3 * (21 + 20 * 5)
+    assert sync(home.path, "loo").rows_pushed == 3 * HALF_ROWS
     for variant in plan.variants:
         shutil.rmtree(home.run(variant.runs[0].id).path)
-        write_run(home, variant.runs[0].id, TRUTH[variant.name])
+        write_run(home, variant.runs[0].id, TRUTH[variant.name], state="cancelled" if variant.overrides else "done")
     assert not is_current(home.path, "loo")
-    assert sync(home.path, "loo").rows_pushed == 3 * (NUM_ROWS - (21 + 20 * 5))
+    assert sync(home.path, "loo").rows_pushed == 3 * (NUM_ROWS - HALF_ROWS)
     assert_each_row_is_there_once(home, plan)
     assert runs_of(home)["scalerl seed 0"].info.status == "FINISHED"
+    assert runs_of(home)["loo-loss seed 0"].info.status == "KILLED"
 
 
 @pytest.mark.parametrize("after_the_push", [False, True])
-def test_a_kill_at_a_batch_loses_and_doubles_nothing(finished, monkeypatch, after_the_push):
+def test_a_kill_at_a_batch_loses_and_doubles_nothing(running, monkeypatch, after_the_push):
     from mlflow import MlflowClient
 
-    home, plan = finished
+    home, plan = running
     log_batch, calls = MlflowClient.log_batch, []
 
     def killed_at_the_sixth(self, run_id, metrics=(), **rest):
@@ -138,18 +165,19 @@ def test_a_kill_at_a_batch_loses_and_doubles_nothing(finished, monkeypatch, afte
         if len(calls) == 6:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tracking, "MAX_BATCH_METRICS", 300)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(tracking, "MAX_BATCH_METRICS", 150)
+    with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_batch", killed_at_the_sixth)
-        sync(home.path, "loo")
+        with pytest.raises(KeyboardInterrupt):
+            sync(home.path, "loo")
     assert not is_current(home.path, "loo")
     assert sync(home.path, "loo").rows_left == 0
     assert_each_row_is_there_once(home, plan)
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_lost_notes_are_found_again_by_tag(finished, content):
-    home, plan = finished
+def test_lost_notes_are_found_again_by_tag(running, content):
+    home, plan = running
     sync(home.path, "loo")
     notes = home.sweep("loo") / "sync.json"
     notes.unlink()
@@ -162,8 +190,8 @@ def test_lost_notes_are_found_again_by_tag(finished, content):
     assert_each_row_is_there_once(home, plan)
 
 
-def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(finished):
-    home, plan = finished
+def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(running):
+    home, _ = running
     sync(home.path, "loo")
     path = home.sweep("loo") / "plan.json"
     path.write_text(path.read_text().replace('"loo-loss"', '"loo-dapo"'))
@@ -178,12 +206,12 @@ def test_what_is_known_here_says_whether_mlflow_is_current(finished):
     sync(home.path, "loo")
     assert is_current(home.path, "loo")
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
-        file.write('{"kind": "train", "step": 201, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
+        file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
     assert not is_current(home.path, "loo")
 
 
-def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(finished):
-    home, _ = finished
+def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
+    home, _ = running
     metrics = home.run(planned_run("scalerl", 0).id).metrics
     lines = metrics.read_text().splitlines(keepends=True)
     metrics.write_text("".join([*lines[:100], "{]\n", *lines[101:]]))
@@ -235,8 +263,8 @@ def test_a_full_server_is_reported(tmp_path):
     assert "507" in report.reason
 
 
-def test_two_synchronisers_never_push_the_same_sweep(finished):
-    home, _ = finished
+def test_two_synchronisers_never_push_the_same_sweep(running):
+    home, _ = running
     with FileLock(home.sweep("loo") / "sync.lock"):
         report = sync(home.path, "loo")
     assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)

@@ -29,7 +29,9 @@ def population_std(values: list[float]) -> float:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
 
 
-def advantages(rewards: list[list[float]], normalisation: str, zero_variance: str) -> tuple[list[list[float]], list[int]]:
+def advantages(
+    rewards: list[list[float]], normalisation: str, zero_variance: str
+) -> tuple[list[list[float]], list[int]]:
     """A of every sample, and the prompts that stay in the loss."""
     kept = [p for p, row in enumerate(rewards) if zero_variance == "keep" or any(r != row[0] for r in row)]
     centred = {p: [r - math.fsum(rewards[p]) / len(rewards[p]) for r in rewards[p]] for p in kept}

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, zero_variance
 
 REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from scalerl.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average
 
 # Two prompts with two samples each: 1 and 3 tokens, 2 and 2 tokens; one masked token inside sample 1.

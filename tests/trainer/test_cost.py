@@ -1,6 +1,7 @@
 """The modelled device's figures by hand."""
 
 import pytest
+
 from scalerl.cost import cost_model, forward_flops
 from scalerl.recipe import Cluster, Device, Model
 
@@ -44,5 +45,5 @@ def test_every_figure_of_the_device_matters_where_it_should():
 
 
 def test_forward_flops_by_hand():
-    # 2 x 1000 for each of 7 tokens; scores and sums over values, 2 x 2 x 16 for each cached position of each of 3 layers.
+    # 2 x 1000 for each of 7 tokens; scores and sums over values, 2 x 2 x 16 for each cached position and layer.
     assert forward_flops(Model(hidden=16, layers=3, heads=2, mlp=16), 1000, 7, 20) == 14_000 + 3 * 64 * 20

@@ -7,14 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chisquare
+from trainer.naive_llama import log_softmax, next_logits
+from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
+
 from scalerl.generator import NEVER, Generator, Request
 from scalerl.model import new_policy, to_hugging_face
 from scalerl.recipe import Generation
 from scalerl.tokens import END_THINK_ID, EOS_ID
-from scipy.stats import chisquare
-
-from trainer.naive_llama import log_softmax, next_logits
-from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
 RECIPE = tiny_recipe(model={"hidden": 24, "layers": 2, "heads": 3, "mlp": 24})
 LIMITS = Generation(thinking=12, answer=5)
@@ -103,7 +103,7 @@ def test_a_step_says_how_much_work_it_was():
 
 
 def test_sampled_frequencies_match_the_softmax():
-    logits = {5: 0.0, 6: 1.0, 7: -1.5, 8: 0.5, END_THINK_ID: -3.0}
+    logits = {5: 0.0, 6: 1.0, 7: -1.5, 8: 0.5, 9: -3.0}
     expected = {token: np.exp(logit / 0.8) for token, logit in logits.items()}
     total = sum(expected.values())
     policy = fixed_policy(RECIPE, logits)
@@ -128,9 +128,7 @@ def test_sampled_frequencies_match_the_softmax():
 
 
 def test_one_seed_gives_one_result_and_another_seed_another():
-    first, again, other = (
-        run(make_generator(lively_policy(0), seed=seed), many_requests(30)) for seed in (0, 0, 1)
-    )
+    first, again, other = (run(make_generator(lively_policy(0), seed=seed), many_requests(30)) for seed in (0, 0, 1))
     assert all(np.array_equal(a.rollout.logprobs, b.rollout.logprobs) for a, b in zip(first, again, strict=True))
     tokens = [[one.rollout.tokens.tolist() for one in finished] for finished in (first, other)]
     assert tokens[0] != tokens[1]
@@ -144,6 +142,35 @@ def test_the_token_limit_truncates():
     for one in finished:
         assert one.rollout.tokens.tolist() == [5] * 18  # 12 thinking + the end of thinking + 5 answer
         assert one.rollout.truncated
+
+
+def test_the_answer_is_truncated_at_its_own_limit():
+    generator = make_generator(fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: -1.0}), slots=50)
+    finished = run(generator, many_requests(300))
+    thoughts = Counter()
+    for one in finished:
+        tokens = one.rollout.tokens.tolist()
+        assert one.rollout.truncated
+        if END_THINK_ID in tokens:
+            thought = tokens.index(END_THINK_ID)
+            thoughts[thought] += 1
+            assert len(tokens) == min(18, thought + 1 + 5)
+        else:
+            assert len(tokens) == 18
+    assert set(range(10)) <= set(thoughts)
+
+
+def test_an_answer_that_ends_on_its_last_token_is_whole():
+    policy = fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: 0.0, EOS_ID: -1.5})
+    finished = run(make_generator(policy, slots=50), many_requests(600))
+    lengths = Counter()
+    for one in finished:
+        tokens = one.rollout.tokens.tolist()
+        if END_THINK_ID in tokens[:12]:
+            answer = tokens[tokens.index(END_THINK_ID) + 1 :]
+            assert one.rollout.truncated == (answer[-1:] != [EOS_ID])
+            lengths[len(answer), one.rollout.truncated] += 1
+    assert set(lengths) == {(n, False) for n in range(1, 6)} | {(5, True)}
 
 
 def test_an_end_of_sequence_is_kept_and_is_not_a_truncation_even_at_the_limit():
@@ -169,14 +196,14 @@ def test_the_phrase_is_forced_at_the_cut_and_the_answer_follows(phrase):
     finished = []
     while generator.busy:
         finished += generator.step()[0]
-    limit = 12 + len(phrase) + 5
+    limit = 12 + len(phrase) + 5  # of all tokens; the answer alone has 5
     for one in finished:
         cut = one.request.cut
         if cut == NEVER:
             assert one.rollout.tokens.tolist() == [5] * limit
             assert not one.rollout.forced.any()
             continue
-        assert one.rollout.tokens.tolist() == [5] * cut + [*phrase] + [5] * (limit - cut - len(phrase))
+        assert one.rollout.tokens.tolist() == [5] * cut + [*phrase] + [5] * 5
         assert np.flatnonzero(one.rollout.forced).tolist() == list(range(cut, cut + len(phrase)))
         assert (one.rollout.logprobs[one.rollout.forced] == 0).all()
 
@@ -206,7 +233,9 @@ def test_thinking_that_ends_before_the_cut_is_left_alone():
         finished += generator.step()[0]
     for one in finished:
         thought = one.rollout.tokens[:4].tolist()
-        assert one.rollout.forced.tolist() == [i == 4 and END_THINK_ID not in thought for i in range(18)]
+        assert one.rollout.forced.tolist() == [
+            i == 4 and END_THINK_ID not in thought for i in range(len(one.rollout.tokens))
+        ]
     assert 0 < sum(one.rollout.forced.any() for one in finished) < 30  # (1/2)^4 of 100 on average
 
 

@@ -1,17 +1,17 @@
-"""One optimiser step on a real policy: its gradient, its micro-batches, and what it does when there is nothing to do."""
+"""One optimiser step on a real policy: its gradient, its micro-batches, and the steps it must not take."""
 
 import math
 import random
 
 import pytest
 import torch
+from trainer.reference_loss import reference
+from trainer.tiny import make_group, random_policy, tiny_recipe
+
 from scalerl.advantages import advantages
 from scalerl.batch import make_batch
 from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner, micro_batches
 from scalerl.tokens import EOS_ID
-
-from trainer.reference_loss import reference
-from trainer.tiny import make_group, random_policy, tiny_recipe
 
 LOSSES = [
     {"type": "cispo", "min_ratio": 0.3, "max_ratio": 1.5},
@@ -47,9 +47,7 @@ def random_groups(policy, seed=0, num_groups=4, generations=3):
 def survivors(groups, recipe):
     """Batch and advantages as `Learner.step` makes them."""
     rewards = torch.tensor([group.rewards for group in groups], dtype=torch.float64)
-    advantage, survives = advantages(
-        rewards, recipe.advantage, drop_zero_variance=recipe.zero_variance == "drop"
-    )
+    advantage, survives = advantages(rewards, recipe.advantage, drop_zero_variance=recipe.zero_variance == "drop")
     kept = [group for group, stays in zip(groups, survives.tolist(), strict=True) if stays]
     return kept, make_batch(kept), advantage[survives].flatten().float()
 
@@ -177,7 +175,9 @@ def test_temperature_is_that_of_the_generator():
     policy = random_policy(recipe)
     tokens = torch.tensor([[6, 4, 7, 2, 5, 1]])
     logprobs, _ = policy.token_logprobs(tokens, 0.5)
-    group = make_group("p", [[5, 1], [5, 1]], [logprobs[0, 4:].tolist()] * 2, [1.0, -1.0], tokens_of_prompt=(6, 4, 7, 2))
+    group = make_group(
+        "p", [[5, 1], [5, 1]], [logprobs[0, 4:].tolist()] * 2, [1.0, -1.0], tokens_of_prompt=(6, 4, 7, 2)
+    )
     metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([1.0, -1.0]))
     assert metrics["mismatch"] == pytest.approx(0, abs=1e-6)
 

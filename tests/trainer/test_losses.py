@@ -6,12 +6,12 @@ import random
 
 import pytest
 import torch
+from trainer.reference_loss import reference
+
 from scalerl.advantages import advantages
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.losses import LOSSES, token_loss
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
-
-from trainer.reference_loss import reference
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],

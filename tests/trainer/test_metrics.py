@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from scalerl.metrics import MetricsLog, read_rows
 
 ROWS = [{"kind": "eval", "step": 0, "pass_rate": 0.25}, {"kind": "train", "step": 1}, {"kind": "eval", "step": 1}]
@@ -46,7 +47,7 @@ def test_a_torn_last_line_is_not_a_row_wherever_it_was_torn(tmp_path):
         assert list(read_rows(path)) == ROWS[:2]
 
 
-@pytest.mark.parametrize("line", [b"{\"kind\": \"tr", b"[1, 2]", b"", b"\xff\xfe", b"\0\0\0\0"])
+@pytest.mark.parametrize("line", [b'{"kind": "tr', b"[1, 2]", b"", b"\xff\xfe", b"\0\0\0\0"])
 def test_a_corrupt_middle_line_is_named(tmp_path, line):
     path = tmp_path / "metrics.jsonl"
     lines = [json.dumps(row).encode() for row in ROWS]

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from trainer.tiny import random_policy, tiny_recipe
+
 from scalerl.cluster import make_generator
 from scalerl.generator import Request
 from scalerl.model import load_pretrained, new_policy, save_pretrained
 from scalerl.tasks import make_task
 from scalerl.tokens import EOS_ID, VOCABULARY, VOCABULARY_SIZE, decode, encode, save_tokenizer
-
-from trainer.tiny import random_policy, tiny_recipe
 
 SHAPE = {"hidden": 48, "layers": 3, "heads": 4, "mlp": 40}
 
@@ -19,7 +19,7 @@ def saved(tmp_path_factory):
     """A policy and the folder it was saved to."""
     folder = tmp_path_factory.mktemp("model")
     policy = random_policy(tiny_recipe(model=SHAPE))
-    save_pretrained(policy, folder, eos_token_id=EOS_ID, max_positions=64)
+    save_pretrained(policy, folder, eos_token_id=EOS_ID)
     save_tokenizer(folder)
     return policy, folder
 
@@ -56,7 +56,7 @@ def test_the_eos_token_is_written_where_transformers_looks(saved):
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(saved[1])
-    assert (config.eos_token_id, config.pad_token_id, config.max_position_embeddings) == (EOS_ID, 0, 64)
+    assert (config.eos_token_id, config.pad_token_id, config.max_position_embeddings) == (EOS_ID, 0, 4096)
 
 
 def test_the_tokenizer_encodes_as_ours(saved):

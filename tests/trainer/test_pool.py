@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from trainer.tiny import make_prompt
+
 from scalerl.batch import Group
 from scalerl.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, Uniform
-
-from trainer.tiny import make_prompt
 
 PROMPTS = [make_prompt(name) for name in "abcdefgh"]
 NAMES = sorted(prompt.id for prompt in PROMPTS)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from pydantic import ValidationError
+
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
 RECIPES = Path(__file__).parents[2] / "recipes"

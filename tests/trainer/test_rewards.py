@@ -1,10 +1,10 @@
 """Rewards and DAPO's length penalty by hand."""
 
 import pytest
+from trainer.tiny import tiny_recipe
+
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rewards import length_penalty, reward
-
-from trainer.tiny import tiny_recipe
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,8 @@ def test_without_a_penalty_rewards_are_plus_and_minus_one(control, length):
 
 def test_only_right_answers_are_penalised():
     # thinking 4 + the end of thinking + answer 2: L_max = 7; a cache of 4 / 7 makes L_cache = 4.
-    recipe = tiny_recipe(length_control={"type": "penalty", "cache": 4 / 7})
+    generation = {"thinking": 4, "answer": 2}
+    recipe = tiny_recipe(length_control={"type": "penalty", "cache": 4 / 7}, generation=generation)
     lengths = range(1, 8)
     assert [reward("right", n, recipe) for n in lengths] == pytest.approx([1, 1, 1, 0.75, 0.5, 0.25, 0])
     assert [reward("wrong", n, recipe) for n in lengths] == [-1] * 7

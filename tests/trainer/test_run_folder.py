@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from scalerl.run_folder import RunFolder, write_atomically
-
 from trainer.tiny import tiny_recipe
+
+from scalerl.run_folder import RunFolder, write_atomically
 
 
 def test_recipe_and_seed_come_back(tmp_path):
@@ -30,7 +30,7 @@ def test_a_status_comes_back(tmp_path):
     assert folder.read_status() == {"state": "done"}
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{\"state\": \"runn", b"[]", b"3", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [None, b"", b'{"state": "runn', b"[]", b"3", b"\xff\xfe\x00"])
 def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
     if content is not None:
         (tmp_path / "status.json").write_bytes(content)

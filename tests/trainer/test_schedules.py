@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import torch
+from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
+
 from scalerl.model import new_policy
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.warm_start import train as warm_start
 
-from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
-
-FAST = 1e9
 SPEEDS = {
     # memory bandwidth sets the pace of a decode step, FLOPs that of training, the link that of a weight push
     "balanced": {"memory_gb_per_s": 100.0, "tflops": 30.0, "link_gb_per_s": 50.0},
@@ -287,8 +286,8 @@ def test_pipeline_clock_by_hand():
     cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
     # Four slots, two groups a and b at once: four steps of 1 + 0.1 x 2 and the prefill of ten tokens, 0.5, end at 5.3.
     # Step 1 trains on a from 5.3 to 10.7; its weights arrive at 15.7.
-    # With k = 2 at most 3 - lag groups may be in the system. At 5.3 the generators do not lag yet: one group, c, joins b;
-    # alone it takes 1.1 x 4 + 0.25 = 4.65 s, to 9.95.
+    # With k = 2 at most 3 - lag groups may be in the system. At 5.3 the generators do not lag yet: one group, c, joins
+    # a and b; decoded alone it takes 1.1 x 4 + 0.25 = 4.65 s, to 9.95.
     # Step 2 trains on b, 10.7 to 16.1 (b is one step old); weights at 21.1.
     # At 15.7 the first weights arrive, the lag falls to 1, and d is begun under version 1: to 20.35.
     # Step 3 trains on c, 16.1 to 21.5 (c is of version 0: two steps old, the most allowed).

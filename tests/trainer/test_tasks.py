@@ -1,16 +1,16 @@
-"""The k-th smallest task: its split, its judge on answers written by hand, its demonstrations."""
+"""The k smallest task: its split, its judge on answers written by hand, its demonstrations."""
 
 import numpy as np
 import pytest
+
 from scalerl.batch import Prompt
 from scalerl.recipe import KSmallest
 from scalerl.tasks import TASKS, make_task
 from scalerl.tasks.k_smallest import held_out
 from scalerl.tokens import END_THINK_ID, EOS_ID, ID, THINK_ID, decode, encode
 
-PROMPT = Prompt(
-    task="k_smallest", id="3:k9a2", tokens=(*encode("3:k9a2"), THINK_ID), answer="a", difficulty=4
-)  # 2 < 9 < a < k
+ORDER = "0123456789abcdefghijklmnopqrstuvwxyz"
+PROMPT = Prompt(task="k_smallest", id="3:k9a2", tokens=(*encode("3:k9a2"), THINK_ID), answer="29a", difficulty=4)
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def test_training_and_validation_share_no_prompt(task):
     assert len(validation) >= 200
 
 
-def test_both_splits_hold_all_lengths_about_equally(task):
+def test_both_splits_hold_all_lengths_equally_but_for_the_chance_of_the_hash(task):
     for split in (task.train, task.validation):
         share = [sum(prompt.difficulty == n for prompt in split) / len(split) for n in range(5, 13)]
-        assert min(share) > 0.08
-        assert max(share) < 0.17
+        deviation = (1 / 8 * 7 / 8 / len(split)) ** 0.5
+        assert share == pytest.approx([1 / 8] * 8, abs=4 * deviation)
 
 
 def test_a_prompt_belongs_to_one_split_whatever_the_sizes(task):
@@ -50,13 +50,15 @@ def test_prompts_do_not_depend_on_chance(task):
     assert (again.train, again.validation) == (task.train, task.validation)
 
 
-def test_the_answer_of_every_prompt_is_its_k_smallest(task):
-    order = {symbol: rank for rank, symbol in enumerate("0123456789abcdefghijklmnopqrstuvwxyz")}
+def test_the_answer_of_every_prompt_is_its_k_smallest_in_order(task):
     for prompt in (*task.train, *task.validation):
         k, symbols = prompt.id.split(":")
-        assert sum(order[symbol] <= order[prompt.answer] for symbol in symbols) == order[k]
-        assert prompt.answer in symbols
-        assert len(set(symbols)) == len(symbols) == prompt.difficulty
+        ranks = [ORDER.index(symbol) for symbol in prompt.answer]
+        assert len(ranks) == ORDER.index(k)
+        assert ranks == sorted(ranks)
+        left_out = [ORDER.index(symbol) for symbol in symbols if symbol not in prompt.answer]
+        assert all(rank > ranks[-1] for rank in left_out)
+        assert len(left_out) + len(ranks) == len(set(symbols)) == len(symbols) == prompt.difficulty
         assert decode(prompt.tokens) == f"{prompt.id}<think>"
 
 
@@ -68,20 +70,23 @@ def test_too_few_distinct_prompts_is_an_error():
 @pytest.mark.parametrize(
     ("response", "status"),
     [
-        ("29a)a.", "right"),
-        (")a.", "right"),
-        ("kkkk)a.", "right"),  # only the answer is judged
-        ("a.)a.", "right"),
-        ("29a)k.", "wrong"),
-        ("29a)aa.", "wrong"),
+        ("29a)29a.", "right"),
+        (")29a.", "right"),
+        ("kkkk)29a.", "right"),  # only what follows the thinking part is judged
+        ("29a.)29a.", "right"),
+        ("29a)29k.", "wrong"),
+        ("29a)29.", "wrong"),
+        ("29a)29ak.", "wrong"),
+        ("29a)92a.", "wrong"),
         ("29a).", "wrong"),
-        ("29a)a)a.", "wrong"),
-        ("29a))a.", "wrong"),
-        ("29a)a.k.", "wrong"),
-        ("29a)a", "unparsable"),  # truncated
+        ("29a))29a.", "wrong"),
+        ("29a)29a)29a.", "wrong"),
+        ("29a)29a.k.", "wrong"),
+        ("29a)29a..", "wrong"),
+        ("29a)29a", "unparsable"),  # truncated
         ("29a)", "unparsable"),
-        ("29aa.", "unparsable"),  # never stopped thinking
-        ("a.", "unparsable"),
+        ("29a29a.", "unparsable"),  # never stopped thinking
+        ("29a.", "unparsable"),
         ("", "unparsable"),
         (".", "unparsable"),
     ],
@@ -90,14 +95,21 @@ def test_the_judge_on_answers_written_by_hand(task, response, status):
     assert task.verify(PROMPT, respond(response)) == status
 
 
+def test_the_judge_takes_padding_ids_for_wrong_not_for_an_error(task):
+    assert task.verify(PROMPT, [*respond("29a)29"), 47, EOS_ID]) == "wrong"
+
+
 def test_demonstrations_without_noise_are_right(task):
     rng = np.random.default_rng(0)
+    kinds = set()
     for _ in range(500):
         prompt, response = task.demonstrate(rng, noise=0.0)
         assert task.verify(prompt, list(response)) == "right"
         thought = decode(response).split("</think>")[0]
-        symbols = "".join(sorted(prompt.id.split(":")[1]))
-        assert thought in (symbols, symbols[: symbols.index(prompt.answer) + 1])
+        whole = "".join(sorted(prompt.id.split(":")[1]))
+        assert thought in (whole, prompt.answer)
+        kinds.add(thought == whole)
+    assert kinds == {True, False}
 
 
 def test_demonstrations_are_of_training_prompts_only(task):
@@ -106,16 +118,21 @@ def test_demonstrations_are_of_training_prompts_only(task):
     assert all(task.demonstrate(rng, noise=0.5)[0] in train for _ in range(500))
 
 
-def test_noise_makes_thoughts_wrong_and_answers_follow_the_thought(task):
+def test_noise_makes_drafts_wrong_and_answers_follow_the_draft(task):
     rng = np.random.default_rng(0)
-    wrong = 0
+    places = replaced = wrong = 0
     for _ in range(1000):
         prompt, response = task.demonstrate(rng, noise=0.2)
-        thought, answer = decode(response).removesuffix("<eos>").split("</think>")
-        assert answer == thought["0123456789abc".index(prompt.id[0]) - 1]
-        wrong += task.verify(prompt, list(response)) == "wrong"
-    # The judged place is replaced with chance 0.2, by the right symbol again one time in 5 to 12: about 17.5 %.
-    assert 130 < wrong < 220
+        draft, answer = decode(response).removesuffix("<eos>").split("</think>")
+        whole = "".join(sorted(prompt.id.split(":")[1]))
+        assert answer == draft[: len(prompt.answer)]
+        assert (task.verify(prompt, list(response)) == "right") == (answer == prompt.answer)
+        wrong += answer != prompt.answer
+        places += len(draft)
+        replaced += sum(a != b for a, b in zip(draft, whole, strict=False))
+    # A place is redrawn with chance 0.2 among the list's 5 to 12 symbols, so about one time in nine it stays: 0.178.
+    assert replaced / places == pytest.approx(0.178, abs=0.012)
+    assert 0.4 < wrong / 1000 < 0.7
 
 
 def test_the_table_holds_every_task_under_its_own_name():

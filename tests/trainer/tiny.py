@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+
 from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cluster import Cluster, make_generator
 from scalerl.learner import Learner
@@ -16,7 +17,7 @@ SETTINGS = {
     "tasks": [{"symbols": 8, "min_length": 2, "max_length": 3, "train_prompts": 600, "validation_prompts": 8}],
     "warm_start": {"steps": 40, "batch": 16, "learning_rate": 1e-2, "noise": 0.3},
     "batch": {"prompts": 4, "generations": 4},
-    "generation": {"thinking": 4, "answer": 2},
+    "generation": {"thinking": 4, "answer": 4},
     "optimiser": {"learning_rate": 1e-3, "warmup_steps": 2},
     "cluster": {"generators": 8, "trainers": 2, "slots": 3, "parameters_stand_for": 1e6, "tokens_stand_for": 1000},
     "evaluation": {"every": 0.2, "samples": 2},

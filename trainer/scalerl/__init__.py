@@ -1,1 +1,22 @@
-"""."""
+"""The trainer: a resolved recipe to a curve. It knows nothing of sweeps, Slurm or MLflow.
+
+what is trained
+  recipe             every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
+  tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
+  model              the policy: a Llama decoder in Hugging Face's format
+  warm_start         the supervised start, shared by all runs of a scale and seed
+one optimiser step
+  batch              prompt, rollout, group, batch; the letters of the tensor axes
+  rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
+  learner            groups in, new weights out
+generation
+  generator          batched KV cache, continuous batching, weights swapped between decode steps
+  pool               which prompt comes next
+the virtual clock
+  cost               what work takes on the modelled device
+  cluster            generators, trainers, what is between them, and the clock
+  schedules/         PipelineRL-k, PPO-off-policy-k
+one run
+  train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate
+  run_folder, metrics    the files of a run; neither loads torch
+"""

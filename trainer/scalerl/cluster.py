@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.batch import Group, Prompt, Rollout
+from scalerl.batch import Group, Prompt, Rollout, Status
 from scalerl.cost import cost_model, forward_flops
 from scalerl.generator import NEVER, Finished, Generator, Request
 from scalerl.learner import Learner, Update
@@ -134,10 +134,11 @@ class Cluster:
         if len(rollouts) < len(assembly.rollouts):
             return
         del self.assembling[number]
-        statuses = tuple(self.task.verify(assembly.prompt, rollout.tokens.tolist()) for rollout in rollouts)
+        statuses: tuple[Status, ...] = tuple(
+            self.task.verify(assembly.prompt, rollout.tokens.tolist()) for rollout in rollouts
+        )
         rewards = tuple(
-            reward(status, len(rollout.tokens), self.recipe)
-            for status, rollout in zip(statuses, rollouts, strict=True)
+            reward(status, len(rollout.tokens), self.recipe) for status, rollout in zip(statuses, rollouts, strict=True)
         )
         group = Group(prompt=assembly.prompt, rollouts=rollouts, rewards=rewards, statuses=statuses)
         self.pool.record(group)

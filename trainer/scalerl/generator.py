@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from scalerl.batch import Prompt, Rollout
-from scalerl.model import Policy
+from scalerl.model import EPS, Policy
 from scalerl.recipe import Generation
 from scalerl.tokens import END_THINK_ID, EOS_ID
 
@@ -77,8 +78,8 @@ class Generator:
         self.requests: list[Request] = []
         self.free: list[int] = []
         size = shape.hidden // shape.heads
-        self._kv = torch.zeros(2 * shape.layers, slots, shape.heads, self.positions, size)
-        self._cos, self._sin = policy.rotary(torch.arange(self.positions))
+        self._kv = torch.zeros(shape.layers, slots, shape.heads, 2, self.positions, size)
+        self._turns = policy.rotary(torch.arange(self.positions))
         rows = (slots, self.positions)
         self._tokens = np.zeros(rows, dtype=np.int64)
         self._logprobs = np.zeros(rows, dtype=np.float32)
@@ -141,22 +142,22 @@ class Generator:
         reach = int(position.max()) + 1
         row = torch.arange(n)
         tokens = torch.from_numpy(self._tokens)[row, position]
-        cos, sin = self._cos[position][:, None, None], self._sin[position][:, None, None]
+        turn = self._turns[position]
+        place = (torch.arange(n * heads * 2).view(n, -1) * self.positions + position[:, None]).flatten()
         unseen_n1T = (torch.arange(reach) > position[:, None])[:, None]
         bias_n1T = torch.zeros(n, 1, reach).masked_fill_(unseen_n1T, float("-inf"))
         x = policy.embedding[tokens]
         for layer, block in enumerate(policy.layers()):
-            q, k, v = block.project(x, cos, sin)
-            keys, values = self._kv[2 * layer, :n], self._kv[2 * layer + 1, :n]
-            keys[row, :, position] = k
-            values[row, :, position] = v
+            q, k, v = block.project(x, turn)
+            cached = self._kv[layer, :n].flatten(0, 1)
+            cached.view(-1, q.shape[-1]).index_copy_(0, place, torch.stack((k, v), dim=2).view(-1, q.shape[-1]))
             query = (q * q.shape[-1] ** -0.5).reshape(n * heads, 1, -1)
-            scores = torch.bmm(query, keys[:, :, :reach].flatten(0, 1).transpose(1, 2))
+            scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
             weights = (scores.view(n, heads, reach) + bias_n1T).softmax(-1)
-            attended = torch.bmm(weights.view(n * heads, 1, reach), values[:, :, :reach].flatten(0, 1))
-            x = x + torch.nn.functional.linear(attended.view(n, -1), block.out)
+            attended = torch.bmm(weights.view(n * heads, 1, reach), cached[:, 1, :reach])
+            x = x + F.linear(attended.view(n, -1), block.out)
             x = block.feed_forward(x)
-        return policy.logits(torch.nn.functional.rms_norm(x, (x.shape[-1],), policy.norm, 1e-6))
+        return policy.logits(F.rms_norm(x, (x.shape[-1],), policy.norm, EPS))
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """One token a row by the exponential race, and its log-probability under the tempered distribution."""
@@ -240,9 +241,8 @@ class Generator:
         self.policy.hidden(torch.from_numpy(tokens), cache)
         rows = torch.tensor([row for prompt in prompts for row in new[prompt]])
         copies = torch.tensor([i for i, prompt in enumerate(prompts) for _ in new[prompt]])
-        for layer, (keys, values) in enumerate(cache):
-            self._kv[2 * layer, rows, :, :width] = keys[copies]
-            self._kv[2 * layer + 1, rows, :, :width] = values[copies]
+        kept = torch.stack([torch.stack(keys_values, dim=2) for keys_values in cache])
+        self._kv[:, rows, :, :, :width] = kept[:, copies]
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (

@@ -105,9 +105,7 @@ class Learner:
         sums = torch.zeros(4, dtype=torch.float64)
         for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
             width = int(batch.length_B[rows].max())
-            tokens, mask, behaviour = (
-                x[rows, :width] for x in (batch.tokens_BT, batch.mask_BT, batch.behaviour_BT)
-            )
+            tokens, mask, behaviour = (x[rows, :width] for x in (batch.tokens_BT, batch.mask_BT, batch.behaviour_BT))
             logprobs, entropy = self.policy.token_logprobs(tokens, self.recipe.generation.temperature)
             loss, clipped = token_loss(self.recipe.loss, logprobs, behaviour, advantage_B[rows], mask)
             total = (loss * weight_BT[rows, :width]).sum()

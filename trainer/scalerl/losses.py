@@ -69,9 +69,12 @@ LOSSES: dict[str, Callable[..., TokenLoss]] = {"cispo": cispo, "dapo": dapo, "gr
 
 
 def token_loss(
-    settings: Cispo | Dapo | Grpo | Gspo, logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor
+    settings: Cispo | Dapo | Grpo | Gspo,
+    logprobs_BT: Tensor,
+    behaviour_BT: Tensor,
+    advantage_B: Tensor,
+    mask_BT: Tensor,
 ) -> TokenLoss:
     """The per-token loss that `settings` name, with their own parameters."""
     parameters = settings.model_dump(exclude={"type"})
     return LOSSES[settings.type](logprobs_BT, behaviour_BT, advantage_B, mask_BT, **parameters)
-

@@ -1,7 +1,8 @@
 """The policy: a Llama decoder whose weights are Hugging Face's, written for small batches on a CPU.
 
 `transformers` describes and stores it (`LlamaConfig`, `model.safetensors` under Llama's own names); the arithmetic is
-here, because a decode step of a tiny model is all overhead: query, key and value are one product, so are gate and up.
+here, because a decode step of a tiny model is all overhead: query, key and value are one product, so are gate and up,
+and the two numbers that a rotary position turns lie side by side, so that turning them is one complex product.
 A test compares the logits with `LlamaForCausalLM`.
 """
 
@@ -18,6 +19,8 @@ from scalerl.tokens import VOCABULARY_SIZE
 
 EPS = 1e-6
 ROPE_BASE = 10000.0
+MAX_POSITIONS = 4096
+"""Rotary positions have no end of their own; servers reserve memory for as many as the configuration says."""
 
 
 class Block(nn.Module):
@@ -28,29 +31,25 @@ class Block(nn.Module):
         self.heads = shape.heads
         self.attention_norm = nn.Parameter(torch.ones(shape.hidden))
         self.qkv = nn.Parameter(torch.empty(3 * shape.hidden, shape.hidden))
+        """Rows by head; in a head those of the query, the key and the value; see `fuse_qkv`."""
         self.out = nn.Parameter(torch.empty(shape.hidden, shape.hidden))
         self.mlp_norm = nn.Parameter(torch.ones(shape.hidden))
         self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden))
         self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp))
 
-    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Rotated queries, rotated keys and values, each [..., heads, D], of hidden states [..., hidden]."""
+    def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
         h = F.rms_norm(x, (x.shape[-1],), self.attention_norm, EPS)
-        qkv = F.linear(h, self.qkv).unflatten(-1, (3, self.heads, -1))
-        qk = rotate(qkv[..., :2, :, :], cos, sin)
-        return qk[..., 0, :, :], qk[..., 1, :, :], qkv[..., 2, :, :]
+        qkv = F.linear(h, self.qkv).unflatten(-1, (self.heads, 3, -1))
+        pairs = torch.view_as_complex(qkv[..., :2, :].unflatten(-1, (-1, 2)))
+        qk = torch.view_as_real(pairs * turn).flatten(-2)
+        return qk[..., 0, :], qk[..., 1, :], qkv[..., 2, :]
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """x plus the gated feed-forward layer of its norm."""
         h = F.rms_norm(x, (x.shape[-1],), self.mlp_norm, EPS)
         gate, up = F.linear(h, self.gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, self.down)
-
-
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary position embedding in Llama's half-split layout; cos and sin broadcast against [..., D]."""
-    first, second = x.chunk(2, dim=-1)
-    return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
 class Policy(nn.Module):
@@ -75,20 +74,19 @@ class Policy(nn.Module):
         """Trainable numbers, embedding and head included."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def rotary(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """cos and sin [..., D] of integer positions [...]."""
+    def rotary(self, positions: Tensor) -> Tensor:
+        """Turns e^(i angle) of integer positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
         size = self.shape.hidden // self.shape.heads
         frequency = ROPE_BASE ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
-        angle = positions.unsqueeze(-1).float() * frequency
-        angle = torch.cat((angle, angle), dim=-1)
-        return angle.cos(), angle.sin()
+        angle = positions[..., None, None, None].float() * frequency
+        return torch.polar(torch.ones_like(angle), angle)
 
     def hidden(self, tokens_BT: Tensor, cache: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
         """Final hidden states [B, T, hidden] of right-padded rows; keys and values [B, heads, T, D] go to `cache`."""
-        cos, sin = (part.unsqueeze(-2).unsqueeze(-2) for part in self.rotary(torch.arange(tokens_BT.shape[1])))
+        turn = self.rotary(torch.arange(tokens_BT.shape[1]))
         x = F.embedding(tokens_BT, self.embedding)
         for block in self.layers():
-            q, k, v = (part.transpose(1, 2) for part in block.project(x, cos, sin))
+            q, k, v = (part.transpose(1, 2) for part in block.project(x, turn))
             if cache is not None:
                 cache.append((k, v))
             attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -127,14 +125,14 @@ def new_policy(recipe: ResolvedRecipe) -> Policy:
 
 def to_hugging_face(policy: Policy) -> dict[str, Tensor]:
     """The weights under LlamaForCausalLM's names, fused matrices split."""
-    state = {
+    state: dict[str, Tensor] = {
         "model.embed_tokens.weight": policy.embedding,
         "model.norm.weight": policy.norm,
         "lm_head.weight": policy.head,
     }
     for index, block in enumerate(policy.layers()):
         prefix = f"model.layers.{index}."
-        for name, part in zip("qkv", block.qkv.chunk(3), strict=True):
+        for name, part in zip("qkv", split_qkv(block.qkv, block.heads), strict=True):
             state[f"{prefix}self_attn.{name}_proj.weight"] = part
         for name, part in zip(("gate", "up"), block.gate_up.chunk(2), strict=True):
             state[f"{prefix}mlp.{name}_proj.weight"] = part
@@ -145,13 +143,30 @@ def to_hugging_face(policy: Policy) -> dict[str, Tensor]:
     return {name: tensor.detach().contiguous().clone() for name, tensor in state.items()}
 
 
+def fuse_qkv(q: Tensor, k: Tensor, v: Tensor, heads: int) -> Tensor:
+    """Llama's three projections as one matrix, a head's q, k and v together.
+
+    Llama turns row i of a head of size D with row i + D / 2; here these two of q and of k lie side by side.
+    """
+    q, k = (part.view(heads, 2, -1, part.shape[1]).transpose(1, 2).reshape(heads, -1, part.shape[1]) for part in (q, k))
+    return torch.stack((q, k, v.view_as(q)), dim=1).flatten(0, 2)
+
+
+def split_qkv(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The inverse of `fuse_qkv`."""
+    q, k, v = qkv.view(heads, 3, -1, qkv.shape[1]).unbind(1)
+    q, k = (part.unflatten(1, (-1, 2)).transpose(1, 2).flatten(0, 2) for part in (q, k))
+    return q, k, v.flatten(0, 1)
+
+
 def from_hugging_face(policy: Policy, state: dict[str, Tensor]) -> None:
     """Fill `policy` from LlamaForCausalLM's names; the inverse of `to_hugging_face`."""
     fused = {"embedding": state["model.embed_tokens.weight"], "norm": state["model.norm.weight"]}
     fused["head"] = state["lm_head.weight"]
     for index in range(policy.shape.layers):
         prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
-        fused[ours + "qkv"] = torch.cat([state[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv"])
+        q, k, v = (state[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv")
+        fused[ours + "qkv"] = fuse_qkv(q, k, v, policy.shape.heads)
         fused[ours + "gate_up"] = torch.cat([state[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")])
         fused[ours + "out"] = state[prefix + "self_attn.o_proj.weight"]
         fused[ours + "down"] = state[prefix + "mlp.down_proj.weight"]
@@ -160,7 +175,7 @@ def from_hugging_face(policy: Policy, state: dict[str, Tensor]) -> None:
     policy.load_state_dict(fused)
 
 
-def save_pretrained(policy: Policy, folder: Path, *, eos_token_id: int, max_positions: int) -> None:
+def save_pretrained(policy: Policy, folder: Path, *, eos_token_id: int) -> None:
     """Write config.json and model.safetensors that `LlamaForCausalLM.from_pretrained(folder)` loads."""
     from transformers import LlamaConfig  # seconds to import, and only saving needs it
 
@@ -173,7 +188,7 @@ def save_pretrained(policy: Policy, folder: Path, *, eos_token_id: int, max_posi
         num_hidden_layers=shape.layers,
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.heads,
-        max_position_embeddings=max_positions,
+        max_position_embeddings=MAX_POSITIONS,
         rms_norm_eps=EPS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
         tie_word_embeddings=False,
@@ -183,6 +198,11 @@ def save_pretrained(policy: Policy, folder: Path, *, eos_token_id: int, max_posi
     )
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(folder)
+    save_weights(policy, folder)
+
+
+def save_weights(policy: Policy, folder: Path) -> None:
+    """Write model.safetensors."""
     save_file(to_hugging_face(policy), folder / "model.safetensors", metadata={"format": "pt"})
 
 

@@ -140,7 +140,7 @@ class Recipe(Frozen):
     aggregation: Literal["prompt", "sample", "token"] = "prompt"
     """How per-token losses become one number: mean of prompt means, mean of sample means, or mean over all tokens."""
     advantage: Literal["batch", "prompt", "none"] = "batch"
-    """Whose standard deviation divides the group-centred rewards: the batch's advantages, the prompt's rewards, none."""
+    """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, or none."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer alike."""
     zero_variance: Literal["drop", "keep"] = "drop"

@@ -1,6 +1,6 @@
 """The character tokenizer of from-scratch models: one token a symbol, and five special ones.
 
-    encode("3:k9a<think>") -> (8, 4, 25, 14, 15, 2)
+encode("3:k9a<think>") -> (8, 4, 25, 14, 15, 2)
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ VOCABULARY = (PAD, EOS, THINK, END_THINK, COLON, *SYMBOLS)
 ID = {token: index for index, token in enumerate(VOCABULARY)}
 PAD_ID, EOS_ID, THINK_ID, END_THINK_ID = ID[PAD], ID[EOS], ID[THINK], ID[END_THINK]
 VOCABULARY_SIZE = 48
-"""Rounded up from len(VOCABULARY): matrix products like multiples of 16; the spare ids are never sampled in practice."""
+"""Rounded up from len(VOCABULARY), because matrix products like multiples of 16; nothing teaches the spare ids."""
 
 
 def encode(text: str) -> tuple[int, ...]:

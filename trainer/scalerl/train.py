@@ -10,6 +10,7 @@ import io
 import math
 import os
 import platform as machine
+import shutil
 import signal
 import socket
 import threading
@@ -28,12 +29,12 @@ from scalerl.cluster import Cluster, TrainedStep, make_generator
 from scalerl.evaluate import Evaluator
 from scalerl.learner import Learner
 from scalerl.metrics import MetricsLog
-from scalerl.model import new_policy
+from scalerl.model import new_policy, save_weights
 from scalerl.pool import PromptPool
 from scalerl.run_folder import RunFolder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
-from scalerl.warm_start import load_or_train, save_model
+from scalerl.warm_start import load_or_train
 
 CHECKPOINT_EVERY_S = 15.0
 """Wall-clock seconds of work that a crash may cost."""
@@ -142,7 +143,7 @@ class Run:
     def _cluster(self, warm_starts: Path) -> Cluster:
         recipe, seed = self.recipe, self.seed
         policy = new_policy(recipe)
-        load_or_train(policy, self.task, recipe, seed, warm_starts)
+        self.start = load_or_train(policy, self.task, recipe, seed, warm_starts)
         slots = recipe.cluster.generators * recipe.cluster.slots
         generator = make_generator(recipe, self.task, new_policy(recipe), slots, seed)
         generator.set_weights(policy.state_dict(), version=0)
@@ -173,7 +174,9 @@ class Run:
                 self.save()
                 saved = time.monotonic()
         self.save()
-        save_model(self.cluster.learner.policy, self.recipe, self.task, self.folder.model)
+        # Configuration and tokenizer are those of the start: `transformers` takes seconds to import only to write them.
+        shutil.copytree(self.start, self.folder.model, dirs_exist_ok=True)
+        save_weights(self.cluster.learner.policy, self.folder.model)
         self.status.finish("done", "")
 
     def _stop_if_asked(self) -> None:

@@ -24,8 +24,8 @@ def key(recipe: ResolvedRecipe, seed: int) -> str:
     return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> None:
-    """Fill `policy` with the warm start of its scale and seed from `folder`, training it there first if need be."""
+def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> Path:
+    """Fill `policy` with the warm start of its scale and seed, trained first if need be; returns its own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     finished = folder / key(recipe, seed)
     with FileLock(folder / f"{finished.name}.lock"):
@@ -35,20 +35,13 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
             train(start, task, recipe, seed)
             partial = folder / f".{finished.name}.{os.getpid()}"
             shutil.rmtree(partial, ignore_errors=True)
-            save_model(start, recipe, task, partial)
+            save_pretrained(start, partial, eos_token_id=EOS_ID)
+            save_tokenizer(partial)
             shutil.rmtree(finished, ignore_errors=True)
             partial.rename(finished)
             sync_folder(folder)
     load_pretrained(policy, finished)
-
-
-def save_model(policy: Policy, recipe: ResolvedRecipe, task: Task, folder: Path) -> None:
-    """Model and tokenizer in Hugging Face format."""
-    longest = max(len(prompt.tokens) for prompt in (*task.train, *task.validation))
-    save_pretrained(
-        policy, folder, eos_token_id=EOS_ID, max_positions=longest + recipe.generation.max_tokens
-    )
-    save_tokenizer(folder)
+    return finished
 
 
 def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:

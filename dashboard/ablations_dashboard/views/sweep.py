@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.figures import curves_figure, loo_figure, styles
+from ablations.figures import CURVES_LEGEND, Style, curves_figure, loo_figure, styles
 from ablations.home import Home, find_home
 from ablations.plan import Plan
 from ablations.progress import Row, read_rows, share, summary
@@ -29,11 +29,12 @@ def show() -> None:
         st.error(str(error))
         st.stop()
     is_training = any(row.state.state == "running" for row in read_rows(home, plan))
-    st.fragment(show_sweep, run_every=REFRESH_S if is_training else None)(home, plan)
+    variants = choose_variants(plan)
+    st.fragment(show_sweep, run_every=REFRESH_S if is_training else None)(home, plan, variants)
 
 
-def show_sweep(home: Home, plan: Plan) -> None:
-    """Everything about one sweep."""
+def show_sweep(home: Home, plan: Plan, variants: list[str]) -> None:
+    """Everything about one sweep; the curves and metrics of the chosen variants."""
     rows, results = read_rows(home, plan), load_results(home, plan)
     st.title(plan.sweep)
     st.markdown(plan.doc)
@@ -42,10 +43,10 @@ def show_sweep(home: Home, plan: Plan) -> None:
         st.warning(warning)
     if results.comparison is None:
         st.info(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}.")
-    show_curves(results)
+    show_curves(results, variants)
     if results.comparison is not None:
         show_comparison(results)
-    show_metrics(home, plan)
+    show_metrics(home, plan, variants)
 
 
 def choose_sweep(home: Home) -> str:
@@ -66,7 +67,9 @@ def choose_variants(plan: Plan) -> list[str]:
     """The variants named in the URL, or all."""
     names = [variant.name for variant in plan.variants]
     asked = [name for name in st.query_params.get_all("variant") if name in names]
-    chosen = st.pills("Variants", names, selection_mode="multi", default=asked or names, key=f"variants {plan.sweep}")
+    chosen = st.sidebar.pills(
+        "Variants", names, selection_mode="multi", default=asked or names, key=f"variants {plan.sweep}"
+    )
     if set(chosen) in (set(), set(names)):
         st.query_params.pop("variant", None)
         return names
@@ -106,22 +109,18 @@ def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
     )
 
 
-def show_curves(results: Results) -> None:
+def show_curves(results: Results, shown: list[str]) -> None:
     """Measured points, fits, forecasts and asymptotes of the chosen variants."""
     plan = results.plan
     st.header("Curves and forecasts")
-    shown = choose_variants(plan)
     left, right = st.columns([1, 3])
     log = left.toggle("Logarithmic compute", value=st.query_params.get("log") == "1")
     st.query_params["log"] = str(int(log))
     names = [variant.name for variant in plan.variants]
-    banded = right.multiselect("Uncertainty of", names, default=[plan.reference], key=f"bands {plan.sweep}")
+    banded = right.multiselect("Uncertainty of", names, default=[plan.reference], key=f"banded {plan.sweep}")
     figure = curves_figure(results, shown=shown, banded=banded, log_compute=log)
     st.plotly_chart(figure, theme=None, key="curves")
-    st.caption(
-        "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
-        "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve."
-    )
+    st.caption(CURVES_LEGEND)
 
 
 def show_comparison(results: Results) -> None:
@@ -142,19 +141,10 @@ def show_comparison(results: Results) -> None:
             st.markdown(f"**{name}**: {meaning}.")
 
 
-def show_metrics(home: Home, plan: Plan) -> None:
-    """One training metric of all runs."""
+def show_metrics(home: Home, plan: Plan, shown: list[str]) -> None:
+    """One training metric of the runs of the chosen variants."""
     st.header("Training metrics")
-    look, runs = styles(plan), {}
-    for variant in plan.variants:
-        for run in variant.runs:
-            try:
-                rows = load_metrics(home, run.id)
-            except ValueError as error:
-                st.warning(str(error))
-                continue
-            if len(rows):
-                runs[f"{variant.name}, seed {run.seed}"] = rows, look[variant.name]
+    runs = drawn_runs(home, plan, shown)
     if not runs:
         st.info(
             f"No optimiser step yet. `platform status {plan.sweep} --watch --home {home.path}` shows when there is."
@@ -165,6 +155,22 @@ def show_metrics(home: Home, plan: Plan) -> None:
     axis: Axis = left.radio("Against", list(AXES), format_func=AXES.__getitem__, horizontal=True)
     smoothed = right.select_slider("Mean over steps", SMOOTHED, value=10)
     st.plotly_chart(metric_figure(chosen, runs, axis=axis, smoothed=smoothed), theme=None, key="metric")
+
+
+def drawn_runs(home: Home, plan: Plan, shown: list[str]) -> dict[str, tuple[pd.DataFrame, Style]]:
+    """Optimiser steps and style of every run that has any, by label."""
+    look, runs = styles(plan), {}
+    for variant in plan.variants:
+        for run in variant.runs if variant.name in shown else ():
+            try:
+                rows = load_metrics(home, run.id)
+            except ValueError as error:
+                st.warning(str(error))
+                continue
+            if len(rows):
+                label = variant.name if len(variant.runs) == 1 else f"{variant.name}, seed {run.seed}"
+                runs[label] = rows, look[variant.name]
+    return runs
 
 
 def choose_metric(names: set[str]) -> str:

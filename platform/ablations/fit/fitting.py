@@ -46,37 +46,30 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     noise_sd, autocorrelation = noise.summary(free.residuals)
 
     variance = noise_sd**2
-    variance_of_r = noise.long_run_variance(free.residuals) * float(
-        np.linalg.pinv(free.jacobian.T @ free.jacobian)[0, 0]
-    )
-    anchors = _anchors(curve, window, r0, variance, variance_of_r)
+    anchors = _anchors(curve, window, r0, reading_variance=variance, variance_of_r=_variance_of_r(noise, free))
     solutions = [(anchor, solve(SIGMOID, x, y, variance=variance, anchor=anchor)) for anchor in anchors]
     best = min((solution for _, solution in solutions), key=lambda s: _deviance(noise, anchors, s.residuals, s.r))
-    region = likelihood_region(
-        SIGMOID,
-        x,
-        y,
-        solutions=solutions,
-        noise=noise,
-        limit=deviance_limit(y.size - NUM_PARAMETERS),
-    )
+    limit = deviance_limit(y.size - NUM_PARAMETERS)
+    region = likelihood_region(SIGMOID, x, y, solutions=solutions, noise=noise, limit=limit)
     A_lo, A_hi = _ceiling_interval(region)
-    rises = _flat_deviance(noise, anchors, y, variance) - _deviance(noise, anchors, best.residuals, best.r)
+    B_lo, B_hi = _ends(np.exp(region.q), region.open_q)
+    C_mid_lo, C_mid_hi = _ends(C_max * np.exp(region.p), region.open_p)
+    gain = _flat_deviance(noise, anchors, y, variance) - _deviance(noise, anchors, best.residuals, best.r)
     return Fit(
         curve=curve,
         A=best.r + best.a,
         A_lo=A_lo,
         A_hi=A_hi,
         B=float(np.exp(best.q)),
-        B_lo=None if region.open_q[0] else float(np.exp(region.q.min())),
-        B_hi=None if region.open_q[1] else float(np.exp(region.q.max())),
+        B_lo=B_lo,
+        B_hi=B_hi,
         C_mid=float(C_max * np.exp(best.p)),
-        C_mid_lo=None if region.open_p[0] else float(C_max * np.exp(region.p.min())),
-        C_mid_hi=None if region.open_p[1] else float(C_max * np.exp(region.p.max())),
+        C_mid_lo=C_mid_lo,
+        C_mid_hi=C_mid_hi,
         R_0=best.r,
         R_0_lo=float(region.r.min()),
         R_0_hi=float(region.r.max()),
-        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=rises > FLAT_LIMIT),
+        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=gain > FLAT_LIMIT),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=_slack_probability(noise, solutions) if len(solutions) == 2 else None,
         points=y.size,
@@ -90,16 +83,16 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
     )
 
 
-def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float, variance_of_r: float) -> list[Anchor]:
+def _anchors(
+    curve: Curve, window: Window, r0: R0Mode, *, reading_variance: float, variance_of_r: float
+) -> list[Anchor]:
     """The priors of R_0: one for each way in which the step-0 reading may bear on it."""
     if r0 not in get_args(R0Mode):
         raise AblationsError(f"curve {curve.name!r}: unknown r0 {r0!r}; choose one of {list(get_args(R0Mode))}")
     value = window.start_score
-    if value is None:
-        if r0 == "fixed":
-            raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
-        return [Anchor()]
-    if r0 == "free":
+    if value is None and r0 == "fixed":
+        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
+    if value is None or r0 == "free":
         return [Anchor()]
     if r0 == "fixed":
         # A spike far below the noise keeps one closed form for all modes.
@@ -110,6 +103,11 @@ def _anchors(curve: Curve, window: Window, r0: R0Mode, reading_variance: float, 
         _weighed_anchor(value, tight, 1 - SLACK_PROBABILITY, variance_of_r),
         _weighed_anchor(value, tight + SLACK_SD**2, SLACK_PROBABILITY, variance_of_r),
     ]
+
+
+def _variance_of_r(noise: NoiseModel, free: Solution) -> float:
+    """How well the curve alone knows R_0: (J' J)^-1 times the long-run variance of a reading."""
+    return noise.long_run_variance(free.residuals) * float(np.linalg.pinv(free.jacobian.T @ free.jacobian)[0, 0])
 
 
 def _weighed_anchor(value: float, variance: float, probability: float, variance_of_r: float) -> Anchor:
@@ -139,6 +137,10 @@ def _slack_probability(noise: NoiseModel, solutions: Sequence[tuple[Anchor, Solu
     """Probability of the second anchor, each taken at its own best curve."""
     tight, slack = (_deviance(noise, [anchor], solution.residuals, solution.r) for anchor, solution in solutions)
     return float(np.exp(-np.logaddexp(0, 0.5 * (slack - tight))))
+
+
+def _ends(values: np.ndarray, is_open: tuple[bool, bool]) -> tuple[float | None, float | None]:
+    return None if is_open[0] else float(values.min()), None if is_open[1] else float(values.max())
 
 
 def _ceiling_interval(region: Region) -> tuple[float, float | None]:

@@ -18,8 +18,8 @@ RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
 absorbs all but a quarter of noise with rho = .93; under a quarter, run noise is lost in the rest."""
 
 ONE_THREAD_PRODUCT = 200_000
-"""Matrix products of up to about this many multiplications are done by one thread. Larger ones wake BLAS's threads, which
-wait for each other while runs train on the same cores: a fit of 20 ms took 300."""
+"""Matrix products of up to about this many multiplications are done by one thread. Larger ones wake BLAS's threads,
+which wait for each other while runs train on the same cores: a fit of 20 ms took 300."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,7 +23,7 @@ MAX_POLISH_STEPS = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """What is known of r beside the curve: r ~ N(value, variance). Of several anchors, `offset` says how likely each is.
+    """What is known of r beside the curve: r ~ N(value, variance); of several, the lower `offset`, the likelier.
 
         Anchor(value=0.31, variance=2.5e-5, offset=0.8)
 

@@ -27,7 +27,7 @@ class Task(Protocol):
         ...
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """One training prompt and a written response; `noise` is the chance of an error at each place of its thought."""
+        """One training prompt and a written response; `noise` is the chance of an error at each place of its draft."""
         ...
 
 

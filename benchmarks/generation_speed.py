@@ -1,0 +1,261 @@
+"""Tokens a second of the built-in generator and learner, beside `transformers` and beside the machine's own arithmetic.
+
+    python benchmarks/generation_speed.py                            # laptop scale, one and two threads; two minutes
+    python benchmarks/generation_speed.py --threads 1 --repetitions 1
+
+Model and task are those of `recipes/scales/laptop.yaml` after its warm start. Two workloads, each decoded by our
+`Generator` and by `transformers`' `generate` (the same weights, prompts, temperature and number of rows at once;
+dynamic and static cache; no top-k):
+
+    own lengths      every answer ends where the policy ends it; only tokens up to there count, on both sides
+    equal lengths    no end is ever sampled: every answer has exactly the token limit
+
+Ours also returns the log-probability of every token, theirs does not; ours shares the prefill of one prompt among its
+rollouts, refills rows that ended, and cuts answers off at their own limit, past which theirs may go on and is credited.
+The share is that of FLOPs (`scalerl.cost.forward_flops`, each prompt prefilled once) in the rate of large float32 matrix
+products at the same number of threads, measured in the same round. All
+figures are medians over rounds in which everything runs in turn. Writes `results/generation_speed.json`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor
+
+from ablations.resolve import load_resolved
+from scalerl.batch import Group, Prompt, Rollout, make_batch
+from scalerl.cluster import make_generator
+from scalerl.cost import forward_flops
+from scalerl.generator import Generator, Request
+from scalerl.learner import Learner
+from scalerl.model import Policy, new_policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks import Task, make_task
+from scalerl.tokens import END_THINK_ID, EOS_ID, PAD_ID
+from scalerl.train import processor
+from scalerl.warm_start import load_or_train
+
+RESULT = Path(__file__).parent / "results" / "generation_speed.json"
+ROUNDS_OF_SLOTS = 4
+"""Rollouts of one measurement, in multiples of the rows decoded at once."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repetitions", type=int, default=5)
+    options = parser.parse_args()
+
+    recipe = load_resolved("scalerl", "laptop")
+    task = make_task(recipe.tasks[0])
+    policy = new_policy(recipe)
+    torch.set_num_threads(recipe.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        start = load_or_train(policy, task, recipe, 0, Path(folder))
+        llama = transformers.LlamaForCausalLM.from_pretrained(start, dtype=torch.float32).eval()
+    load_before = os.getloadavg()
+    threads = {str(n): measure(n, options.repetitions, recipe, task, policy, llama) for n in options.threads}
+    result = {
+        "date": date.today().isoformat(),
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_average_before": load_before},
+        "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+        "model": {**recipe.model.model_dump(), "num_parameters": policy.num_parameters(), "dtype": "float32"},
+        "slots": num_slots(recipe),
+        "rollouts": ROUNDS_OF_SLOTS * num_slots(recipe),
+        "repetitions": options.repetitions,
+        "recipe": recipe.model_dump(mode="json"),
+        "threads": threads,
+    }
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    for number, measured in threads.items():
+        report(number, measured)
+
+
+def num_slots(recipe: ResolvedRecipe) -> int:
+    """Rows decoded at once."""
+    return recipe.cluster.generators * recipe.cluster.slots
+
+
+def measure(
+    threads: int, repetitions: int, recipe: ResolvedRecipe, task: Task, policy: Policy, llama: Any
+) -> dict[str, Any]:
+    """Every measurement `repetitions` times in turn, after one round that does not count."""
+    torch.set_num_threads(threads)
+    prompts = task.train[: ROUNDS_OF_SLOTS * num_slots(recipe) // recipe.batch.generations]
+    measurements: dict[str, Callable[[], dict[str, float]]] = {
+        "matrix products": matrix_products,
+        "training": lambda: training(recipe, task, policy, prompts),
+    }
+    for lengths, never_end in (("own lengths", False), ("equal lengths", True)):
+        measurements[f"ours, {lengths}"] = lambda e=never_end: ours(recipe, policy, prompts, never_end=e)
+        for cache in ("dynamic", "static"):
+            measurements[f"transformers {cache}, {lengths}"] = lambda e=never_end, c=cache: theirs(
+                recipe, policy, llama, prompts, never_end=e, cache=c
+            )
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in measurements}
+    for repetition in range(repetitions + 1):
+        torch.manual_seed(repetition)
+        for name, run in measurements.items():
+            measured = run()
+            if repetition > 0:
+                rounds[name].append(measured)
+    return {name: summary(each, rounds["matrix products"]) for name, each in rounds.items()}
+
+
+def summary(rounds: list[dict[str, float]], products: list[dict[str, float]]) -> dict[str, Any]:
+    """Medians of one measurement and all its rounds; shares are of the matrix products of the same round."""
+    shares = [one["flops_per_s"] / best["flops_per_s"] for one, best in zip(rounds, products, strict=True)]
+    result: dict[str, Any] = {"flops_per_s": statistics.median(one["flops_per_s"] for one in rounds)}
+    if "tokens_per_s" in rounds[0]:
+        result |= {
+            "tokens_per_s": statistics.median(one["tokens_per_s"] for one in rounds),
+            "share_of_matrix_products": statistics.median(shares),
+        }
+    return {**result, "rounds": rounds}
+
+
+def report(threads: str, measured: dict[str, Any]) -> None:
+    """One line a measurement."""
+    print(
+        f"\n{threads} thread(s)   {'tokens/s':>28}   share of {measured['matrix products']['flops_per_s']:.3g} FLOP/s"
+    )
+    for name, one in measured.items():
+        if "tokens_per_s" in one:
+            print(f"{name:34} {one['tokens_per_s']:10.0f}   {one['share_of_matrix_products']:8.1%}")
+
+
+# --- what is measured -----------------------------------------------------------------------------------------------
+
+
+def matrix_products() -> dict[str, float]:
+    """The best rate of a few large float32 products."""
+    best = 0.0
+    for size in (512, 1024, 1536):
+        a, b = torch.randn(size, size), torch.randn(size, size)
+        for _ in range(4):
+            start = time.perf_counter()
+            a @ b
+            best = max(best, 2 * size**3 / (time.perf_counter() - start))
+    return {"flops_per_s": best}
+
+
+class NeverEnding(Generator):
+    """Ends neither its thinking nor its answer, so every rollout reaches the token limit."""
+
+    def _sample(self, logits: Tensor) -> tuple[Any, Any]:
+        logits[:, [END_THINK_ID, EOS_ID]] = float("-inf")
+        return super()._sample(logits)
+
+
+def decode_all(generator: Generator, prompts: tuple[Prompt, ...], generations: int) -> list[Rollout]:
+    """All rollouts of all prompts, prompt by prompt."""
+    for number, prompt in enumerate(prompts):
+        generator.submit([Request(prompt=prompt, group=number, index=i) for i in range(generations)])
+    finished = []
+    while generator.busy:
+        finished += generator.step()[0]
+    finished.sort(key=lambda one: (one.request.group, one.request.index))
+    return [one.rollout for one in finished]
+
+
+def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *, never_end: bool) -> dict[str, float]:
+    """Continuous batching over all slots."""
+    generator = (NeverEnding if never_end else Generator)(
+        policy,
+        recipe.generation,
+        slots=num_slots(recipe),
+        max_prompt=max(len(prompt.tokens) for prompt in prompts),
+        rng=torch.Generator().manual_seed(int(torch.randint(10**6, ()))),
+    )
+    start = time.perf_counter()
+    rollouts = decode_all(generator, prompts, recipe.batch.generations)
+    seconds = time.perf_counter() - start
+    assert not never_end or {len(one.tokens) for one in rollouts} == {recipe.generation.max_tokens}
+    return speed(recipe, policy, [(one.prompt, len(one.tokens)) for one in rollouts], seconds)
+
+
+def theirs(
+    recipe: ResolvedRecipe, policy: Policy, llama: Any, prompts: tuple[Prompt, ...], *, never_end: bool, cache: str
+) -> dict[str, float]:
+    """One left-padded batch of as many rows as we have slots after the other."""
+    limit, generations = recipe.generation.max_tokens, recipe.batch.generations
+    config = transformers.GenerationConfig(
+        do_sample=True,
+        temperature=recipe.generation.temperature,
+        top_k=0,
+        top_p=1.0,
+        max_new_tokens=limit,
+        min_new_tokens=limit if never_end else None,
+        eos_token_id=EOS_ID,
+        pad_token_id=PAD_ID,
+        cache_implementation="static" if cache == "static" else None,
+        disable_compile=True,
+    )
+    rows = [prompt for prompt in prompts for _ in range(generations)]
+    lengths: list[int] = []
+    start = time.perf_counter()
+    for first in range(0, len(rows), num_slots(recipe)):
+        batch = rows[first : first + num_slots(recipe)]
+        width = max(len(prompt.tokens) for prompt in batch)
+        tokens = torch.tensor([(PAD_ID,) * (width - len(p.tokens)) + p.tokens for p in batch])
+        with torch.inference_mode():
+            output = llama.generate(tokens, attention_mask=(tokens != PAD_ID).long(), generation_config=config)
+        answers = output[:, width:]
+        ended = answers == EOS_ID
+        own = torch.where(ended.any(dim=1), ended.int().argmax(dim=1) + 1, answers.shape[1])
+        lengths += own.tolist()
+    seconds = time.perf_counter() - start
+    assert not never_end or set(lengths) == {limit}
+    return speed(recipe, policy, list(zip(rows, lengths, strict=True)), seconds)
+
+
+def speed(recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]], seconds: float) -> dict[str, float]:
+    """Useful tokens and FLOPs a second of rollouts given as prompt and length."""
+    num_parameters, shape = policy.num_parameters(), recipe.model
+    tokens = sum(length for _, length in rows)
+    context = sum(sum(range(len(prompt.tokens), len(prompt.tokens) + length)) for prompt, length in rows)
+    distinct = [len(tokens) for tokens in {prompt.id: prompt.tokens for prompt, _ in rows}.values()]
+    flops = forward_flops(shape, num_parameters, tokens, context)
+    flops += forward_flops(shape, num_parameters, sum(distinct), sum(n * (n + 1) // 2 for n in distinct))
+    return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
+
+
+def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[Prompt, ...]) -> dict[str, float]:
+    """Forward and backward over one optimiser step's rollouts of the policy itself."""
+    generations = recipe.batch.generations
+    generator = make_generator(recipe, task, policy, num_slots(recipe), seed=0)
+    rollouts = decode_all(generator, prompts[: recipe.batch.prompts], generations)
+    groups = [
+        Group(
+            prompt=rollouts[i].prompt,
+            rollouts=tuple(rollouts[i : i + generations]),
+            rewards=(1.0,) * generations,
+            statuses=("right",) * generations,
+        )
+        for i in range(0, len(rollouts), generations)
+    ]
+    batch = make_batch(groups)
+    learner = Learner(policy, recipe)
+    start = time.perf_counter()
+    learner.accumulate(batch, torch.randn(len(rollouts)))
+    seconds = time.perf_counter() - start
+    policy.zero_grad(set_to_none=True)
+    tokens = int(batch.length_B.sum())
+    context = int((batch.length_B * (batch.length_B + 1) // 2).sum())
+    flops = 3 * forward_flops(recipe.model, policy.num_parameters(), tokens, context)
+    return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
+
+
+if __name__ == "__main__":
+    main()

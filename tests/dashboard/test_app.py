@@ -1,0 +1,150 @@
+"""The page as Streamlit runs it, on sweeps generated from known curves."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from fixtures_home import BUDGET, TRUTH, make_home, planned_run, write_state
+from streamlit.testing.v1 import AppTest
+
+import ablations_dashboard
+from ablations.results import read_results
+from ablations_dashboard.load import comparison_csv, load_metrics, load_results
+
+APP = Path(ablations_dashboard.__file__).with_name("app.py")
+
+
+def open_page(monkeypatch, home: Path, **query) -> AppTest:
+    """The page of a home folder, run once."""
+    monkeypatch.setenv("ABLATIONS_HOME", str(home))
+    page = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def drawn(page: AppTest, place: int) -> set[str]:
+    """Names in the legend of the chart at `place`."""
+    figure = json.loads(page.get("plotly_chart")[place].proto.spec)
+    return {trace["name"] for trace in figure["data"] if trace.get("name")}
+
+
+def text_of(page: AppTest) -> str:
+    """All prose of the page."""
+    return "\n".join(element.value for kind in (page.markdown, page.caption, page.info) for element in kind)
+
+
+def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_path):
+    page = open_page(monkeypatch, tmp_path)
+    assert f"`platform sweep sweeps/loo.yaml --home {tmp_path}` makes one" in page.info[0].value
+    assert len(page.get("plotly_chart")) == 0
+
+
+def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
+    home, plan = make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path)
+    line = read_results(home, plan).compared("loo-loss")
+    assert page.title[0].value == "loo"
+    assert f"loo-loss: ceiling down. A {line.asymptote_text()} (1 seed)" in text_of(page)
+    assert "against scalerl (1 seed)" in text_of(page)
+    assert drawn(page, 0) == set(TRUTH)
+
+
+def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    table = open_page(monkeypatch, tmp_path).dataframe[-1].value
+    assert list(table["variant"]) == list(TRUTH)
+    assert list(table["difference"]) == ["reference", "ceiling down", "no difference seen"]
+    assert list(table["published A, B, C_mid"]) == ["", "0.59, 1.77, 2600", ""]
+
+
+def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
+    home, plan = make_home(tmp_path)
+    dataclasses.replace(plan, sweep="other").write(home.sweep("other") / "plan.json")
+    page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["loo-loss"], log="1", metric="loss")
+    assert page.title[0].value == "loo"
+    assert drawn(page, 0) == {"loo-loss"}
+    assert page.toggle[0].value is True
+    assert page.main.selectbox[0].value == "loss"
+
+
+def test_the_selection_is_written_to_the_url(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path)
+    page.get("button_group")[0].set_value(["scalerl", "loo-loss"])
+    page.toggle[0].set_value(True).run()
+    assert page.query_params["sweep"] == "loo"
+    assert page.query_params["variant"] == ["scalerl", "loo-loss"]
+    assert page.query_params["log"] == "1"
+    assert drawn(page, 0) == {"scalerl", "loo-loss"}
+
+
+def test_an_unknown_selection_in_the_url_is_ignored(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, sweep="gone", variant=["gone"], metric="gone")
+    assert page.title[0].value == "loo"
+    assert drawn(page, 0) == set(TRUTH)
+
+
+def test_progress_names_states_and_messages(monkeypatch, tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.5, state="running")
+    write_state(home, planned_run("loo-loss", 0).id, "failed", compute=BUDGET / 2, message="Diverged")
+    page = open_page(monkeypatch, tmp_path)
+    runs = page.dataframe[0].value
+    assert list(runs["state"]) == ["running", "failed", "running"]
+    assert list(runs["compute"]) == [0.5, 0.5, 0.5]
+    assert runs["message"][1] == "Diverged"
+
+
+def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
+    home, _ = make_home(tmp_path)
+    for name in TRUTH:
+        home.run(planned_run(name, 0).id).metrics.unlink()
+    page = open_page(monkeypatch, tmp_path)
+    assert "No comparison yet: scalerl has no fit." in text_of(page)
+    assert "`platform status loo --watch" in text_of(page)
+
+
+def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path):
+    home, _ = make_home(tmp_path)
+    (home.sweep("loo") / "plan.json").write_text("{")
+    assert "not a plan" in open_page(monkeypatch, tmp_path).error[0].value
+
+
+def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
+    home, _ = make_home(tmp_path)
+    home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
+    page = open_page(monkeypatch, tmp_path)
+    assert any("metrics.jsonl:1: not a metrics row" in warning.value for warning in page.warning)
+    assert drawn(page, -1) == {"scalerl", "loo-curriculum"}
+
+
+def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
+    home, plan = make_home(tmp_path)
+    results = load_results(home, plan)
+    table = pd.read_csv(io.BytesIO(comparison_csv(results)), index_col="variant")
+    assert table.loc["loo-loss", "A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
+    assert table.loc["loo-loss", "delta_A_hi"] == pytest.approx(results.compared("loo-loss").delta_A_hi)
+    assert table.loc["loo-loss", "published_A"] == 0.59
+    assert table.loc["scalerl", "cost_gpu_hours"] == BUDGET
+
+
+def test_results_are_kept_until_a_run_writes(tmp_path):
+    home, plan = make_home(tmp_path)
+    first = load_results(home, plan)
+    assert load_results(home, plan) is first
+    with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
+        file.write('{"kind": "train", "step": 201, "compute_gpu_hours": 2010.0}\n')
+    assert load_results(home, plan).variant("scalerl").cost_gpu_hours == 2010.0
+
+
+def test_metrics_hold_the_mean_of_a_histogram(tmp_path):
+    home, _ = make_home(tmp_path)
+    rows = load_metrics(home, planned_run("scalerl", 0).id)
+    assert len(rows) == 80
+    assert set(rows["staleness_mean"]) == {1.5}  # 100 tokens of age 0, 300 of age 2

@@ -1,0 +1,92 @@
+"""The report: one file that holds every number with its interval, its baseline and its seeds."""
+
+import dataclasses
+import re
+from datetime import UTC, datetime
+
+import pytest
+from fixtures_home import TRUTH, make_home, planned_run
+
+from ablations.report import report_page, write_report
+from ablations.results import read_results
+
+NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Home and results of a finished sweep."""
+    home, plan = make_home(tmp_path_factory.mktemp("home"))
+    return home, read_results(home, plan)
+
+
+def text_of(page: str) -> str:
+    """What a reader sees, without scripts and figures."""
+    visible = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", visible))
+
+
+def test_the_report_is_one_file_that_needs_no_network(finished):
+    home, results = finished
+    path = write_report(home, results, now=NOW)
+    page = path.read_text()
+    assert path == home.sweep("loo") / "report.html"
+    assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="', page)
+    assert page.count("Plotly.newPlot(") >= 2
+
+
+def test_the_report_says_how_it_was_made(finished):
+    home, results = finished
+    text = text_of(report_page(home, results, now=NOW))
+    assert f"platform report loo --home {home.path}" in text
+    assert "2025-11-20 12:30 UTC" in text
+    assert "code 4f1c2d" in text
+    assert "3, at scale laptop, 2000 modelled GPU-hours each" in text
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_every_ceiling_has_its_interval_and_number_of_seeds(finished, name):
+    home, results = finished
+    fit = results.variant(name).fits[0]
+    said = f"A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}] (1 seed)"
+    assert said in text_of(report_page(home, results, now=NOW))
+
+
+def test_every_difference_names_its_baseline_and_its_rule(finished):
+    home, results = finished
+    text, line = text_of(report_page(home, results, now=NOW)), results.compared("loo-loss")
+    difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
+    assert f"loo-loss: ceiling down. A {line.asymptote_text()} (1 seed), {difference}" in text
+    assert line.delta_rule.replace("'", "&#x27;") in text
+    assert "0.59, 1.77, 2600" in text
+
+
+def test_verdicts_that_occur_are_explained_and_no_others(finished):
+    home, results = finished
+    text = text_of(report_page(home, results, now=NOW))
+    assert "ceiling down the 95 % interval of the difference in A lies below 0" in text
+    assert "fit: collapsed" not in text
+
+
+def test_mixed_versions_and_unfinished_runs_are_warned_of(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.5, state="running")
+    folder = home.run(planned_run("loo-loss", 0).id)
+    folder.write_status(folder.read_status() | {"code_version": "aaaaaa+dirty"})
+    text = text_of(report_page(home, read_results(home, plan), now=NOW))
+    assert "trained with 2 versions of the code: 4f1c2d, aaaaaa+dirty." in text
+    assert "3 of 3 runs have not reached the budget." in text
+
+
+def test_a_run_without_a_fit_is_named_with_the_reason(tmp_path):
+    home, plan = make_home(tmp_path)
+    home.run(planned_run("loo-loss", 0).id).metrics.write_text("[]\n{}\n")
+    text = text_of(report_page(home, read_results(home, plan), now=NOW))
+    assert "loo-loss: no comparison. loo-loss, seed 0:" in text
+    assert "metrics.jsonl:1: not a metrics row" in text
+
+
+def test_what_the_user_wrote_cannot_become_markup(finished):
+    home, results = finished
+    plan = dataclasses.replace(results.plan, doc="A <b>bold</b> & risky $question")
+    page = report_page(home, dataclasses.replace(results, plan=plan), now=NOW)
+    assert "A &lt;b&gt;bold&lt;/b&gt; &amp; risky $question" in page

@@ -1,0 +1,336 @@
+"""Whole runs: they learn to finish, and whatever kills them they end where an undisturbed run ends."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+import torch
+from trainer.attempts import attempt, hold
+from trainer.tiny import make_cluster, tiny_recipe
+
+import scalerl.train as scalerl_train
+from scalerl.learner import Diverged, Learner
+from scalerl.metrics import WALL_FIELDS, MetricsLog, read_rows
+from scalerl.model import load_pretrained, new_policy
+from scalerl.run_folder import RunFolder
+from scalerl.train import Busy, train
+from scalerl.warm_start import key, load_or_train
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["scalerl.train"])  # seconds to import, once for all attempts
+
+SCHEDULES = {
+    "pipeline": {"type": "pipeline", "k": 3},
+    "ppo_off_policy": {"type": "ppo_off_policy", "k": 3},
+}
+BUDGET = {"pipeline": 10.0, "ppo_off_policy": 16.0}
+"""GPU-hours of some twenty steps and four evaluations."""
+LEARNER = {
+    "model": {"hidden": 32, "layers": 2, "mlp": 32},
+    "warm_start": {"steps": 150, "batch": 64, "learning_rate": 5e-3},
+    "optimiser": {"learning_rate": 3e-4},
+}
+"""Large enough to be right half of the time after its warm start, so that its groups have something to teach."""
+
+
+def recipe_of(schedule, **changes):
+    evaluation = {"every": BUDGET[schedule] / 4, "samples": 2}
+    return tiny_recipe(**LEARNER, off_policy=SCHEDULES[schedule], evaluation=evaluation, **changes)
+
+
+@pytest.fixture(scope="module")
+def warm_starts(tmp_path_factory):
+    return tmp_path_factory.mktemp("warm_starts")
+
+
+@pytest.fixture(autouse=True)
+def global_settings_restored():
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def new_run(path, recipe, seed=0):
+    folder = RunFolder(path)
+    folder.create(recipe, seed)
+    return folder
+
+
+def start(folder, budget, warm_starts, moment=None, kill=signal.SIGKILL):
+    """Exit code of one attempt in a process of its own."""
+    process = PROCESSES.Process(target=attempt, args=(folder.path, budget, warm_starts, moment, kill))
+    process.start()
+    process.join(60)
+    assert process.exitcode is not None, "the attempt hangs"
+    return process.exitcode
+
+
+def rows_of(folder):
+    return [
+        {name: value for name, value in row.items() if name not in WALL_FIELDS} for row in read_rows(folder.metrics)
+    ]
+
+
+def weights_of(folder, recipe):
+    policy = new_policy(recipe)
+    load_pretrained(policy, folder.model)
+    return policy.state_dict()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, warm_starts):
+    """For each schedule, a run that nothing happened to: its folder, trained in one go."""
+    folders = {}
+    for schedule in SCHEDULES:
+        folders[schedule] = new_run(tmp_path_factory.mktemp(schedule) / "run", recipe_of(schedule))
+        train(folders[schedule].path, budget_gpu_hours=BUDGET[schedule], warm_starts=warm_starts)
+    return folders
+
+
+def assert_same_run(folder, other, schedule):
+    assert rows_of(folder) == rows_of(other)
+    ours, theirs = weights_of(folder, recipe_of(schedule)), weights_of(other, recipe_of(schedule))
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+
+
+# --- a run ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_a_tiny_run_leaves_a_curve_and_says_it_is_done(undisturbed, schedule):
+    folder = undisturbed[schedule]
+    evaluations = list(read_rows(folder.metrics, kind="eval"))
+    steps = list(read_rows(folder.metrics, kind="train"))
+    assert [step["step"] for step in steps] == list(range(1, len(steps) + 1))
+    assert len(steps) >= 15
+    # Enough happened for the tests below to see it: gradients, lag inside rollouts, skipped prompts, interruptions.
+    assert sum(not step["skipped"] for step in steps) > 0.8 * len(steps)
+    assert len({lag for step in steps for lag in step["staleness"]}) > 1
+    assert any(0 < step["survivors"] < 4 for step in steps)
+    assert any(step["interrupted"] > 0 for step in steps)
+    assert steps[-1]["retired"] > 0
+    assert evaluations[0]["compute_gpu_hours"] == 0
+    assert evaluations[0]["weight_version"] == 0
+    assert len(evaluations) >= 4
+    compute = [row["compute_gpu_hours"] for row in steps]
+    assert compute == sorted(compute)
+    assert compute[-2] < BUDGET[schedule] <= compute[-1]
+    status = folder.read_status()
+    assert (status["state"], status["step"], status["attempt"]) == ("done", len(steps), 1)
+    assert status["compute_gpu_hours"] == compute[-1]
+    assert status["pass_rate"] == evaluations[-1]["pass_rate"]
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_every_compute_interval_is_measured_once_with_the_weights_of_its_step(undisturbed, schedule):
+    rows = list(read_rows(undisturbed[schedule].metrics))
+    every, due = BUDGET[schedule] / 4, 0.0
+    for row, following in zip(rows, [*rows[1:], {"kind": "end"}], strict=True):
+        if row["kind"] == "train":
+            assert (following["kind"] == "eval") == (row["compute_gpu_hours"] >= due)
+        else:
+            assert row["compute_gpu_hours"] >= due
+            assert row["weight_version"] == row["step"]
+            due = (row["compute_gpu_hours"] // every + 1) * every
+
+
+def test_a_run_learns(tmp_path, warm_starts):
+    recipe = tiny_recipe(
+        **LEARNER,
+        tasks=[{"symbols": 8, "min_length": 2, "max_length": 3, "train_prompts": 600, "validation_prompts": 64}],
+        batch={"prompts": 8, "generations": 8},
+        evaluation={"every": 20.0, "samples": 8},
+    )
+    folder = new_run(tmp_path / "run", recipe)
+    train(folder.path, budget_gpu_hours=60.0, warm_starts=warm_starts)
+    rates = [row["pass_rate"] for row in read_rows(folder.metrics, kind="eval")]
+    # 512 answers an evaluation: a pass rate is known to about 0.02.
+    assert rates[0] < 0.65
+    assert rates[-1] > 0.8
+
+
+def test_another_seed_is_another_run(tmp_path, warm_starts, undisturbed):
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"), seed=1)
+    train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
+    first, second = (
+        next(row for row in rows_of(f) if row["kind"] == "train") for f in (folder, undisturbed["pipeline"])
+    )
+    assert first["loss"] != second["loss"]
+
+
+def test_a_run_that_is_done_stays_as_it_is(undisturbed, warm_starts):
+    folder = undisturbed["pipeline"]
+    before = folder.metrics.read_bytes()
+    train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
+    assert folder.metrics.read_bytes() == before
+    assert folder.read_status()["state"] == "done"
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_a_run_extended_equals_a_run_with_the_larger_budget(tmp_path, warm_starts, undisturbed, schedule):
+    folder = new_run(tmp_path / "run", recipe_of(schedule))
+    for share in (0.5, 0.8, 1.0):
+        train(folder.path, budget_gpu_hours=share * BUDGET[schedule], warm_starts=warm_starts)
+    assert folder.read_status()["attempt"] == 3
+    assert_same_run(folder, undisturbed[schedule], schedule)
+
+
+# --- killed ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path, warm_starts, undisturbed, schedule):
+    moments = [
+        ("eval row", 1),  # before any checkpoint
+        ("checkpoint written", 1),
+        ("train row", 2),
+        ("checkpoint begun", 2),
+        ("checkpoint renamed", 2),
+        ("checkpoint written", 3),
+        ("eval row", 2),
+    ]
+    folder = new_run(tmp_path / "run", recipe_of(schedule))
+    for moment in moments:
+        assert start(folder, BUDGET[schedule], warm_starts, moment) == -signal.SIGKILL
+        assert folder.read_status()["state"] == "running"  # nobody was left to say otherwise
+    assert start(folder, BUDGET[schedule], warm_starts) == 0
+    status = folder.read_status()
+    assert (status["state"], status["attempt"]) == ("done", len(moments) + 1)
+    assert_same_run(folder, undisturbed[schedule], schedule)
+
+
+def test_a_run_asked_to_stop_is_cancelled_and_can_be_resumed(tmp_path, warm_starts, undisturbed):
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    for moment in (("train row", 3), ("eval row", 2)):
+        assert start(folder, BUDGET["pipeline"], warm_starts, moment, signal.SIGTERM) == 7
+        status = folder.read_status()
+        assert (status["state"], status["message"]) == ("cancelled", "asked to stop")
+    assert len(list(read_rows(folder.metrics, kind="train"))) > 3
+    assert start(folder, BUDGET["pipeline"], warm_starts) == 0
+    assert_same_run(folder, undisturbed["pipeline"], "pipeline")
+
+
+def test_sigterm_means_again_what_it_meant_before_the_run(tmp_path, warm_starts):
+    before = signal.getsignal(signal.SIGTERM)
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    folder.write_status({"state": "running", "attempt": 1})
+    ready = tmp_path / "ready"
+    process = PROCESSES.Process(target=hold, args=(folder.lock, ready))
+    process.start()
+    while not ready.exists():
+        time.sleep(0.01)
+    try:
+        with pytest.raises(Busy, match="another process is training this run"):
+            train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
+        assert folder.read_status() == {"state": "running", "attempt": 1}
+        assert not folder.metrics.exists()
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
+    assert folder.read_status()["state"] == "done"
+
+
+# --- a full disk ----------------------------------------------------------------------------------------------------
+
+
+def no_space(*_):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("what", ["checkpoint", "row", "half a row"])
+def test_a_full_disk_fails_the_run_and_it_goes_on_when_there_is_space(
+    tmp_path, warm_starts, undisturbed, monkeypatch, what
+):
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    train(folder.path, budget_gpu_hours=2.0, warm_starts=warm_starts)
+    checkpoint = folder.checkpoint.read_bytes()
+
+    if what == "checkpoint":
+        monkeypatch.setattr(scalerl_train, "write_atomically", no_space)
+    elif what == "row":
+        monkeypatch.setattr(MetricsLog, "write", no_space)
+    else:
+
+        def half(self, row):
+            self._file.write(b'{"kind": "train", "ste')
+            self._file.flush()
+            no_space()
+
+        monkeypatch.setattr(MetricsLog, "write", half)
+    with pytest.raises(OSError, match="No space left"):
+        train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
+    monkeypatch.undo()
+    status = folder.read_status()
+    assert status["state"] == "failed"
+    assert "No space left on device" in status["message"]
+    assert folder.checkpoint.read_bytes() == checkpoint
+    list(read_rows(folder.metrics))  # still readable
+
+    train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
+    assert_same_run(folder, undisturbed["pipeline"], "pipeline")
+
+
+# --- the parts ------------------------------------------------------------------------------------------------------
+
+
+def test_a_diverging_run_stops_with_the_reason_in_its_status(tmp_path, warm_starts, monkeypatch):
+    recipe = recipe_of("pipeline", zero_variance="keep")
+    folder = new_run(tmp_path / "run", recipe)
+    accumulate = Learner.accumulate
+
+    def poisoned(self, batch, advantage):
+        metrics = accumulate(self, batch, advantage)
+        for parameter in self.policy.parameters():
+            parameter.grad.fill_(float("nan"))
+        return metrics
+
+    monkeypatch.setattr(Learner, "accumulate", poisoned)
+    with pytest.raises(Diverged):
+        train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
+    status = folder.read_status()
+    assert status["state"] == "failed"
+    assert "5 bad steps in a row" in status["message"]
+    assert [row["skipped"] for row in read_rows(folder.metrics, kind="train")] == [True] * 4
+
+
+def test_recipes_that_differ_only_in_the_algorithm_share_one_warm_start(tmp_path):
+    scalerl, other = recipe_of("pipeline"), recipe_of("ppo_off_policy", logits="bf16", loss={"type": "gspo"})
+    task = make_cluster(scalerl, new_policy(scalerl)).task
+    assert key(scalerl, 0) == key(other, 0)
+    assert key(scalerl, 0) != key(scalerl, 1)
+    results = []
+    for order in ((scalerl, other), (other, scalerl)):  # whichever comes first trains it
+        folder = tmp_path / order[0].logits
+        for recipe in order:
+            policy = new_policy(recipe)
+            load_or_train(policy, task, recipe, 0, folder)
+            results.append(policy.state_dict())
+        assert len([path for path in folder.iterdir() if path.is_dir()]) == 1
+    for state in results[1:]:
+        assert all(torch.equal(tensor, results[0][name]) for name, tensor in state.items())
+
+
+def test_checkpoint_holds_the_whole_cluster(tmp_path):
+    recipe = recipe_of("pipeline")
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    cluster = make_cluster(recipe, policy)
+    schedule = scalerl_train.SCHEDULES["pipeline"]
+    for _ in range(5):
+        schedule(cluster)
+    torch.save(cluster.state_dict(), tmp_path / "cluster.pt")
+    again = make_cluster(recipe, new_policy(recipe), seed=9)
+    again.load_state_dict(torch.load(tmp_path / "cluster.pt", weights_only=False))
+    for _ in range(5):
+        ours, theirs = schedule(cluster), schedule(again)
+        assert ours.update.metrics == theirs.update.metrics
+        assert [g.prompt.id for g in ours.groups] == [g.prompt.id for g in theirs.groups]
+    assert vars(cluster.clock) == vars(again.clock)
