@@ -12,8 +12,9 @@ dynamic and static cache; no top-k):
 
 Ours also returns the log-probability of every token, theirs does not; ours shares the prefill of one prompt among its
 rollouts, refills rows that ended, and cuts answers off at their own limit, past which theirs may go on and is credited.
-The share is that of FLOPs (`scalerl.cost.forward_flops`, each prompt prefilled once) in the rate of large float32 matrix
-products at the same number of threads, measured in the same round. All
+
+The share is that of FLOPs (`scalerl.cost.forward_flops`, each prompt prefilled once) in the rate of large float32
+matrix products at the same number of threads, measured in the same round. All
 figures are medians over rounds in which everything runs in turn. Writes `results/generation_speed.json`.
 """
 
