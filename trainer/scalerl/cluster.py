@@ -170,7 +170,10 @@ class Cluster:
             self.pushes = self.pushes[len(arrived) :]
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do."""
+        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do.
+
+        Under PipelineRL what generators do during the trainer's last step is not simulated yet and counts as idle.
+        """
         elapsed = max(self.clock.now, self.clock.trainer_free)
         if elapsed == 0.0:
             return 0.0, 0.0

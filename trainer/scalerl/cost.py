@@ -5,6 +5,8 @@
     update                                        d per trained token, divided by the trainers
     weight push                                   e
 
+Reading the KV cache and the attention of long prompts are left out.
+
 Compute counted with it is *modelled* GPU-hours and is never mixed with measured ones.
 """
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from scalerl.batch import Prompt, Rollout
-from scalerl.model import EPS, Policy
+from scalerl.kv_cache import KVCache, Prefill
+from scalerl.model import Policy
 from scalerl.recipe import Generation
 from scalerl.tokens import END_THINK_ID, EOS_ID
 
@@ -69,18 +69,15 @@ class Generator:
         rng: torch.Generator,
         phrase: tuple[int, ...] = (END_THINK_ID,),
     ) -> None:
-        shape = policy.shape
         self.policy, self.settings, self.slots, self.rng, self.phrase = policy, settings, slots, rng, phrase
         self.version = 0
         self.max_tokens = settings.max_tokens + len(phrase) - 1
-        self.positions = max_prompt + self.max_tokens
         self.waiting: deque[Request] = deque()
         self.requests: list[Request] = []
         self.free: list[int] = []
-        size = shape.hidden // shape.heads
-        self._kv = torch.zeros(shape.layers, slots, shape.heads, 2, self.positions, size)
-        self._turns = policy.rotary(torch.arange(self.positions))
-        rows = (slots, self.positions)
+        positions = max_prompt + self.max_tokens
+        self._cache = KVCache(policy, slots=slots, positions=positions)
+        rows = (slots, positions)
         self._tokens = np.zeros(rows, dtype=np.int64)
         self._logprobs = np.zeros(rows, dtype=np.float32)
         self._versions = np.zeros(rows, dtype=np.int32)
@@ -114,12 +111,12 @@ class Generator:
     @torch.inference_mode()
     def step(self) -> tuple[list[Finished], StepWork]:
         """Start what fits, then choose one token for every active rollout; returns those that ended."""
-        prefill_tokens = self._fill()
+        new = self._fill()
         n = self.active
         if n == 0:
-            return [], StepWork(sequences=0, prefill_tokens=prefill_tokens, context_tokens=0)
+            return [], StepWork(sequences=0, prefill_tokens=0, context_tokens=0)
         length = self._length[:n]
-        sampled, logprobs = self._sample(self._decode(n))
+        sampled, logprobs = self._sample(self._decode(n, new))
         answer_length = self._answer_length[:n]
         answer_length += ~self._thinking[:n]
         tokens, forced = self._force_phrases(n, sampled)
@@ -128,42 +125,30 @@ class Generator:
         self._logprobs[row, length] = np.where(forced, 0.0, logprobs)
         self._versions[row, length] = self.version
         self._forced[row, length] = forced
-        work = StepWork(sequences=n, prefill_tokens=prefill_tokens, context_tokens=int(length.sum()))
+        work = StepWork(
+            sequences=n,
+            prefill_tokens=sum(len(prompt.tokens) for prompt in new),
+            context_tokens=int(length.sum()),
+        )
         length += 1
         ended = tokens == EOS_ID
         full = (length - self._prompt_length[:n] >= self.max_tokens) | (answer_length >= self.settings.answer)
         self.free = np.flatnonzero(ended | full).tolist()
         return [self._finish(i, truncated=not ended[i]) for i in self.free], work
 
-    def _decode(self, n: int) -> Tensor:
-        """Logits [n, V] after the last token of each active row, whose key and value are cached on the way."""
-        policy, heads = self.policy, self.policy.shape.heads
+    def _decode(self, n: int, new: dict[Prompt, list[int]]) -> Tensor:
+        """Logits [n, V] after the last token of each active row, new prompts prefilled on the way."""
         position = torch.from_numpy(self._length[:n] - 1)
-        reach = int(position.max()) + 1
-        row = torch.arange(n)
-        tokens = torch.from_numpy(self._tokens)[row, position]
-        turn = self._turns[position]
-        place = (torch.arange(n * heads * 2).view(n, -1) * self.positions + position[:, None]).flatten()
-        unseen_n1T = (torch.arange(reach) > position[:, None])[:, None]
-        bias_n1T = torch.zeros(n, 1, reach).masked_fill_(unseen_n1T, float("-inf"))
-        x = policy.embedding[tokens]
-        for layer, block in enumerate(policy.layers()):
-            q, k, v = block.project(x, turn)
-            cached = self._kv[layer, :n].flatten(0, 1)
-            cached.view(-1, q.shape[-1]).index_copy_(0, place, torch.stack((k, v), dim=2).view(-1, q.shape[-1]))
-            query = (q * q.shape[-1] ** -0.5).reshape(n * heads, 1, -1)
-            scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
-            weights = (scores.view(n, heads, reach) + bias_n1T).softmax(-1)
-            attended = torch.bmm(weights.view(n * heads, 1, reach), cached[:, 1, :reach])
-            x = x + F.linear(attended.view(n, -1), block.out)
-            x = block.feed_forward(x)
-        return policy.logits(F.rms_norm(x, (x.shape[-1],), policy.norm, EPS))
+        tokens = torch.from_numpy(self._tokens)[torch.arange(n), position]
+        longest = max((len(prompt.tokens) for prompt in new), default=0)
+        return self._cache.logits(self.policy, tokens, position, Prefill.of(new) if longest > 1 else None)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """One token a row by the exponential race, and its log-probability under the tempered distribution."""
+        """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""
         logprobs = (logits / self.settings.temperature).log_softmax(-1)
-        race = torch.empty_like(logprobs).exponential_(generator=self.rng)
-        chosen = (logprobs - race.log_()).argmax(-1, keepdim=True)
+        cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
+        uniform = torch.rand(len(logits), 1, dtype=torch.float64, generator=self.rng)
+        chosen = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
         return chosen[:, 0].numpy(), logprobs.gather(-1, chosen)[:, 0].numpy()
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,8 +176,8 @@ class Generator:
         )
         return Finished(request=request, rollout=rollout)
 
-    def _fill(self) -> int:
-        """Give free rows to waiting requests and close the gaps that remain; returns the tokens prefilled."""
+    def _fill(self) -> dict[Prompt, list[int]]:
+        """Give free rows to waiting requests and close the gaps that remain; returns new prompts and their rows."""
         new: dict[Prompt, list[int]] = {}
         while self.waiting and (self.free or len(self.requests) < self.slots):
             request = self.waiting.popleft()
@@ -209,9 +194,7 @@ class Generator:
             self._cut[row], self._thinking[row], self._phrase_at[row] = request.cut, True, -1
             self._answer_length[row] = 0
         self._close_gaps()
-        if new:
-            self._prefill(new)
-        return sum(len(prompt.tokens) for prompt in new)
+        return new
 
     def _close_gaps(self) -> None:
         """Move the last active rows into the free ones; rows filled in the same step lie below every free row."""
@@ -219,30 +202,13 @@ class Generator:
         target = [row for row in self.free if row < kept]
         source = sorted(set(range(kept, len(self.requests))) - set(self.free))
         if source:
-            self._kv[:, target] = self._kv[:, source]
+            self._cache.move(target, source)
             for array in self._row_arrays():
                 array[target] = array[source]
             for to, since in zip(target, source, strict=True):
                 self.requests[to] = self.requests[since]
         del self.requests[kept:]
         self.free = []
-
-    def _prefill(self, new: dict[Prompt, list[int]]) -> None:
-        """Cache keys and values of all but the last token of each new prompt, once a prompt, for all its rows."""
-        prompts = list(new)
-        lengths = [len(prompt.tokens) - 1 for prompt in prompts]
-        width = max(lengths)
-        if width == 0:
-            return
-        tokens = np.zeros((len(prompts), width), dtype=np.int64)
-        for i, (prompt, length) in enumerate(zip(prompts, lengths, strict=True)):
-            tokens[i, :length] = prompt.tokens[:-1]
-        cache: list[tuple[Tensor, Tensor]] = []
-        self.policy.hidden(torch.from_numpy(tokens), cache)
-        rows = torch.tensor([row for prompt in prompts for row in new[prompt]])
-        copies = torch.tensor([i for i, prompt in enumerate(prompts) for _ in new[prompt]])
-        kept = torch.stack([torch.stack(keys_values, dim=2) for keys_values in cache])
-        self._kv[:, rows, :, :, :width] = kept[:, copies]
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
@@ -258,7 +224,7 @@ class Generator:
             "waiting": list(self.waiting),
             "requests": list(self.requests),
             "free": list(self.free),
-            "kv": self._kv[:, : len(self.requests)].clone(),
+            "kv": self._cache.kv[:, : len(self.requests)].clone(),
             "rows": [array[: len(self.requests)].copy() for array in self._row_arrays()],
             "rng": self.rng.get_state(),
         }
@@ -269,7 +235,7 @@ class Generator:
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
         n = len(self.requests)
-        self._kv[:, :n] = state["kv"]
+        self._cache.kv[:, :n] = state["kv"]
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved
         self.rng.set_state(state["rng"])

@@ -59,7 +59,7 @@ class Learner:
     def step(self, groups: list[Group]) -> Update:
         """Train on `groups`; without survivors, or when something is not finite, the weights stay as they are.
 
-        Raises Diverged after MAX_BAD_STEPS such steps in a row.
+        Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
         """
         # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
         rewards_PG = torch.tensor([group.rewards for group in groups], dtype=torch.float64)

@@ -81,17 +81,19 @@ class Policy(nn.Module):
         angle = positions[..., None, None, None].float() * frequency
         return torch.polar(torch.ones_like(angle), angle)
 
-    def hidden(self, tokens_BT: Tensor, cache: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
-        """Final hidden states [B, T, hidden] of right-padded rows; keys and values [B, heads, T, D] go to `cache`."""
+    def hidden(self, tokens_BT: Tensor) -> Tensor:
+        """Final hidden states [B, T, hidden] of right-padded rows."""
         turn = self.rotary(torch.arange(tokens_BT.shape[1]))
         x = F.embedding(tokens_BT, self.embedding)
         for block in self.layers():
             q, k, v = (part.transpose(1, 2) for part in block.project(x, turn))
-            if cache is not None:
-                cache.append((k, v))
             attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + F.linear(attended.transpose(1, 2).flatten(2), block.out)
             x = block.feed_forward(x)
+        return self.final_norm(x)
+
+    def final_norm(self, x: Tensor) -> Tensor:
+        """The RMS norm before the head."""
         return F.rms_norm(x, (x.shape[-1],), self.norm, EPS)
 
     def layers(self) -> Iterator[Block]:

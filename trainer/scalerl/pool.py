@@ -8,6 +8,14 @@ import numpy as np
 from scalerl.batch import Group, Prompt
 from scalerl.recipe import NoPositiveResampling, Uniform
 
+Key = tuple[str, str]
+"""Task and id: ids of different tasks may be alike."""
+
+
+def key(prompt: Prompt) -> Key:
+    """What the pool knows a prompt by."""
+    return prompt.task, prompt.id
+
 
 class PromptPool:
     """Every prompt once an epoch in a fresh order, less those the policy has mastered.
@@ -18,12 +26,12 @@ class PromptPool:
     def __init__(
         self, prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform, rng: np.random.Generator
     ) -> None:
-        self.prompts = {prompt.id: prompt for prompt in prompts}
+        self.prompts = {key(prompt): prompt for prompt in prompts}
         self.curriculum, self.rng = curriculum, rng
-        self.history: dict[str, tuple[float, int]] = {}
-        self.retired: set[str] = set()
+        self.history: dict[Key, tuple[float, int]] = {}
+        self.retired: set[Key] = set()
         self.epoch = 0
-        self._order: list[str] = []
+        self._order: list[Key] = []
 
     def draw(self) -> Prompt:
         """The next prompt of the epoch."""
@@ -44,16 +52,17 @@ class PromptPool:
 
     def record(self, group: Group) -> None:
         """Add a group to the prompt's running pass rate, and retire the prompt when that reaches the threshold."""
-        total, count = self.history.get(group.prompt.id, (0.0, 0))
+        name = key(group.prompt)
+        total, count = self.history.get(name, (0.0, 0))
         total, count = total + group.pass_rate, count + 1
-        self.history[group.prompt.id] = (total, count)
+        self.history[name] = (total, count)
         rule = self.curriculum
         if (
             isinstance(rule, NoPositiveResampling)
             and count >= rule.min_groups
             and total / count >= rule.threshold - 1e-9
         ):
-            self.retired.add(group.prompt.id)
+            self.retired.add(name)
 
     def state_dict(self) -> dict[str, Any]:
         """Order, history and random state."""

@@ -115,7 +115,7 @@ class LengthPenalty(Frozen):
 
     type: Literal["penalty"] = "penalty"
     cache: Annotated[float, Field(gt=0, le=1)] = 1 / 7
-    """L_cache as a share of L_max = thinking + answer tokens; the paper's 2k of 14k."""
+    """L_cache as a share of L_max, the most tokens a rollout may have; the paper's 2k of 14k."""
 
 
 class NoLengthControl(Frozen):

@@ -76,6 +76,11 @@ class RunFolder:
             content = {"seed": seed, "recipe": recipe.model_dump(mode="json")}
             write_atomically(self.path / "recipe.json", json.dumps(content, indent=1).encode())
 
+    def remove_leftovers(self) -> None:
+        """Delete half-written files of killed attempts; call it only while holding the lock."""
+        for path in self.path.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
         """The resolved recipe and the seed."""
         content = json.loads((self.path / "recipe.json").read_text())

@@ -59,6 +59,7 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
     folder = RunFolder(path)
     try:
         with FileLock(folder.lock, timeout=0), stop_on_sigterm() as stop_asked:
+            folder.remove_leftovers()
             status = Status(folder, budget_gpu_hours, code_version)
             try:
                 run = Run(folder, warm_starts, status, stop_asked)
@@ -168,7 +169,8 @@ class Run:
             self._log(schedule(self.cluster))
             if self.cluster.compute_gpu_hours >= self.evaluations * every:
                 self._evaluate()
-                self.evaluations = math.floor(self.cluster.compute_gpu_hours / every) + 1
+                # A long step may pass several points of the grid; rounding must not repeat one.
+                self.evaluations = max(self.evaluations, math.floor(self.cluster.compute_gpu_hours / every) + 1)
             self._stop_if_asked()
             if time.monotonic() - saved >= CHECKPOINT_EVERY_S:
                 self.save()
