@@ -131,7 +131,7 @@ def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET,
             "budget_gpu_hours": BUDGET,
             "pass_rate": 0.6,
             "message": message,
-            "code_version": CODE_VERSION,
+            "code_versions": [CODE_VERSION],
             "threads": 1,
             "processor": "AMD EPYC",
         }

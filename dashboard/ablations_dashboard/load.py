@@ -1,32 +1,45 @@
-"""What the page reads, kept until a file it came from changes."""
+"""What the page reads, kept until what it came from changes."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
+from ablations.compare import compare
 from ablations.home import Home
-from ablations.plan import Plan
-from ablations.results import Results, read_results
+from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.progress import Row
+from ablations.results import FittedRun, FittedVariant, Results, read_results
 from ablations.scalars import row_scalars
+from ablations.state import HEARTBEAT_LIMIT_S, is_locked
 from ablations.summary import numbers
 from scalerl.metrics import read_rows
 
-RUN_FILES = ("metrics.jsonl", "status.json")
+MAX_FITS = 256
+"""Kept in memory, 0.2 MB each."""
+STATUS_FIELDS = ("state", "message", "code_versions")
+"""What of status.json is in the results of a run; its heartbeat changes every second."""
 Stamp = tuple[int, int]
 """Time and size of a file: a new one means new content."""
 
 
-def load_plan(home: Home, sweep: str) -> Plan:
-    """The plan of a sweep; AblationsError when it cannot be read."""
-    return Plan.read(home.sweep(sweep) / "plan.json")
-
-
 def load_results(home: Home, plan: Plan) -> Results:
-    """Curves, fits and comparison of a sweep."""
-    folders = [home.run(run.id).path for variant in plan.variants for run in variant.runs]
-    files = [home.sweep(plan.sweep) / "plan.json", *(folder / name for folder in folders for name in RUN_FILES)]
-    return _results(home.path, plan.sweep, tuple(map(stamp, files)))
+    """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
+    variants = tuple(_load_variant(home, plan, variant) for variant in plan.variants)
+    fits = {variant.name: variant.fits for variant in variants if variant.fits}
+    costs = {variant.name: variant.cost_gpu_hours for variant in variants}
+    comparison = compare(fits, costs, plan.reference) if plan.reference in fits else None
+    return Results(plan=plan, variants=variants, comparison=comparison)
+
+
+def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:
+    """Whether a run is still to be trained, by a process that shows signs of life; `now` in seconds since 1970."""
+    if not any(row.state.state in ("running", "pending", "stale") for row in rows):
+        return False
+    beats = [home.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
+    return now - max(beats) < HEARTBEAT_LIMIT_S or is_locked(home.sweep(plan.sweep) / "lock")
 
 
 def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
@@ -52,11 +65,33 @@ def stamp(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-# The files' stamps are part of the key: an entry is never used again once one of them has changed.
-@st.cache_resource(max_entries=8, show_spinner="Fitting the curves …")
-def _results(home: Path, sweep: str, stamps: tuple[Stamp, ...]) -> Results:
-    place = Home(home)
-    return read_results(place, load_plan(place, sweep))
+def _load_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
+    runs = tuple(_load_run(home, plan, variant, run) for run in variant.runs)
+    return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
+
+
+def _load_run(home: Home, plan: Plan, variant: PlannedVariant, run: PlannedRun) -> FittedRun:
+    folder = home.run(run.id)
+    status = folder.read_status()
+    return _fitted_run(
+        home.path,
+        replace(plan, reference=variant.name, variants=(replace(variant, runs=(run,)),)),
+        (variant.name, run.seed, run.id),
+        (plan.fit_from_gpu_hours, plan.fit_to_gpu_hours),
+        stamp(folder.metrics)[1],
+        repr([status.get(field) for field in STATUS_FIELDS]),
+    )
+
+
+# A leading underscore keeps an argument out of the key. The rest of it says all that the fit rests on: an entry is
+# never used again once one of them has changed.
+@st.cache_resource(max_entries=MAX_FITS, show_spinner="Fitting the curves …")
+def _fitted_run(
+    home: Path, _plan: Plan, run: tuple[str, int, str], window: tuple[float, float], num_bytes: int, status: str
+) -> FittedRun:
+    """The only run of a plan."""
+    (fitted,) = read_results(Home(home), _plan).runs
+    return fitted
 
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the run log …")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.plan import Plan
 from scalerl.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")
@@ -34,6 +35,10 @@ class Home:
     def run(self, run_id: str) -> RunFolder:
         """The folder of one run."""
         return RunFolder(self.path / "runs" / run_id)
+
+    def read_plan(self, sweep: str) -> Plan:
+        """The plan of a sweep that was started here."""
+        return Plan.read(self.sweep(sweep) / "plan.json")
 
     def sweep_names(self) -> list[str]:
         """Sweeps that were started here, last started first."""

@@ -5,10 +5,11 @@ import sys
 import traceback
 from pathlib import Path
 
+from ablations.code_version import code_version
 from scalerl.run_folder import RunFolder
 
 
-def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, code_version: str) -> None:
+def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
     """Train the run in folder `path`. How it ended is in its status file and log; nothing is raised."""
     folder = RunFolder(path)
     attempt = folder.read_status().get("attempt", 0) + 1
@@ -16,7 +17,7 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, code_versi
     from scalerl.train import Busy, Cancelled, train  # torch takes seconds to load; only jobs need it
 
     try:
-        train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version)
+        train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version())
     except (Busy, Cancelled) as reason:
         print(reason, flush=True)
     except Exception:

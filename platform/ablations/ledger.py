@@ -2,7 +2,7 @@
 
 {"tracking_uri": "sqlite:///...",
  "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done"}},
- "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "num_fitted_rows": 120}}}
+ "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "fit": "9d0c71e2b85a"}}}
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from ablations.home import Home
 from ablations.plan import Plan, PlannedVariant
 from scalerl.run_folder import RunFolder, write_atomically
 
-NO_FIT = -1
+NO_FIT = ""
 UNKNOWN = "unknown"
 """The state of a run that MLflow was not told of yet."""
 ENDED = frozenset({"done", "failed", "cancelled"})
@@ -38,13 +38,13 @@ class SyncedVariant:
     mlflow_id: str
     overrides: str
     """`fingerprint` of the overrides it has as parameters."""
-    num_fitted_rows: int = NO_FIT
-    """Rows that its runs and the reference's had when the fit that MLflow has was made."""
+    fit: str = NO_FIT
+    """`fit_basis` of the fit that MLflow has."""
 
 
 @dataclass(kw_only=True)
 class Ledger:
-    """The content of `sync.json`, runs by run id and variants by name."""
+    """The content of `sync.json`, runs by run id and variants by name; it is of one server."""
 
     path: Path
     tracking_uri: str = ""
@@ -64,6 +64,10 @@ class Ledger:
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path=path)
+
+    def of(self, tracking_uri: str) -> "Ledger":
+        """What is known of a server: this ledger, or an empty one in its place when this is of another server."""
+        return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
         """Keep what is known of a run."""
@@ -95,12 +99,16 @@ class Ledger:
         # A run that resumes from its last checkpoint has fewer rows than before until it is there again.
         return max(num_rows(home.run(run_id)) - num_pushed, 0)
 
-    def is_current(self, home: Home, plan: Plan) -> bool:
-        """Whether MLflow has every row and state of the plan's runs, and the fit of every variant that has ended."""
+    def is_current(self, home: Home, plan: Plan, tracking_uri: str | None) -> bool:
+        """Whether a server has every row and state of the plan's runs, and the fit of every variant that has ended.
+
+        The server is the home folder's own store when no URI is given.
+        """
+        known = self.of(tracking_uri or default_tracking_uri(home))
         return (
-            self.num_left(home, plan) == 0
-            and all(run.state == run_state(home.run(run_id)) for run_id, run in self._runs_of(plan))
-            and not any(self.lacks_fit(home, plan, variant) for variant in plan.variants)
+            known.num_left(home, plan) == 0
+            and all(run.state == run_state(home.run(run_id)) for run_id, run in known._runs_of(plan))
+            and not any(known.lacks_fit(home, plan, variant) for variant in plan.variants)
         )
 
     def _runs_of(self, plan: Plan) -> list[tuple[str, SyncedRun]]:
@@ -108,18 +116,33 @@ class Ledger:
         return [(run_id, run) for run_id, run in self.runs.items() if run_id in planned]
 
     def lacks_fit(self, home: Home, plan: Plan, variant: PlannedVariant) -> bool:
-        """Whether a variant and the reference have ended, with rows that are not in the fit that MLflow has."""
-        folders = compared_runs(home, plan, variant)
-        if any(run_state(folder) not in ENDED for folder in folders):
+        """Whether a variant and the reference have ended, and MLflow's fit does not rest on what there is to fit."""
+        if not all(has_ended(folder, plan.budget_gpu_hours) for folder in compared_runs(home, plan, variant)):
             return False
         known = self.variants.get(variant.name)
-        return known is None or known.num_fitted_rows != sum(map(num_rows, folders))
+        return known is None or known.fit != fit_basis(home, plan, variant)
 
 
 def compared_runs(home: Home, plan: Plan, variant: PlannedVariant) -> list[RunFolder]:
     """The runs that a variant's fit and its difference from the reference rest on."""
     sides = [side for side in plan.variants if side.name in (variant.name, plan.reference)]
     return [home.run(run.id) for side in sides for run in side.runs]
+
+
+def fit_basis(home: Home, plan: Plan, variant: PlannedVariant) -> str:
+    """12 hex digits that change when a variant's fit, comparison or figure may: with its window, budget and rows."""
+    return fingerprint(
+        {
+            "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
+            "budget": plan.budget_gpu_hours,
+            "rows": {folder.path.name: num_rows(folder) for folder in compared_runs(home, plan, variant)},
+        }
+    )
+
+
+def default_tracking_uri(home: Home) -> str:
+    """The SQLite store in the home folder."""
+    return f"sqlite:///{home.path.absolute() / 'mlflow.db'}"
 
 
 def ledger_path(home: Home, sweep_name: str) -> Path:
@@ -132,6 +155,13 @@ def run_state(folder: RunFolder) -> str:
     return folder.read_status().get("state", "")
 
 
+def has_ended(folder: RunFolder, budget_gpu_hours: float) -> bool:
+    """Whether a run writes no more; one that is done with less than the budget has yet to go on."""
+    status = folder.read_status()
+    is_short = status.get("state") == "done" and status["compute_gpu_hours"] < budget_gpu_hours
+    return status.get("state") in ENDED and not is_short
+
+
 def num_rows(folder: RunFolder) -> int:
     """Whole lines of the run log."""
     try:
@@ -141,6 +171,6 @@ def num_rows(folder: RunFolder) -> int:
         return 0
 
 
-def fingerprint(overrides: dict[str, Any]) -> str:
-    """12 hex digits that change when the overrides do."""
-    return hashlib.sha256(json.dumps(overrides, sort_keys=True).encode()).hexdigest()[:12]
+def fingerprint(content: dict[str, Any]) -> str:
+    """12 hex digits that change when plain data does."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

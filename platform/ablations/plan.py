@@ -47,6 +47,8 @@ class Plan:
 
     sweep: str
     doc: str = ""
+    command: str = ""
+    """What started it."""
     reference: str
     scale: str
     compute_unit_gpu_hours: float

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from ablations.home import Home
@@ -68,7 +69,7 @@ def status_table(plan: Plan, rows: list[Row]) -> Table:
             f"{share(state, plan):.0%}",
             "" if state.pass_rate is None else f"{state.pass_rate:.3f}",
             str(state.attempt or ""),
-            state.message,
+            escape(state.message),
         )
     return table
 

@@ -124,7 +124,8 @@ def _origin(home: Home, results: Results, now: datetime) -> list[tuple[str, str]
     num_runs = len(results.runs)
     window = f"{plan.fit_from_gpu_hours:g} to {plan.fit_to_gpu_hours:g}"
     return [
-        ("command", f"platform report {plan.sweep} --home {home.path}"),
+        ("command", plan.command),
+        ("home folder", str(home.path)),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours each"),
         ("fitted", f"readings from {window} modelled GPU-hours, each seed by itself"),

@@ -33,6 +33,9 @@ FIT_FIELDS = (
     "num_seeds",
 )
 
+FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
+"""What every line of `platform fit --json` has, null where there is no number."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedCurve:
@@ -48,7 +51,9 @@ class FittedCurve:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: the fit, or the curve's name and the reason."""
-        return {"curve": self.name, "reason": self.reason} if self.fit is None else self.fit.to_json()
+        if self.fit is None:
+            return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "verdict": "no fit", "reason": self.reason}
+        return self.fit.to_json() | {"reason": ""}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,8 +65,8 @@ class FittedRun(FittedCurve):
     id: str
     cost_gpu_hours: float
     """Modelled GPU-hours spent so far."""
-    code_version: str
-    """Of the attempt that wrote last; empty before the first."""
+    code_versions: tuple[str, ...]
+    """Of all its attempts, in order."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,7 +130,7 @@ class Results:
     @property
     def code_versions(self) -> list[str]:
         """Versions of the code that the runs were trained with; more than one may mean more than one trainer."""
-        return sorted({run.code_version for run in self.runs if run.code_version})
+        return sorted({version for run in self.runs for version in run.code_versions})
 
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name."""
@@ -142,9 +147,11 @@ class Results:
         return f"{line.verdict}; {line.difference}" if line else "no fit"
 
     def fit_numbers(self, name: str) -> dict[str, float]:
-        """The numbers of a variant's line of the comparison that there are, and its cost."""
+        """The numbers of a variant's line of the comparison that there are, and its cost; no A without an upper end."""
         line = self.compared(name)
         found = {field: getattr(line, field, None) for field in FIT_FIELDS}
+        if line is not None and (line.A_hi is None or line.verdict == "no rise"):
+            del found["A"]
         numbers = {field: float(value) for field, value in found.items() if value is not None}
         return numbers | {"cost_gpu_hours": self.variant(name).cost_gpu_hours}
 
@@ -152,7 +159,7 @@ class Results:
         line = self.compared(variant.name)
         empty = dict.fromkeys(VariantResult.__dataclass_fields__)
         known = {"curve": variant.name, "cost": variant.cost_gpu_hours, "reason": " ".join(variant.reasons)}
-        return empty | (line.to_json() if line else {}) | known
+        return empty | (line.to_json() if line else {"verdict": "no fit"}) | known
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: a line for every variant, null where there is no number, every fit, and the reasons."""
@@ -188,7 +195,7 @@ def fit_file(path: Path, fit_from: float | None = None, fit_to: float | None = N
 
 def fit_sweep(home: Home, sweep: str, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedRun]:
     """A fit of every run of a sweep, in its plan's window where none is given."""
-    plan = Plan.read(home.sweep(sweep) / "plan.json")
+    plan = home.read_plan(sweep)
     window = (
         plan.fit_from_gpu_hours if fit_from is None else fit_from,
         plan.fit_to_gpu_hours if fit_to is None else fit_to,
@@ -232,7 +239,10 @@ def _read_run(home: Home, variant: str, run: PlannedRun, window: tuple[float, fl
         for row in read_rows(folder.metrics):
             rows.append(row)
         curve = curve_of(rows, name)
-        fit, reason = _try_fit(curve, window) if curve else (None, _why_empty(folder))
+        if curve is None:
+            reason = _why_empty(folder)
+        else:
+            fit, reason = _try_fit(curve, (window[0], _reading_at(curve, window[1])))
     except ValueError as error:
         reason = str(error)
     return FittedRun(
@@ -244,8 +254,14 @@ def _read_run(home: Home, variant: str, run: PlannedRun, window: tuple[float, fl
         seed=run.seed,
         id=run.id,
         cost_gpu_hours=rows[-1]["compute_gpu_hours"] if rows else 0.0,
-        code_version=folder.read_status().get("code_version", ""),
+        code_versions=tuple(folder.read_status().get("code_versions", ())),
     )
+
+
+def _reading_at(curve: Curve, compute: float) -> float:
+    """Compute of the reading that is due at `compute`: it is taken at the first step that reaches its point."""
+    due = curve.compute[curve.compute >= compute]
+    return float(due[0]) if due.size else compute
 
 
 def _try_fit(curve: Curve, window: tuple[float, float]) -> tuple[Fit | None, str]:

@@ -1,10 +1,10 @@
 """What a run is doing, from its own status file and whether its process is alive."""
 
-import os
 import socket
 import time
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -26,7 +26,7 @@ class RunState:
     attempt: int = 0
     message: str = ""
     pid: int | None = None
-    code_version: str = ""
+    """Of a running run on this machine; one on another cannot be signalled from here."""
 
 
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
@@ -46,23 +46,28 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         pass_rate=status["pass_rate"],
         attempt=status["attempt"],
         message=status["message"],
-        pid=status["pid"] if state == "running" else None,
-        code_version=status["code_version"],
+        pid=status["pid"] if state == "running" and is_here(status) else None,
     )
 
 
-def alive(folder: RunFolder, status: dict) -> bool:
+def is_here(status: dict[str, Any]) -> bool:
+    """Whether the status was written on this machine."""
+    return status["host"] == socket.gethostname()
+
+
+def alive(folder: RunFolder, status: dict[str, Any]) -> bool:
     """Whether the process that wrote a `running` status still trains: here by its lock, elsewhere by its heartbeat."""
-    if status["host"] != socket.gethostname():
+    if not is_here(status):
         return time.time() - status["heartbeat"] < HEARTBEAT_LIMIT_S
-    try:
-        os.kill(status["pid"], 0)
-    except OSError:
+    return is_locked(folder.lock)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds a lock file."""
+    if not path.exists():
         return False
-    try:  # the process number may have been given to another program since
-        with FileLock(folder.lock, timeout=0):
+    try:
+        with FileLock(path, timeout=0):
             return False
     except Timeout:
         return True
-    except OSError:
-        return False

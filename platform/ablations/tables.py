@@ -6,38 +6,38 @@ from rich.markup import escape
 from rich.table import Table
 
 from ablations.results import FittedCurve, Results
-from ablations.summary import columns, interval_text
+from ablations.summary import columns, interval_text, method, warnings
 
 STYLES = {"ceiling up": "green", "ceiling down": "red", "cannot tell": "yellow"}
 
 
-LEFT = ("variant", "difference")
+LEFT = ("variant", "difference", "fit")
 
 
 def comparison_table(results: Results) -> Table:
     """One line a variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan = results.plan
-    over = f"compute over {plan.reference}'s"
     heads = {
         "variant": "variant",
         "seeds": "seeds",
         "A": "A [95 %]",
         f"A less {plan.reference}'s": "ΔA [95 %]",
         "difference": "difference",
-        over: "compute ratio",
+        f"compute over {plan.reference}'s": "compute ratio",
         "C_mid": "C_mid",
         "B": "B",
         "cost, GPU-hours": "cost",
+        "fit": "fit",
     }
+    notes = [
+        f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: modelled GPU-hours.",
+        method(results),
+        *warnings(results),
+        *results.reasons,
+    ]
     table = Table(
-        title=f"{plan.sweep} at scale {plan.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours a run",
-        caption="\n".join(
-            [
-                f"ΔA and compute ratio (to the common target) are against {plan.reference}. C_mid and cost in "
-                "modelled GPU-hours.",
-                *map(escape, results.reasons),
-            ]
-        ),
+        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}, {plan.budget_gpu_hours:g} modelled GPU-hours a run",
+        caption="\n".join(escape(note) for note in notes if note),
         title_justify="left",
         caption_justify="left",
         box=None,

@@ -3,14 +3,15 @@
 The run folder is the truth, so a tracking server may be down, slow or full: a synchroniser pushes what is missing,
 batch by batch, and says what is left. Nothing is pushed twice: with every batch MLflow gets the number of rows that it
 has (metric `sync/rows`), and is asked for it before the next push, whatever became of the process in between.
-`sync.json` (`ablations.ledger`) keeps MLflow's own ids; when it is lost they are found again by tag.
+`sync.json` (`ablations.ledger`) keeps MLflow's own ids; when it is lost, or of another server, they are found again by
+tag. A later fit of a variant has a greater step (metric `sync/fits`), so that MLflow shows it and keeps the earlier.
 
 This is the only file that knows MLflow. It is imported inside functions: the command line must start quickly.
 """
 
 import json
+import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from ablations.batches import NUM_ROWS_METRIC, ended_ms, flatten, row_batches, started_ms
 from ablations.figures import variant_figure
 from ablations.home import Home
 from ablations.ledger import (
@@ -26,30 +28,32 @@ from ablations.ledger import (
     SyncedRun,
     SyncedVariant,
     compared_runs,
+    default_tracking_uri,
     fingerprint,
+    fit_basis,
     ledger_path,
     num_rows,
     run_state,
 )
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.results import Results, read_results
-from ablations.scalars import row_scalars
-from scalerl.metrics import read_rows
 from scalerl.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Metric, Run
+    from mlflow.entities import Run
 
 MAX_BATCH_METRICS = 1000
 """MLflow refuses more metrics in one request."""
 MAX_BATCH_PARAMS = 100
 """MLflow refuses more parameters in one request."""
-NUM_ROWS_METRIC = "sync/rows"
+NUM_FITS_METRIC = "sync/fits"
 RUN_TAG = "ablations.run_id"
 VARIANT_TAG = "ablations.variant"
 OVERRIDES_TAG = "ablations.overrides"
 VERDICT_TAG = "ablations.verdict"
+FIT_TAG = "ablations.fit"
+"""`fit_basis` of the fit that MLflow shows."""
 PARENT_TAG = "mlflow.parentRunId"
 MLFLOW_STATES = {"done": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 CLIENT_SETTINGS = {
@@ -90,20 +94,8 @@ def sync(home: Path, sweep_name: str, tracking_uri: str | None = None) -> SyncRe
         with FileLock(place.sweep(sweep_name) / "sync.lock", timeout=0):
             return Synchroniser(place, plan, uri).push()
     except Timeout:
-        left = Ledger.read(ledger_path(place, sweep_name)).num_left(place, plan)
+        left = Ledger.read(ledger_path(place, sweep_name)).of(uri).num_left(place, plan)
         return SyncReport(tracking_uri=uri, rows_pushed=0, rows_left=left, reason="another process is pushing them")
-
-
-def is_current(home: Path, sweep_name: str) -> bool:
-    """Whether MLflow has all of a sweep, by what is known here: MLflow is neither asked nor loaded."""
-    place = Home(home)
-    plan = Plan.read(place.sweep(sweep_name) / "plan.json")
-    return Ledger.read(ledger_path(place, sweep_name)).is_current(place, plan)
-
-
-def default_tracking_uri(home: Home) -> str:
-    """The SQLite store in the home folder."""
-    return f"sqlite:///{home.path.absolute() / 'mlflow.db'}"
 
 
 class Synchroniser:
@@ -111,9 +103,7 @@ class Synchroniser:
 
     def __init__(self, home: Home, plan: Plan, tracking_uri: str) -> None:
         self.home, self.plan, self.tracking_uri = home, plan, tracking_uri
-        self.ledger = Ledger.read(ledger_path(home, plan.sweep))
-        if self.ledger.tracking_uri != tracking_uri:
-            self.ledger = Ledger(path=self.ledger.path, tracking_uri=tracking_uri)
+        self.ledger = Ledger.read(ledger_path(home, plan.sweep)).of(tracking_uri)
         self.rows_pushed = 0
         self.problems: list[str] = []
 
@@ -189,12 +179,16 @@ class Synchroniser:
 
     def _push_run(self, run: PlannedRun, synced: SyncedRun) -> None:
         """The rows and the state of one run."""
+        from mlflow.entities import Metric
+
         folder = self.home.run(run.id)
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
             pushed = self.client.get_run(synced.mlflow_id).data.metrics.get(NUM_ROWS_METRIC, 0)
             synced = replace(synced, num_rows=int(pushed))
-            for count, metrics in batches(folder, synced.num_rows, self.problems):
+            batches = row_batches(folder, synced.num_rows, max_points=MAX_BATCH_METRICS, problems=self.problems)
+            for count, points in batches:
+                metrics = [Metric(point.name, point.value, point.timestamp_ms, point.step) for point in points]
                 self.client.log_batch(synced.mlflow_id, metrics)
                 self.rows_pushed += count - synced.num_rows
                 synced = replace(synced, num_rows=count)
@@ -205,29 +199,40 @@ class Synchroniser:
         self.ledger.note_run(run.id, replace(synced, state=state))
 
     def _push_fits(self) -> None:
-        lacking = [variant for variant in self.plan.variants if self.ledger.lacks_fit(self.home, self.plan, variant)]
+        # Rows that are written while they are fitted make the next push fit again.
+        lacking = [
+            (variant, fit_basis(self.home, self.plan, variant))
+            for variant in self.plan.variants
+            if self.ledger.lacks_fit(self.home, self.plan, variant)
+        ]
         if lacking:
             results = read_results(self.home, self.plan)
-            for variant in lacking:
-                self._push_fit(results, variant)
+            for variant, basis in lacking:
+                self._push_fit(results, variant, basis)
 
-    def _push_fit(self, results: Results, variant: PlannedVariant) -> None:
+    def _push_fit(self, results: Results, variant: PlannedVariant, basis: str) -> None:
         """The fit as metrics of the variant's run, its verdict as a tag, its figure as an artifact."""
-        from mlflow.entities import Metric
-
-        parent, compared = self.ledger.variants[variant.name], compared_runs(self.home, self.plan, variant)
-        # At this step and time the same fit pushed again is the same metric to MLflow, not a second one.
-        count, ended = sum(map(num_rows, compared)), ended_ms(compared)
-        self.client.log_batch(
-            parent.mlflow_id,
-            [Metric(name, value, ended, count) for name, value in results.fit_numbers(variant.name).items()],
-        )
-        self.client.set_tag(parent.mlflow_id, VERDICT_TAG, results.verdict(variant.name))
+        parent = self.ledger.variants[variant.name]
+        ended = ended_ms(compared_runs(self.home, self.plan, variant))
+        self._log_fit(parent.mlflow_id, results, variant.name, basis, ended)
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
         states = {run_state(folder) for folder in self._folders(variant)}
         self._set_state(parent.mlflow_id, "done" if states == {"done"} else "failed", ended)
-        self.ledger.note_variant(variant.name, replace(parent, num_fitted_rows=count))
+        self.ledger.note_variant(variant.name, replace(parent, fit=basis))
+
+    def _log_fit(self, mlflow_id: str, results: Results, name: str, basis: str, ended: int) -> None:
+        """The numbers and the verdict, unless MLflow shows them already; NaN for what only an earlier fit gave."""
+        from mlflow.entities import Metric, RunTag
+
+        shown = self.client.get_run(mlflow_id).data
+        if shown.tags.get(FIT_TAG) == basis:
+            return
+        number = int(shown.metrics.get(NUM_FITS_METRIC, 0)) + 1
+        numbers = dict.fromkeys(shown.metrics, math.nan) | results.fit_numbers(name) | {NUM_FITS_METRIC: number}
+        metrics = [Metric(metric, value, ended, number) for metric, value in numbers.items()]
+        tags = [RunTag(VERDICT_TAG, results.verdict(name)), RunTag(FIT_TAG, basis)]
+        self.client.log_batch(mlflow_id, metrics, tags=tags)
 
     def _find(self, tags: dict[str, str]) -> "Run | None":
         """The run of this experiment with these tags."""
@@ -256,62 +261,7 @@ class Synchroniser:
         return [self.home.run(run.id) for run in variant.runs]
 
 
-def started_ms(folders: list[RunFolder]) -> int | None:
-    """When the first of the runs was planned, in MLflow's milliseconds; None when none was."""
-    recipes = [folder.path / "recipe.json" for folder in folders]
-    return min((int(1000 * recipe.stat().st_mtime) for recipe in recipes if recipe.exists()), default=None)
-
-
-def ended_ms(folders: list[RunFolder]) -> int:
-    """When the last of the runs gave a sign of life."""
-    return int(1000 * max(folder.read_status().get("heartbeat", 0.0) for folder in folders))
-
-
 def short_reason(error: Exception) -> str:
     """An error on one line: MLflow names the request first and what went wrong last."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"
-
-
-def batches(folder: RunFolder, num_pushed: int, problems: list[str]) -> Iterator[tuple[int, list["Metric"]]]:
-    """What follows the first `num_pushed` rows of a run log, as metrics of whole rows in batches that MLflow takes.
-
-    Each batch comes with the number of rows that MLflow has after it. A line that cannot be read ends the run log; the
-    reason is added to `problems`.
-    """
-    count, batch = num_pushed, []
-    started = (folder.path / "recipe.json").stat().st_mtime
-    rows = islice(read_rows(folder.metrics), num_pushed, None)
-    try:
-        for number, row in enumerate(rows, start=num_pushed + 1):
-            metrics = row_metrics(row, number, started)
-            if len(batch) + len(metrics) > MAX_BATCH_METRICS:
-                yield count, batch
-                batch = []
-            batch += metrics
-            count = number
-    except ValueError as error:
-        problems.append(str(error))
-    if batch:
-        yield count, batch
-
-
-def row_metrics(row: dict[str, Any], number: int, started: float) -> list["Metric"]:
-    """Row `number` of a run as metrics such as `train/loss`, at its step and `wall_s` seconds after `started`."""
-    from mlflow.entities import Metric
-
-    timestamp = int(1000 * (started + row["wall_s"]))
-    scalars = {f"{row['kind']}/{name}": value for name, value in row_scalars(row).items()}
-    metrics = [Metric(name, value, timestamp, row["step"]) for name, value in scalars.items()]
-    return [*metrics, Metric(NUM_ROWS_METRIC, number, timestamp, number)]
-
-
-def flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names: {"loss": {"type": "dapo"}} gives {"loss.type": "dapo"}."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = json.dumps(value) if isinstance(value, list) else value
-    return flat

@@ -1,10 +1,13 @@
 """`platform sweep` on a real study, from the file to the verdict."""
 
 import json
+import os
 import random
+import signal
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
@@ -70,6 +73,20 @@ def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
     assert len(rows) == NUM_RUNS
 
 
+def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
+    process = start(home, "sweep", str(study), "--budget", "20")
+    deadline = time.monotonic() + 60
+    while not list(home.glob("runs/*/metrics.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
+    assert process.wait(timeout=90) == 3
+    runs = json.loads(platform("status", "--json", code=3).stdout)["runs"]
+    assert {run["state"] for run in runs} <= {"cancelled", "pending"}
+    cancelled = [run for run in runs if run["state"] == "cancelled"]
+    assert cancelled
+    assert all((home / "runs" / run["id"] / "checkpoint.pt").exists() for run in cancelled)
+
+
 def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home):
     run_id = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"][1]["id"]
     folder = home / "runs" / run_id
@@ -111,3 +128,15 @@ def test_an_unwritable_home_is_one_message(platform, study, home):
     result = platform("sweep", str(study), code=2)
     assert "home folder" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_every_file_a_sweep_leaves_is_documented(platform, study, home):
+    platform("sweep", str(study))
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    own_folders = {"runs": "runs/<id>/", "sweeps": "sweeps/<name>/", "warm_starts": "warm_starts/<hash>/"}
+    for folder, documented in own_folders.items():
+        assert documented in text
+        names = {entry.name for one in (home / folder).iterdir() if one.is_dir() for entry in one.iterdir()}
+        assert [name for name in sorted(names) if name not in text] == []
+    top = {entry.name for entry in home.iterdir()} - set(own_folders)
+    assert [name for name in sorted(top) if name not in text] == []

@@ -62,7 +62,8 @@ def test_a_short_curve_has_a_reason_instead_of_a_fit(tmp_path):
     path = tmp_path / "short.csv"
     path.write_text("curve,compute,score\na,0,0.2\na,1,0.3\na,2,0.4\n")
     (printed,) = json.loads(run("fit", str(path), "--json"))
-    assert printed["curve"] == "a"
+    assert set(printed) >= FIT_KEYS
+    assert (printed["curve"], printed["A"], printed["verdict"]) == ("a", None, "no fit")
     assert "at least 6" in printed["reason"]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home, planned_run, write_run
 
-from ablations.figures import curves_figure, loo_figure, spread, styles, variant_figure
+from ablations.figures import curves_figure, loo_figure, styles, variant_figure
+from ablations.figures.curves import spread
 from ablations.plan import PlannedVariant
 from ablations.results import read_results
 

@@ -71,7 +71,7 @@ def test_verdicts_that_occur_are_explained_and_no_others(finished):
 def test_mixed_versions_and_unfinished_runs_are_warned_of(tmp_path):
     home, plan = make_home(tmp_path, fraction=0.5, state="running")
     folder = home.run(planned_run("loo-loss", 0).id)
-    folder.write_status(folder.read_status() | {"code_version": "aaaaaa+dirty"})
+    folder.write_status(folder.read_status() | {"code_versions": ["aaaaaa+dirty"]})
     text = text_of(report_page(home, read_results(home, plan), now=NOW))
     assert "trained with 2 versions of the code: 4f1c2d, aaaaaa+dirty." in text
     assert "3 of 3 runs have not reached the budget." in text

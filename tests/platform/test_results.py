@@ -104,7 +104,7 @@ def test_an_evaluation_without_a_pass_rate_is_named():
 def test_mixed_code_versions_are_kept(tmp_path):
     home, plan = make_home(tmp_path)
     status = home.run(planned_run("loo-loss", 0).id).read_status()
-    home.run(planned_run("loo-loss", 0).id).write_status(status | {"code_version": "aaaaaa+dirty"})
+    home.run(planned_run("loo-loss", 0).id).write_status(status | {"code_versions": ["aaaaaa+dirty"]})
     assert read_results(home, plan).code_versions == ["4f1c2d", "aaaaaa+dirty"]
 
 

@@ -1,6 +1,8 @@
 """MLflow gets every row once, whatever becomes of the synchroniser, its notes or the server."""
 
+import dataclasses
 import json
+import math
 import shutil
 import socket
 import threading
@@ -9,12 +11,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, write_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations import tracking
 from ablations.home import Home
+from ablations.ledger import Ledger, default_tracking_uri, ledger_path
 from ablations.plan import Plan
-from ablations.tracking import is_current, sync
+from ablations.tracking import sync
 
 NUM_ROWS = 41 + 80
 """Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""
@@ -54,24 +57,40 @@ def finish(home: Home, plan: Plan) -> None:
             write_state(home, run.id, "done")
 
 
-def client_of(home: Home):
-    """A client of the home folder's store."""
+def is_current(home: Home, uri: str | None = None) -> bool:
+    """What the ledger says of a server that has all of the sweep, by default of the home folder's store."""
+    return Ledger.read(ledger_path(home, "loo")).is_current(home, home.read_plan("loo"), uri)
+
+
+def change_plan(home: Home, **changes) -> None:
+    """What starting the sweep again with another budget or window leaves behind."""
+    dataclasses.replace(home.read_plan("loo"), **changes).write(home.sweep("loo") / "plan.json")
+
+
+def client_of(home: Home, uri: str | None = None):
+    """A client of a server, by default of the home folder's store."""
     from mlflow import MlflowClient
 
-    return MlflowClient(tracking.default_tracking_uri(home))
+    return MlflowClient(uri or default_tracking_uri(home))
 
 
-def runs_of(home: Home, sweep: str = "loo"):
-    """All MLflow runs of a sweep by name."""
-    client = client_of(home)
-    found = client.search_runs([client.get_experiment_by_name(sweep).experiment_id])
+def history_of(home: Home, metric: str, uri: str | None = None) -> list[tuple[int, float]]:
+    """Step and value of every point of a metric of the variant loo-loss."""
+    run_id = runs_of(home, uri)["loo-loss"].info.run_id
+    return [(point.step, point.value) for point in client_of(home, uri).get_metric_history(run_id, metric)]
+
+
+def runs_of(home: Home, uri: str | None = None):
+    """All MLflow runs of the sweep by name."""
+    client = client_of(home, uri)
+    found = client.search_runs([client.get_experiment_by_name("loo").experiment_id])
     assert len({run.info.run_name for run in found}) == len(found)
     return {run.info.run_name: run for run in found}
 
 
-def assert_each_row_is_there_once(home: Home, plan: Plan):
+def assert_each_row_is_there_once(home: Home, plan: Plan, uri: str | None = None):
     """Every row of every run log is in MLflow, once."""
-    client, runs = client_of(home), runs_of(home)
+    client, runs = client_of(home, uri), runs_of(home, uri)
     for variant in plan.variants:
         for run in variant.runs:
             rows = [json.loads(line) for line in home.run(run.id).metrics.read_text().splitlines()]
@@ -123,7 +142,7 @@ def test_a_variant_is_compared_only_when_the_reference_has_ended_too(finished):
     sync(home.path, "loo")
     assert runs_of(home)["loo-loss"].data.metrics == {}
     write_state(home, planned_run("scalerl", 0).id, "done")
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
     sync(home.path, "loo")
     assert runs_of(home)["loo-loss"].data.metrics["delta_A"] == pytest.approx(0.54 - 0.61, abs=0.015)
 
@@ -133,7 +152,7 @@ def test_a_second_sync_pushes_nothing(finished):
     sync(home.path, "loo")
     assert sync(home.path, "loo").rows_pushed == 0
     assert_each_row_is_there_once(home, plan)
-    assert len(client_of(home).get_metric_history(runs_of(home)["scalerl"].info.run_id, "A")) == 1
+    assert len(history_of(home, "A")) == 1
 
 
 def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
@@ -143,7 +162,7 @@ def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
     for variant in plan.variants:
         shutil.rmtree(home.run(variant.runs[0].id).path)
         write_run(home, variant.runs[0].id, TRUTH[variant.name], state="cancelled" if variant.overrides else "done")
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
     assert sync(home.path, "loo").rows_pushed == 3 * (NUM_ROWS - HALF_ROWS)
     assert_each_row_is_there_once(home, plan)
     assert runs_of(home)["scalerl seed 0"].info.status == "FINISHED"
@@ -170,7 +189,7 @@ def test_a_kill_at_a_batch_loses_and_doubles_nothing(running, monkeypatch, after
         patch.setattr(MlflowClient, "log_batch", killed_at_the_sixth)
         with pytest.raises(KeyboardInterrupt):
             sync(home.path, "loo")
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
     assert sync(home.path, "loo").rows_left == 0
     assert_each_row_is_there_once(home, plan)
 
@@ -183,10 +202,10 @@ def test_lost_notes_are_found_again_by_tag(running, content):
     notes.unlink()
     if content is not None:
         notes.write_text(content)
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
     report = sync(home.path, "loo")
     assert (report.rows_pushed, report.rows_left) == (0, 0)
-    assert is_current(home.path, "loo")
+    assert is_current(home)
     assert_each_row_is_there_once(home, plan)
 
 
@@ -202,12 +221,122 @@ def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(running
 
 def test_what_is_known_here_says_whether_mlflow_is_current(finished):
     home, _ = finished
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
     sync(home.path, "loo")
-    assert is_current(home.path, "loo")
+    assert is_current(home)
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
-    assert not is_current(home.path, "loo")
+    assert not is_current(home)
+
+
+def test_another_server_gets_everything_and_the_way_back_doubles_nothing(finished, empty_store, tmp_path, monkeypatch):
+    home, plan = finished
+    monkeypatch.chdir(tmp_path)  # MLflow keeps the files of a store that is not the home folder's in ./mlruns
+    other = f"sqlite:///{shutil.copy(empty_store, tmp_path / 'other.db')}"
+    sync(home.path, "loo")
+    assert is_current(home, default_tracking_uri(home))
+    assert not is_current(home, other)
+    assert sync(home.path, "loo", other).rows_pushed == 3 * NUM_ROWS
+    assert is_current(home, other)
+    assert not is_current(home)
+    assert sync(home.path, "loo").rows_pushed == 0
+    assert is_current(home)
+    for uri in (None, other):
+        assert_each_row_is_there_once(home, plan, uri)
+        assert [step for step, _ in history_of(home, "A", uri)] == [1]
+
+
+def test_rows_left_are_those_of_the_server_that_was_asked_for(finished):
+    home, _ = finished
+    sync(home.path, "loo")
+    with FileLock(home.sweep("loo") / "sync.lock"):
+        assert sync(home.path, "loo").rows_left == 0
+        assert sync(home.path, "loo", "http://127.0.0.1:9").rows_left == 3 * NUM_ROWS
+
+
+def test_mlflow_shows_the_fit_of_the_window_that_was_asked_for_last(finished):
+    home, _ = finished
+    sync(home.path, "loo")
+    wide = runs_of(home)["loo-loss"].data.metrics
+    change_plan(home, fit_to_gpu_hours=1000.0)
+    assert not is_current(home)
+    sync(home.path, "loo")
+    narrow = runs_of(home)["loo-loss"].data.metrics
+    assert narrow["A_hi"] - narrow["A_lo"] > 1.2 * (wide["A_hi"] - wide["A_lo"])  # half the readings
+    change_plan(home, fit_to_gpu_hours=BUDGET)
+    sync(home.path, "loo")
+    assert runs_of(home)["loo-loss"].data.metrics == wide | {"sync/fits": 3.0}
+    assert history_of(home, "A") == [(1, wide["A"]), (2, narrow["A"]), (3, wide["A"])]
+    assert is_current(home)
+
+
+def test_another_budget_is_fitted_again_once_the_runs_have_reached_it(finished):
+    home, plan = finished
+    sync(home.path, "loo")
+    change_plan(home, budget_gpu_hours=2 * BUDGET)
+    assert is_current(home)  # the runs have yet to go on
+    for variant in plan.variants:
+        write_state(home, variant.runs[0].id, "done", compute=2 * BUDGET)
+    assert not is_current(home)
+    sync(home.path, "loo")
+    assert [step for step, _ in history_of(home, "A")] == [1, 2]
+
+
+@pytest.mark.parametrize("call", ["log_text", "set_terminated"])
+def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finished, monkeypatch, call):
+    from mlflow import MlflowClient
+
+    def killed(self, run_id, *rest):
+        if client_of(home).get_run(run_id).data.tags.get("ablations.verdict"):
+            raise KeyboardInterrupt
+        return original(self, run_id, *rest)
+
+    home, _ = finished
+    original = getattr(MlflowClient, call)
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, call, killed)
+        with pytest.raises(KeyboardInterrupt):
+            sync(home.path, "loo")
+    assert not is_current(home)
+    sync(home.path, "loo")
+    assert is_current(home)
+    (artifact,) = client_of(home).list_artifacts(runs_of(home)["scalerl"].info.run_id)
+    assert artifact.path == "curve.html"
+    assert runs_of(home)["scalerl"].data.metrics["sync/fits"] == 1
+
+
+def test_an_asymptote_without_an_upper_end_is_never_shown(finished):
+    home, _ = finished
+    change_plan(home, fit_to_gpu_hours=400.0)  # hardly past C_mid = 320
+    sync(home.path, "loo")
+    metrics = runs_of(home)["loo-loss"].data.metrics
+    assert not {"A", "A_hi"} & set(metrics)
+    assert 0.4 < metrics["A_lo"] < TRUTH["loo-loss"][0]
+
+
+def test_an_asymptote_that_only_an_earlier_fit_had_is_shown_no_more(finished):
+    home, _ = finished
+    sync(home.path, "loo")
+    before = history_of(home, "A")
+    change_plan(home, fit_to_gpu_hours=400.0)
+    sync(home.path, "loo")
+    metrics = runs_of(home)["loo-loss"].data.metrics
+    assert math.isnan(metrics["A"])
+    assert math.isnan(metrics["A_hi"])
+    assert 0.4 < metrics["A_lo"] < TRUTH["loo-loss"][0]
+    assert history_of(home, "A")[:1] == before
+
+
+def test_a_curve_that_does_not_rise_has_no_asymptote_in_mlflow(finished):
+    home, _ = finished
+    run_id = planned_run("loo-loss", 0).id
+    shutil.rmtree(home.run(run_id).path)
+    write_run(home, run_id, (R_0, 1.9, 320.0))
+    sync(home.path, "loo")
+    parent = runs_of(home)["loo-loss"].data
+    assert parent.tags["ablations.verdict"].startswith("no rise")
+    assert "A" not in parent.metrics
+    assert "A_lo" in parent.metrics
 
 
 def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):

@@ -26,7 +26,7 @@ def group(name, num_right, generations=10):
     """Ten rollouts of a prompt, so many of them right."""
     statuses = ("right",) * num_right + ("wrong",) * (generations - num_right)
     rewards = tuple(1.0 if status == "right" else -1.0 for status in statuses)
-    return Group(prompt=make_prompt(name), rollouts=(), rewards=rewards, statuses=statuses)
+    return Group(prompt=make_prompt(name), rollouts=(), rewards=rewards, outcomes=statuses)
 
 
 @pytest.mark.parametrize("curriculum", [Uniform(), NoPositiveResampling()])

@@ -100,4 +100,4 @@ def make_group(name: str, tokens: list[list[int]], logprobs: list[list[float]], 
         for row, logprob, mark in zip(tokens, logprobs, forced, strict=True)
     )
     statuses = tuple("right" if reward > 0 else "wrong" for reward in rewards)
-    return Group(prompt=prompt, rollouts=rollouts, rewards=tuple(rewards), statuses=statuses)
+    return Group(prompt=prompt, rollouts=rollouts, rewards=tuple(rewards), outcomes=statuses)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Status = Literal["right", "wrong", "unparsable"]
+Outcome = Literal["right", "wrong", "unparsable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,12 @@ class Rollout:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """All rollouts of one drawing of a prompt, with rewards and statuses in the same order."""
+    """All rollouts of one drawing of a prompt, with rewards and outcomes in the same order."""
 
     prompt: Prompt
     rollouts: tuple[Rollout, ...]
     rewards: tuple[float, ...]
-    statuses: tuple[Status, ...]
+    outcomes: tuple[Outcome, ...]
 
     @property
     def start_version(self) -> int:
@@ -58,7 +58,7 @@ class Group:
     @property
     def pass_rate(self) -> float:
         """Share of right answers."""
-        return sum(status == "right" for status in self.statuses) / len(self.statuses)
+        return sum(outcome == "right" for outcome in self.outcomes) / len(self.outcomes)
 
     @property
     def zero_variance(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.batch import Group, Prompt, Rollout, Status
+from scalerl.batch import Group, Outcome, Prompt, Rollout
 from scalerl.cost import cost_model, forward_flops
 from scalerl.generator import NEVER, Finished, Generator, Request
 from scalerl.learner import Learner, Update
@@ -33,7 +33,7 @@ class Assembly:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedStep:
-    """One optimiser step as the schedule saw it: the groups trained on, the update, and the lag of their tokens."""
+    """One optimiser step as the schedule saw it."""
 
     groups: list[Group]
     update: Update
@@ -134,13 +134,14 @@ class Cluster:
         if len(rollouts) < len(assembly.rollouts):
             return
         del self.assembling[number]
-        statuses: tuple[Status, ...] = tuple(
+        outcomes: tuple[Outcome, ...] = tuple(
             self.task.verify(assembly.prompt, rollout.tokens.tolist()) for rollout in rollouts
         )
         rewards = tuple(
-            reward(status, len(rollout.tokens), self.recipe) for status, rollout in zip(statuses, rollouts, strict=True)
+            reward(outcome, len(rollout.tokens), self.recipe)
+            for outcome, rollout in zip(outcomes, rollouts, strict=True)
         )
-        group = Group(prompt=assembly.prompt, rollouts=rollouts, rewards=rewards, statuses=statuses)
+        group = Group(prompt=assembly.prompt, rollouts=rollouts, rewards=rewards, outcomes=outcomes)
         self.pool.record(group)
         self.ready.append((number, group))
 

@@ -12,6 +12,7 @@ Nothing here imports torch: the command line loads this file.
 
 import hashlib
 import json
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -194,6 +195,13 @@ class KSmallest(Frozen):
             raise ValueError(
                 f"lengths must satisfy min_length <= max_length < symbols, "
                 f"found {self.min_length}, {self.max_length}, {self.symbols}"
+            )
+        most = sum(n * math.perm(self.symbols, n) for n in range(self.min_length, self.max_length + 1))
+        # One prompt in eight is held out; drawing the last few of those there are would take for ever.
+        if self.train_prompts > 0.9 * most * 7 / 8 or self.validation_prompts > 0.9 * most / 8:
+            raise ValueError(
+                f"symbols and lengths give too few distinct prompts: {most} for {self.train_prompts} to train on and "
+                f"{self.validation_prompts} held out; raise symbols or max_length"
             )
         return self
 

@@ -1,6 +1,6 @@
 """Rewards of +-1 (ScaleRL §2) and DAPO's length penalty on right answers (arXiv 2503.14476)."""
 
-from scalerl.batch import Status
+from scalerl.batch import Outcome
 from scalerl.recipe import ResolvedRecipe
 
 
@@ -9,9 +9,9 @@ def length_penalty(length: int, max_length: float, cache: float) -> float:
     return min(0.0, max(-1.0, (max_length - length) / cache - 1.0))
 
 
-def reward(status: Status, length: int, recipe: ResolvedRecipe) -> float:
+def reward(outcome: Outcome, length: int, recipe: ResolvedRecipe) -> float:
     """1 for a right answer, plus the length penalty where the recipe has one, and -1 for any other."""
-    if status != "right":
+    if outcome != "right":
         return -1.0
     if recipe.length_control.type != "penalty":
         return 1.0

@@ -5,7 +5,9 @@
 
 import json
 import os
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,35 @@ def write_atomically(path: Path, content: bytes) -> None:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def replace_folder(path: Path) -> Iterator[Path]:
+    """A new folder to fill; when the block ends its files are synced and it takes the place of `path`."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for file in partial.iterdir():
+            with file.open("rb") as content:
+                os.fsync(content.fileno())
+        sync_folder(partial)
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed processes left half-written in `folder`; call it only where no other process writes."""
+    for path in folder.glob(".*.tmp"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -75,11 +106,6 @@ class RunFolder:
         if not (self.path / "recipe.json").exists():
             content = {"seed": seed, "recipe": recipe.model_dump(mode="json")}
             write_atomically(self.path / "recipe.json", json.dumps(content, indent=1).encode())
-
-    def remove_leftovers(self) -> None:
-        """Delete half-written files of killed attempts; call it only while holding the lock."""
-        for path in self.path.glob(".*.tmp"):
-            path.unlink(missing_ok=True)
 
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
         """The resolved recipe and the seed."""

@@ -8,11 +8,8 @@ the larger budget at once are the same run.
 
 import io
 import math
-import os
-import platform as machine
 import shutil
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -31,15 +28,16 @@ from scalerl.learner import Learner
 from scalerl.metrics import MetricsLog
 from scalerl.model import new_policy, save_weights
 from scalerl.pool import PromptPool
-from scalerl.run_folder import RunFolder, write_atomically
+from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
+from scalerl.status import StatusFile
 from scalerl.tasks import make_task
 from scalerl.warm_start import load_or_train
 
 CHECKPOINT_EVERY_S = 15.0
 """Wall-clock seconds of work that a crash may cost."""
-HEARTBEAT_EVERY_S = 1.0
-"""Wall-clock seconds between two writes of status.json."""
+LOCK_LIMIT_S = 2.0
+"""Whoever only asks whether a run is alive holds its lock for an instant."""
 
 
 class Busy(RuntimeError):
@@ -53,80 +51,52 @@ class Cancelled(RuntimeError):
 def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_version: str = "unknown") -> None:
     """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
 
-    Raises Busy when another process holds the run, Cancelled after SIGTERM, learner.Diverged when the loss stays
-    not finite. Whatever is raised, status.json says why, and a later call goes on from the last checkpoint.
+    Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, learner.Diverged when the loss
+    stays not finite. Whatever is raised, status.json says why, and a later call goes on from the last checkpoint.
     """
     folder = RunFolder(path)
     try:
-        with FileLock(folder.lock, timeout=0), stop_on_sigterm() as stop_asked:
-            folder.remove_leftovers()
-            status = Status(folder, budget_gpu_hours, code_version)
+        with FileLock(folder.lock, timeout=LOCK_LIMIT_S), stop_on_signals() as stop_asked:
+            remove_leftovers(folder.path)
+            status = StatusFile(folder, budget_gpu_hours, code_version)
             try:
                 run = Run(folder, warm_starts, status, stop_asked)
                 with closing(run.metrics):
                     run.advance(budget_gpu_hours)
             except Cancelled:
-                status.finish("cancelled", "asked to stop")
+                status.write("cancelled", "asked to stop")
                 raise
             except BaseException as error:
                 with suppress(OSError):
-                    status.finish("failed", f"{type(error).__name__}: {error}")
+                    status.write("failed", f"{type(error).__name__}: {error}")
                 raise
     except Timeout:
         raise Busy(f"{path}: another process is training this run") from None
 
 
 @contextmanager
-def stop_on_sigterm() -> Iterator[threading.Event]:
-    """An event that SIGTERM sets while the block runs; the handler of before is put back after it."""
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set while the block runs; the handlers of before are put back after it.
+
+    Where Ctrl-C is ignored, as in the jobs of a sweep, it stays so.
+    """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    caught = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in caught}
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-
-
-class Status:
-    """Keeps status.json current: what the run is doing, how far it is, and that it is alive."""
-
-    def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
-        before = folder.read_status()
-        self._folder = folder
-        self._fields: dict[str, Any] = {
-            "step": before.get("step", 0),
-            "compute_gpu_hours": before.get("compute_gpu_hours", 0.0),
-            "pass_rate": before.get("pass_rate"),
-            "attempt": before.get("attempt", 0) + 1,
-            "budget_gpu_hours": budget_gpu_hours,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "code_version": code_version,
-            "processor": processor(),
-        }
-        self._written = 0.0
-        self.finish("running", "")
-
-    def beat(self, *, every: float = HEARTBEAT_EVERY_S, **progress: Any) -> None:
-        """Note progress; written at most once in `every` seconds."""
-        self._fields |= progress
-        if time.time() - self._written >= every:
-            self.finish("running", "")
-
-    def finish(self, state: str, message: str) -> None:
-        """Write the state and all that is known."""
-        self._written = time.time()
-        self._fields |= {"state": state, "message": message, "heartbeat": self._written}
-        self._folder.write_status(self._fields)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 class Run:
     """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
 
-    def __init__(self, folder: RunFolder, warm_starts: Path, status: Status, stop_asked: threading.Event) -> None:
+    def __init__(self, folder: RunFolder, warm_starts: Path, status: StatusFile, stop_asked: threading.Event) -> None:
         self.folder, self.status, self.stop_asked = folder, status, stop_asked
         self.recipe, self.seed = folder.read_recipe()
         torch.set_num_threads(self.recipe.threads)
@@ -176,10 +146,12 @@ class Run:
                 self.save()
                 saved = time.monotonic()
         self.save()
-        # Configuration and tokenizer are those of the start: `transformers` takes seconds to import only to write them.
-        shutil.copytree(self.start, self.folder.model, dirs_exist_ok=True)
-        save_weights(self.cluster.learner.policy, self.folder.model)
-        self.status.finish("done", "")
+        with replace_folder(self.folder.model) as folder:
+            # Those of the start serve: `transformers` takes seconds to import only to write them again.
+            for name in ("config.json", "tokenizer.json"):
+                shutil.copyfile(self.start / name, folder / name)
+            save_weights(self.cluster.learner.policy, folder)
+        self.status.write("done")
 
     def _stop_if_asked(self) -> None:
         if self.stop_asked.is_set():
@@ -260,12 +232,3 @@ def group_metrics(step: TrainedStep) -> dict[str, Any]:
         "mean_tokens": len(versions) / len(rollouts),
         "staleness": {str(lag): count for lag, count in sorted(staleness.items())},
     }
-
-
-def processor() -> str:
-    """The processor's name, which bit-exact results hold for."""
-    with suppress(OSError), open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return machine.processor() or machine.machine()

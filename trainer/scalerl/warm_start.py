@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from torch import Tensor
 
 from scalerl.model import Policy, load_pretrained, save_pretrained
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run_folder import sync_folder
+from scalerl.run_folder import replace_folder
 from scalerl.tasks import Task
 from scalerl.tokens import EOS_ID, VOCABULARY_SIZE, save_tokenizer
 
@@ -33,13 +31,9 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
             # Always an FP32 head: recipes that differ only in the head's precision start from the same weights.
             start = Policy(recipe.model, VOCABULARY_SIZE)
             train(start, task, recipe, seed)
-            partial = folder / f".{finished.name}.{os.getpid()}"
-            shutil.rmtree(partial, ignore_errors=True)
-            save_pretrained(start, partial, eos_token_id=EOS_ID)
-            save_tokenizer(partial)
-            shutil.rmtree(finished, ignore_errors=True)
-            partial.rename(finished)
-            sync_folder(folder)
+            with replace_folder(finished) as partial:
+                save_pretrained(start, partial, eos_token_id=EOS_ID)
+                save_tokenizer(partial)
     load_pretrained(policy, finished)
     return finished
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scalerl.batch import Prompt, Status
+from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
 from scalerl.tasks.k_smallest import KSmallestTask
 
@@ -22,7 +22,7 @@ class Task(Protocol):
     train: tuple[Prompt, ...]
     validation: tuple[Prompt, ...]
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Status:
+    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Judge the token ids of one response, thinking part included."""
         ...
 

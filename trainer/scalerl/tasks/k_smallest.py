@@ -11,7 +11,7 @@ import hashlib
 
 import numpy as np
 
-from scalerl.batch import Prompt, Status
+from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
 from scalerl.tokens import COLON, END_THINK_ID, EOS_ID, SYMBOLS, THINK_ID, encode
 
@@ -54,7 +54,7 @@ class KSmallestTask:
             difficulty=length,
         )
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Status:
+    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Right when exactly the answer and the end of the sequence follow the first end of thinking."""
         if END_THINK_ID not in response:
             return "unparsable"

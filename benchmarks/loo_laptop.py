@@ -1,0 +1,116 @@
+"""The leave-one-out study at scale `laptop`: how long it takes, what it finds, and the figure of the README.
+
+    python benchmarks/loo_laptop.py --home /tmp/laptop-runs
+
+Trains what is missing in the home folder, runs the same command again to time a sweep with nothing to do, and writes
+`results/loo_laptop.json` and `docs/figures/loo_laptop.png` (with Debian's chromium, if it is there).
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ablations.figures import curves_figure
+from ablations.home import Home
+from ablations.plan import Plan
+from ablations.results import Results, read_results
+from ablations.summary import columns
+from scalerl.train import processor
+
+ROOT = Path(__file__).parents[1]
+COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"
+WIDTH, HEIGHT = 1180, 620
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", type=Path, required=True)
+    home = Home(parser.parse_args().home.absolute())
+    sweep(home)
+    rerun_s = sweep(home)
+    plan = Plan.read(home.sweep("loo") / "plan.json")
+    results = read_results(home, plan)
+    record = {
+        "command": COMMAND,
+        "date": date.today().isoformat(),
+        "machine": {"processor": processor(), "cores": os.cpu_count()},
+        "code_versions": results.code_versions,
+        "sweep_min": round(training_minutes(home), 1),
+        "rerun_s": round(rerun_s, 2),
+        "reference": reference_facts(results),
+        "table": [columns(results, variant) for variant in results.variants],
+        "comparison": results.to_json(),
+    }
+    (ROOT / "benchmarks/results/loo_laptop.json").write_text(json.dumps(record, indent=1) + "\n")
+    draw(results)
+    print(json.dumps({name: record[name] for name in ("sweep_min", "rerun_s", "reference")}, indent=1))
+    print(markdown([columns(results, variant) for variant in results.variants]))
+
+
+def sweep(home: Home) -> float:
+    """Run the command and return its seconds."""
+    started = time.monotonic()
+    arguments = [*COMMAND.split()[1:], "--home", str(home.path)]
+    subprocess.run([sys.executable, "-m", "ablations.cli", *arguments], check=True, cwd=ROOT)
+    return time.monotonic() - started
+
+
+def training_minutes(home: Home) -> float:
+    """Minutes from the making of the first run folder to the end of the last run."""
+    runs = list((home.path / "runs").iterdir())
+    first = min((run / "recipe.json").stat().st_mtime for run in runs)
+    last = max((run / "status.json").stat().st_mtime for run in runs)
+    return (datetime.fromtimestamp(last, UTC) - datetime.fromtimestamp(first, UTC)).total_seconds() / 60
+
+
+def reference_facts(results: Results) -> dict[str, float | str]:
+    """What the reference's curve shows: evaluations, gain, and how well eq. 1 fits."""
+    run = results.variant(results.plan.reference).runs[0]
+    assert run.curve is not None
+    assert run.fit is not None
+    return {
+        "evaluations": len(run.curve.score),
+        "prompts": int(run.curve.prompts[0]) if run.curve.prompts is not None else 0,
+        "gain": round(float(run.curve.score[-1] - run.curve.score[0]), 4),
+        "r_squared": round(run.fit.r_squared, 4),
+        "asymptote": run.fit.asymptote_text(),
+        "verdict": run.fit.verdict,
+    }
+
+
+def draw(results: Results) -> None:
+    """The curves as a picture."""
+    folder = ROOT / "docs/figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = curves_figure(results)
+    figure.update_layout(width=WIDTH, height=HEIGHT)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("chromium is not installed: no picture")
+        return
+    with TemporaryDirectory() as temporary:
+        page = Path(temporary) / "curves.html"
+        page.write_text(figure.to_html(include_plotlyjs=True, config={"staticPlot": True}))
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+        flags += ["--disable-component-update", "--no-first-run", "--hide-scrollbars", "--virtual-time-budget=5000"]
+        flags += [f"--user-data-dir={temporary}/profile", f"--window-size={WIDTH + 16},{HEIGHT + 16}"]
+        target = f"--screenshot={folder / 'loo_laptop.png'}"
+        subprocess.run([chromium, *flags, target, page.as_uri()], check=True, capture_output=True)
+
+
+def markdown(lines: list[dict[str, str]]) -> str:
+    """The table of the README."""
+    heads = list(lines[0])
+    rows = [heads, ["---"] * len(heads), *([line[head] for head in heads] for line in lines)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    main()

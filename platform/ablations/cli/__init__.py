@@ -1,0 +1,53 @@
+"""The commands of `platform`. Each imports what it needs when it runs: `--help` and `sweep --dry-run` start at once.
+
+    common.py    options, the home folder's sweeps by name, output
+    run.py       sweep, train, cancel
+    read.py      status, logs, fit, compare, report
+    serve.py     dashboard, mlflow, sync
+
+Exit codes: 0 done, 1 some run failed, 2 the input was wrong, 3 not finished.
+"""
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from ablations.cli import read, run, serve
+from ablations.cli.common import FAILED, WRONG_INPUT
+from ablations.errors import AblationsError
+
+app = typer.Typer(
+    name="platform",
+    help="Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (
+    *(run.sweep, run.train, run.cancel),
+    *(read.status, read.logs, read.fit, read.compare, read.report),
+    *(serve.dashboard, serve.mlflow, serve.sync),
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """The console script: what a user can put right is one message and exit code 2, a failing machine exit code 1."""
+    try:
+        app()
+    except AblationsError as error:
+        complain(str(error))
+        sys.exit(WRONG_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(FAILED)
+    except OSError as error:
+        complain(f"{error.filename or 'the system'}: {error.strerror or error}")
+        sys.exit(FAILED)
+
+
+def complain(message: str) -> None:
+    """One message on standard error."""
+    Console(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False, style="red")

@@ -1,0 +1,133 @@
+"""The commands that read: status, logs, fit, compare, report."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ablations.cli.common import (
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    console,
+    find_plan,
+    find_sweep,
+    print_json,
+    unfinished_code,
+)
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home import Home, find_home
+from ablations.state import is_locked
+
+WATCH_EVERY_S = 2.0
+
+
+def status(
+    sweep: SweepArgument = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again until nothing trains any more.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where each run of a sweep is."""
+    from ablations.progress import read_rows, status_table, to_json
+
+    place, plan = find_plan(home, sweep)
+    rows = read_rows(place, plan)
+    if as_json:
+        print_json(to_json(plan, rows))
+    elif watch:
+        from rich.live import Live
+
+        lock = place.sweep(plan.sweep) / "lock"
+        with Live(status_table(plan, rows), console=console(), refresh_per_second=2) as live:
+            while is_locked(lock) or any(row.state.state == "running" for row in rows):
+                time.sleep(WATCH_EVERY_S)
+                rows = read_rows(place, plan)
+                live.update(status_table(plan, rows))
+    else:
+        console().print(status_table(plan, rows))
+    if code := unfinished_code(plan, place):
+        raise typer.Exit(code)
+
+
+def logs(
+    run: Annotated[str, typer.Argument(help="Run id, its first digits, or VARIANT of the sweep.")],
+    sweep: Annotated[str | None, typer.Option(help="Sweep the variant belongs to; else the one last started.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the variant; else its first.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; else the last.")] = None,
+    home: HomeOption = None,
+) -> None:
+    """Print what a run printed."""
+    place = find_home(home)
+    run_id = find_run(place, run, sweep, seed)
+    folder = place.run(run_id)
+    number = attempt or folder.read_status().get("attempt", 0)
+    path = folder.log(number)
+    if not path.exists():
+        there = sorted(log.stem for log in (folder.path / "logs").glob("attempt-*.log"))
+        raise AblationsError(f"run {run_id}: no log of attempt {number}; there are: {', '.join(there) or 'none yet'}")
+    print(path.read_text(errors="replace"), end="")
+
+
+def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
+    """The run meant by an id, its first digits, or a variant's name."""
+    ids = sorted(path.name for path in (home.path / "runs").glob("*") if path.is_dir())
+    matches = [run_id for run_id in ids if run_id.startswith(run)]
+    if len(matches) == 1:
+        return matches[0]
+    plan = home.read_plan(find_sweep(home, sweep))
+    for variant in plan.variants:
+        if variant.name == run:
+            runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
+            if runs:
+                return runs[0]
+            seeds = ", ".join(str(planned.seed) for planned in variant.runs)
+            raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
+    names = [variant.name for variant in plan.variants]
+    raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+
+
+def fit(
+    source: Annotated[str, typer.Argument(help="CSV file with columns curve,compute,score, or a sweep.")],
+    fit_from: Annotated[float | None, typer.Option("--from", min=0, help="Leave out readings up to here.")] = None,
+    fit_to: Annotated[float | None, typer.Option("--to", min=0, help="Leave out readings beyond.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit the sigmoid compute-performance curve (ScaleRL eq. 1)."""
+    from ablations.results import fit_file, fit_sweep
+
+    if source.endswith(".csv"):
+        fits = fit_file(Path(source), fit_from, fit_to)
+    else:
+        place = find_home(home)
+        fits = fit_sweep(place, find_sweep(place, source), fit_from, fit_to)
+    if as_json:
+        print_json([one.to_json() for one in fits])
+    else:
+        from ablations.tables import fit_table
+
+        console().print(fit_table(fits))
+
+
+def compare(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Compare the variants of a sweep with its reference."""
+    from ablations.results import read_results
+    from ablations.tables import comparison_table
+
+    results = read_results(*find_plan(home, sweep))
+    if as_json:
+        print_json(results.to_json())
+    else:
+        console().print(comparison_table(results))
+
+
+def report(sweep: SweepArgument = None, home: HomeOption = None) -> None:
+    """Write the report of a sweep again, one HTML file that opens anywhere."""
+    from ablations.report import write_report
+    from ablations.results import read_results
+
+    place, plan = find_plan(home, sweep)
+    print(write_report(place, read_results(place, plan), now=datetime.now(UTC)))

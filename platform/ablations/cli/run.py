@@ -1,0 +1,182 @@
+"""The commands that train: sweep, train, cancel."""
+
+import math
+import os
+import shlex
+import signal
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ablations.cli.common import (
+    NOT_FINISHED,
+    HomeOption,
+    JsonOption,
+    SetOption,
+    SweepArgument,
+    TrackingOption,
+    console,
+    find_plan,
+    own_command,
+    print_json,
+    unfinished_code,
+)
+from ablations.errors import AblationsError
+from ablations.home import Home, find_home
+
+if TYPE_CHECKING:
+    from ablations.expand import Study
+    from ablations.plan import Plan
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
+    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    set_: SetOption = None,
+    budget: Annotated[float | None, typer.Option(help="Compute of each run, in the scale's unit.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; else as many as there are cores.")] = None,
+    tracking_uri: TrackingOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train every variant that is missing, record, fit and compare."""
+    from ablations.expand import expand
+    from ablations.run_sweep import make_plan, run_sweep, sweep_name
+
+    if budget is not None:
+        check_budget(budget)
+    study = expand(file, scale=scale, sets=set_ or ())
+    command = f"platform {shlex.join(sys.argv[1:])}"
+    plan, place = make_plan(study, sweep_name(study, scale), budget=budget, command=command), find_home(home)
+    if dry_run:
+        show_plan(study, plan, place, as_json)
+        return
+    out = console(stderr=as_json)
+    jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.threads)
+    try:
+        run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
+    except KeyboardInterrupt:
+        out.print("stopped; the same command goes on from the last checkpoints")
+        raise typer.Exit(NOT_FINISHED) from None
+    conclude(plan, place, out, as_json)
+    if code := unfinished_code(plan, place, failures=("failed", "stale")):
+        raise typer.Exit(code)
+
+
+def check_budget(budget: float) -> None:
+    """Raise AblationsError unless a run can reach it."""
+    if not (math.isfinite(budget) and budget > 0):
+        raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
+
+
+def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
+    """What a sweep would train, and what of it is already there."""
+    from ablations.progress import read_rows
+
+    rows = read_rows(home, plan)
+    overrides = {variant.name: variant.overrides for variant in plan.variants}
+    if as_json:
+        runs = [
+            {
+                "variant": row.variant,
+                "seed": row.seed,
+                "id": row.id,
+                "overrides": overrides[row.variant],
+                "state": row.state.state,
+                "compute_gpu_hours": row.state.compute_gpu_hours,
+            }
+            for row in rows
+        ]
+        print_json({"sweep": plan.sweep, "budget_gpu_hours": plan.budget_gpu_hours, "runs": runs})
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("variant", "seed", "run", "state", "changes"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        changes = ", ".join(f"{path} = {value}" for path, value in overrides[row.variant].items())
+        table.add_row(row.variant, str(row.seed), row.id, row.state.state, escape(changes) or "the reference")
+    out = console()
+    out.print(table)
+    left = sum(max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows)
+    out.print(
+        f"{len(rows)} runs at scale {study.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours each; "
+        f"{left:g} left to train"
+    )
+
+
+def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
+    """Fit, compare, print the verdict and write the page."""
+    from ablations.report import write_report
+    from ablations.results import read_results
+    from ablations.tables import comparison_table
+
+    results = read_results(home, plan)
+    if as_json:
+        print_json(results.to_json())
+    else:
+        out.print(comparison_table(results))
+    page = write_report(home, results, now=datetime.now(UTC))
+    places = f"report     {page}\ndashboard  {own_command()} dashboard --home {shlex.quote(str(home.path))}"
+    out.print(places, soft_wrap=True, highlight=False, markup=False)
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.")] = "laptop",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    budget: Annotated[float, typer.Option(help="Compute, in the scale's unit.")] = 1.0,
+    set_: SetOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Train one run here, in this process."""
+    from ablations.code_version import code_version
+    from ablations.resolve import load_resolved
+
+    check_budget(budget)
+    resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
+    place.require_writable()
+    run_id = resolved.identity(seed)
+    folder = place.run(run_id)
+    folder.create(resolved, seed)
+    print(f"run {run_id} in {folder.path}", flush=True)
+    from scalerl.learner import Diverged
+    from scalerl.train import Busy, Cancelled
+    from scalerl.train import train as train_folder
+
+    try:
+        train_folder(
+            folder.path,
+            budget_gpu_hours=budget * resolved.compute_unit_gpu_hours,
+            warm_starts=place.warm_starts,
+            code_version=code_version(),
+        )
+    except (Busy, Diverged) as error:
+        raise AblationsError(f"run {run_id}: {error}") from error
+    except Cancelled:
+        print("stopped; the same command goes on from the checkpoint")
+        raise typer.Exit(NOT_FINISHED) from None
+
+
+def cancel(sweep: SweepArgument = None, home: HomeOption = None) -> None:
+    """Stop a sweep: running runs write a checkpoint and end, no other is started."""
+    from ablations.progress import read_rows
+
+    place, plan = find_plan(home, sweep)
+    (place.sweep(plan.sweep) / "cancelled").touch()
+    running = [row for row in read_rows(place, plan) if row.state.state == "running"]
+    here = [row.state.pid for row in running if row.state.pid is not None]
+    for pid in here:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    print(f"{plan.sweep}: {len(here)} running runs asked to stop; `platform sweep` goes on from their checkpoints")
+    if len(here) < len(running):
+        print(f"{len(running) - len(here)} runs train on another machine and cannot be asked from here")
