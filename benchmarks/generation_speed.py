@@ -41,13 +41,13 @@ from scalerl.generator import Generator, Request
 from scalerl.learner import Learner
 from scalerl.model import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.status import processor
 from scalerl.tasks import Task, make_task
 from scalerl.tokens import END_THINK_ID, EOS_ID, PAD_ID
-from scalerl.train import processor
 from scalerl.warm_start import load_or_train
 
 RESULT = Path(__file__).parent / "results" / "generation_speed.json"
-ROUNDS_OF_SLOTS = 4
+ROUNDS_OF_SLOTS = 8
 """Rollouts of one measurement, in multiples of the rows decoded at once."""
 
 
@@ -242,7 +242,7 @@ def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[
             prompt=rollouts[i].prompt,
             rollouts=tuple(rollouts[i : i + generations]),
             rewards=(1.0,) * generations,
-            statuses=("right",) * generations,
+            outcomes=("right",) * generations,
         )
         for i in range(0, len(rollouts), generations)
     ]

@@ -22,7 +22,7 @@ from ablations.home import Home
 from ablations.plan import Plan
 from ablations.results import Results, read_results
 from ablations.summary import columns
-from scalerl.train import processor
+from scalerl.status import processor
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"

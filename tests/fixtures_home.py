@@ -36,6 +36,7 @@ def make_plan(seeds: tuple[int, ...] = (0,)) -> Plan:
     return Plan(
         sweep="loo",
         doc="Which choice raises the ceiling?",
+        command="platform sweep sweeps/loo.yaml",
         reference="scalerl",
         scale="laptop",
         compute_unit_gpu_hours=2000.0,

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from ablations.compare import compare
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.progress import Row
-from ablations.results import FittedRun, FittedVariant, Results, read_results
+from ablations.results import FittedRun, FittedVariant, Results, compare_variants, read_results
 from ablations.scalars import row_scalars
 from ablations.state import HEARTBEAT_LIMIT_S, is_locked
 from ablations.summary import numbers
@@ -28,16 +28,14 @@ Stamp = tuple[int, int]
 def load_results(home: Home, plan: Plan) -> Results:
     """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
     variants = tuple(_load_variant(home, plan, variant) for variant in plan.variants)
-    fits = {variant.name: variant.fits for variant in variants if variant.fits}
-    costs = {variant.name: variant.cost_gpu_hours for variant in variants}
-    comparison = compare(fits, costs, plan.reference) if plan.reference in fits else None
-    return Results(plan=plan, variants=variants, comparison=comparison)
+    return Results(plan=plan, variants=variants, comparison=compare_variants(variants, plan.reference))
 
 
 def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:
-    """Whether a run is still to be trained, by a process that shows signs of life; `now` in seconds since 1970."""
-    if not any(row.state.state in ("running", "pending", "stale") for row in rows):
-        return False
+    """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
+    states = {row.state.state for row in rows}
+    if "running" in states or states == {"done"}:
+        return "running" in states
     beats = [home.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or is_locked(home.sweep(plan.sweep) / "lock")
 
@@ -73,24 +71,15 @@ def _load_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVari
 def _load_run(home: Home, plan: Plan, variant: PlannedVariant, run: PlannedRun) -> FittedRun:
     folder = home.run(run.id)
     status = folder.read_status()
-    return _fitted_run(
-        home.path,
-        replace(plan, reference=variant.name, variants=(replace(variant, runs=(run,)),)),
-        (variant.name, run.seed, run.id),
-        (plan.fit_from_gpu_hours, plan.fit_to_gpu_hours),
-        stamp(folder.metrics)[1],
-        repr([status.get(field) for field in STATUS_FIELDS]),
-    )
+    alone = replace(plan, reference=variant.name, variants=(replace(variant, runs=(run,)),))
+    return _fitted_run(home.path, alone, stamp(folder.metrics), {field: status.get(field) for field in STATUS_FIELDS})
 
 
-# A leading underscore keeps an argument out of the key. The rest of it says all that the fit rests on: an entry is
-# never used again once one of them has changed.
+# All arguments are the key: an entry is never used again once a file or the window has changed.
 @st.cache_resource(max_entries=MAX_FITS, show_spinner="Fitting the curves …")
-def _fitted_run(
-    home: Path, _plan: Plan, run: tuple[str, int, str], window: tuple[float, float], num_bytes: int, status: str
-) -> FittedRun:
+def _fitted_run(home: Path, alone: Plan, written: Stamp, status: dict[str, Any]) -> FittedRun:
     """The only run of a plan."""
-    (fitted,) = read_results(Home(home), _plan).runs
+    (fitted,) = read_results(Home(home), alone).runs
     return fitted
 
 

@@ -180,7 +180,7 @@ class Results:
 def read_results(home: Home, plan: Plan) -> Results:
     """The runs of a plan as they are, fitted in the plan's window and compared."""
     variants = tuple(_read_variant(home, plan, variant) for variant in plan.variants)
-    return Results(plan=plan, variants=variants, comparison=_compare(variants, plan.reference))
+    return Results(plan=plan, variants=variants, comparison=compare_variants(variants, plan.reference))
 
 
 def fit_file(path: Path, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedCurve]:
@@ -280,7 +280,8 @@ def _why_empty(folder: RunFolder) -> str:
     return f"{status['state']}{because}, without an evaluation so far"
 
 
-def _compare(variants: Sequence[FittedVariant], reference: str) -> Comparison | None:
+def compare_variants(variants: Sequence[FittedVariant], reference: str) -> Comparison | None:
+    """Those that have a fit against the reference; None while the reference has none."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:
         return None

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fixtures_home import BUDGET, TRUTH, make_home, planned_run, write_state
+import streamlit
+from filelock import FileLock
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, write_state
 from streamlit.testing.v1 import AppTest
 
 import ablations_dashboard
+from ablations.progress import read_rows
 from ablations.results import read_results
-from ablations_dashboard.load import comparison_csv, load_metrics, load_results
+from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 APP = Path(ablations_dashboard.__file__).with_name("app.py")
 
@@ -26,6 +29,14 @@ def open_page(monkeypatch, home: Path, **query) -> AppTest:
     page.run()
     assert not page.exception
     return page
+
+
+def beat(home, plan, heartbeat: float) -> None:
+    """All runs give a sign of life."""
+    for variant in plan.variants:
+        for run in variant.runs:
+            folder = home.run(run.id)
+            folder.write_status(folder.read_status() | {"heartbeat": heartbeat})
 
 
 def drawn(page: AppTest, place: int) -> set[str]:
@@ -134,13 +145,81 @@ def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
     assert table.loc["scalerl", "cost_gpu_hours"] == BUDGET
 
 
-def test_results_are_kept_until_a_run_writes(tmp_path):
+def test_a_run_is_fitted_again_only_when_its_log_has_grown(tmp_path):
     home, plan = make_home(tmp_path)
     first = load_results(home, plan)
-    assert load_results(home, plan) is first
+    beat(home, plan, HEARTBEAT + 1)
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "train", "step": 201, "compute_gpu_hours": 2010.0}\n')
-    assert load_results(home, plan).variant("scalerl").cost_gpu_hours == 2010.0
+    again = load_results(home, plan)
+    assert [new is old for new, old in zip(again.runs, first.runs, strict=True)] == [False, True, True]
+    assert again.variant("scalerl").cost_gpu_hours == 2010.0
+
+
+def test_another_window_is_another_fit(tmp_path):
+    home, plan = make_home(tmp_path)
+    load_results(home, plan)
+    results = load_results(home, dataclasses.replace(plan, fit_to_gpu_hours=1000.0))
+    assert results.variant("scalerl").fits[0].window == (50.0, 1000.0)
+
+
+def test_what_is_kept_is_what_would_be_read(tmp_path):
+    home, plan = make_home(tmp_path, seeds=(0, 1))
+    home.run(planned_run("loo-loss", 0).id).metrics.unlink()
+    load_results(home, plan)
+    write_state(home, planned_run("loo-loss", 0).id, "failed", message="Diverged")
+    assert load_results(home, plan).to_json() == read_results(home, plan).to_json()
+
+
+def test_a_page_is_refreshed_until_the_last_run_has_ended(tmp_path):
+    home, plan = make_home(tmp_path)
+    run_id = planned_run("loo-curriculum", 0).id
+
+    def refreshed() -> bool:
+        return may_change(home, plan, read_rows(home, plan), now=1000.0)
+
+    assert not refreshed()
+    beat(home, plan, 1000.0 - 121)
+    (home.run(run_id).path / "status.json").unlink()  # not started yet
+    assert not refreshed()
+    with FileLock(home.sweep("loo") / "lock"):
+        assert refreshed()
+    assert not refreshed()
+    write_state(home, run_id, "running")
+    assert refreshed()
+    write_state(home, run_id, "cancelled")
+    beat(home, plan, 1000.0 - 119)  # by a sweep on another machine
+    assert refreshed()
+
+
+@pytest.mark.parametrize(("state", "every"), [("done", None), ("running", 10)])
+def test_the_page_asks_to_be_refreshed(monkeypatch, tmp_path, state, every):
+    asked, fragment = [], streamlit.fragment
+
+    def noted(function, *, run_every=None):
+        asked.append(run_every)
+        return fragment(function, run_every=run_every)
+
+    monkeypatch.setattr(streamlit, "fragment", noted)
+    make_home(tmp_path, state=state)
+    open_page(monkeypatch, tmp_path)
+    assert asked == [every]
+
+
+def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
+    home, _ = make_home(tmp_path, state="running")
+    asked, fragment = [], streamlit.fragment
+
+    def ended_meanwhile(function, *, run_every=None):
+        asked.append(run_every)
+        for name in TRUTH:
+            write_state(home, planned_run(name, 0).id, "done")
+        return fragment(function, run_every=run_every)
+
+    monkeypatch.setattr(streamlit, "fragment", ended_meanwhile)
+    page = open_page(monkeypatch, tmp_path)
+    assert asked == [10, None]
+    assert "3 done" in page.get("progress")[0].proto.text
 
 
 def test_metrics_hold_the_mean_of_a_histogram(tmp_path):

@@ -38,7 +38,8 @@ def test_the_report_is_one_file_that_needs_no_network(finished):
 def test_the_report_says_how_it_was_made(finished):
     home, results = finished
     text = text_of(report_page(home, results, now=NOW))
-    assert f"platform report loo --home {home.path}" in text
+    assert "command platform sweep sweeps/loo.yaml" in text
+    assert str(home.path) in text
     assert "2025-11-20 12:30 UTC" in text
     assert "code 4f1c2d" in text
     assert "3, at scale laptop, 2000 modelled GPU-hours each" in text

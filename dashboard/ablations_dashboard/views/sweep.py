@@ -1,5 +1,7 @@
 """One sweep: its verdicts, curves, comparison, progress and training metrics."""
 
+import time
+
 import pandas as pd
 import streamlit as st
 
@@ -11,7 +13,7 @@ from ablations.progress import Row, read_rows, share, summary
 from ablations.results import Results
 from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, method, sentence, warnings
 from ablations_dashboard.charts import AXES, Axis, metric_figure
-from ablations_dashboard.load import comparison_csv, load_metrics, load_plan, load_results
+from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 REFRESH_S = 10
 FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
@@ -20,22 +22,25 @@ SMOOTHED = (1, 5, 10, 25, 50)
 
 
 def show() -> None:
-    """Choose a sweep and show it; it is read again every few seconds while runs train."""
+    """Choose a sweep and show it; it is read again every few seconds until the last run has ended."""
     home = find_home(None)
     name = choose_sweep(home)
     try:
-        plan = load_plan(home, name)
+        plan = home.read_plan(name)
     except AblationsError as error:
         st.error(str(error))
         st.stop()
-    is_training = any(row.state.state == "running" for row in read_rows(home, plan))
+    is_live = may_change(home, plan, read_rows(home, plan), now=time.time())
     variants = choose_variants(plan)
-    st.fragment(show_sweep, run_every=REFRESH_S if is_training else None)(home, plan, variants)
+    st.fragment(show_sweep, run_every=REFRESH_S if is_live else None)(home, plan, variants, is_live)
 
 
-def show_sweep(home: Home, plan: Plan, variants: list[str]) -> None:
+def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> None:
     """Everything about one sweep; the curves and metrics of the chosen variants."""
-    rows, results = read_rows(home, plan), load_results(home, plan)
+    rows = read_rows(home, plan)
+    if is_live and not may_change(home, plan, rows, now=time.time()):
+        st.rerun()  # the whole page, which then is read no more
+    results = load_results(home, plan)
     st.title(plan.sweep)
     st.markdown(plan.doc)
     show_progress(plan, rows)
