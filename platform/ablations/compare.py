@@ -184,13 +184,21 @@ def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit]) -> tuple[In
     """A of `fits` less A of `baseline`, and the rule behind its interval.
 
     Welch's t where both sides have three seeds with a bounded A. Otherwise, one or two seeds included, the intervals of
-    the mean A are combined with the run-to-run variance TAU^2 (1 / m + 1 / n), see `_minus`.
+    the mean A are combined with the run-to-run variance TAU^2 (1 / m + 1 / n), see `_minus`, `_ceiling`.
     """
     if _suit_welch(fits) and _suit_welch(baseline):
         return _welch(np.array([fit.A for fit in fits]), np.array([fit.A for fit in baseline])), WELCH
     run_margin = NORMAL_QUANTILE * TAU * math.sqrt(1 / len(fits) + 1 / len(baseline))
-    sides = ([Interval(estimate=fit.A, lo=fit.A_lo, hi=fit.A_hi) for fit in side] for side in (fits, baseline))
+    sides = ([_ceiling(fit) for fit in side] for side in (fits, baseline))
     return _minus(*map(_mean, sides), extra_margin=run_margin), ASSUMED
+
+
+def _ceiling(fit: Fit) -> Interval:
+    """A for a comparison. What an unbounded fit says of A beyond its readings rests on the law alone: only the level
+    that it has reached counts as its lower end.
+    """
+    reached = float(fit.predict(fit.window[1])[0])
+    return Interval(estimate=fit.A, lo=fit.A_lo if fit.A_hi is not None else min(fit.A_lo, reached), hi=fit.A_hi)
 
 
 def difference_in_words(delta: Interval) -> Difference:

@@ -187,3 +187,17 @@ def test_a_missing_reference_fit_or_cost_is_refused():
         compare({"ref": [EXACT], "new": []}, {"ref": 1.0, "new": 1.0}, "ref")
     with pytest.raises(AblationsError, match="variant 'new' has no cost; costs are given for: ref"):
         compare({"ref": [EXACT], "new": [EXACT]}, {"ref": 1.0}, "ref")
+
+
+def test_what_an_unbounded_fit_claims_beyond_its_readings_makes_no_verdict():
+    # Its curve has reached .3 + .31 / (1 + (2542 / 8000)^1.92) = .5792; that A is .605 at least is extrapolation.
+    row = compared([with_ceiling(0.61, 0.605, None)], [with_ceiling(0.575, 0.57, 0.58)])
+    # Margin: down sqrt((.61 - .5792)^2 + .005^2 + .020789^2) = .0375; from .605 it would be .0220 and say "ceiling up".
+    assert row.delta_A_lo == pytest.approx(0.035 - 0.0375, abs=2e-4)
+    assert row.delta_A_hi is None
+    assert row.difference == "cannot tell"
+
+
+def test_an_unbounded_fit_whose_readings_lie_above_the_reference_is_up():
+    row = compared([with_ceiling(0.61, 0.605, None)], [with_ceiling(0.50, 0.49, 0.51)])
+    assert row.difference == "ceiling up"
