@@ -17,6 +17,7 @@ from ablations.errors import AblationsError
 from ablations.fit import Fit, Verdict, asymptote_text, ceiling_verdict
 
 Difference = Literal["reference", "ceiling up", "ceiling down", "no difference seen", "cannot tell"]
+Efficiency = Literal["reference", "less compute", "more compute", "no difference seen", "cannot tell"]
 
 TAU = 0.0075
 """Assumed sd of A between runs of one recipe: half the +-0.015 within which three ScaleRL runs lay (ScaleRL §4)."""
@@ -24,6 +25,8 @@ NORMAL_QUANTILE = 1.96
 MIN_SEEDS_FOR_WELCH = 3
 WIDEST_MARGIN = 0.04
 """Over this half-width an interval around 0 says nothing: two resolved fits of one seed each give 0.035."""
+WIDEST_RATIO = 1.5
+"""An interval of the compute ratio that holds 1 and spans more than this factor says nothing."""
 TARGET_SHARE = 0.8
 
 WELCH = "Welch's t on the A of each seed"
@@ -37,7 +40,8 @@ class VariantResult:
     VariantResult(curve="loss=dapo", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, B=1.8, C_mid=2600.0, R_0=0.31,
                   verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0, delta_A=-0.058,
                   delta_A_lo=-0.087, delta_A_hi=-0.029, delta_rule="fit intervals and an assumed ...",
-                  compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4, difference="ceiling down")
+                  compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4, difference="ceiling down",
+                  efficiency="no difference seen")
     """
 
     curve: str
@@ -67,6 +71,9 @@ class VariantResult:
     compute_ratio_hi: float | None
     """The fits' uncertainty only: how much this ratio varies from run to run is not in the interval."""
     difference: Difference
+    """What the interval of delta_A says of the ceiling."""
+    efficiency: Efficiency
+    """What the interval of compute_ratio says."""
 
     def asymptote_text(self) -> str:
         """A with its interval as it may be shown; see `Fit.asymptote_text`."""
@@ -168,6 +175,7 @@ def _variant_result(
         compute_ratio_lo=ratio and ratio.lo,
         compute_ratio_hi=ratio and ratio.hi,
         difference="reference" if is_reference else difference_in_words(delta),
+        efficiency="reference" if is_reference else efficiency_in_words(ratio),
     )
 
 
@@ -208,6 +216,19 @@ def difference_in_words(delta: Interval) -> Difference:
     if delta.hi is not None and delta.hi < 0:
         return "ceiling down"
     if delta.lo is None or delta.hi is None or delta.hi - delta.lo > 2 * WIDEST_MARGIN:
+        return "cannot tell"
+    return "no difference seen"
+
+
+def efficiency_in_words(ratio: Interval | None) -> Efficiency:
+    """What an interval of the compute ratio says; one around 1 that is wide or has no end says nothing."""
+    if ratio is None:
+        return "cannot tell"
+    if ratio.lo is not None and ratio.lo > 1:
+        return "more compute"
+    if ratio.hi is not None and ratio.hi < 1:
+        return "less compute"
+    if ratio.lo is None or ratio.hi is None or ratio.hi > WIDEST_RATIO * ratio.lo:
         return "cannot tell"
     return "no difference seen"
 

@@ -9,7 +9,7 @@ from string import Template
 from ablations.figures import CURVES_LEGEND, curves_figure, loo_figure, styles
 from ablations.home import Home
 from ablations.results import Results
-from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, method, sentence, warnings
+from ablations.summary import columns, glossary, method, sentence, warnings
 from scalerl.run_folder import write_atomically
 
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True}
@@ -89,7 +89,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         curves=curves_figure(results).to_html(full_html=False, include_plotlyjs=True, config=FIGURE_SETTINGS),
         ceilings=loo_figure(results).to_html(full_html=False, include_plotlyjs=False, config=FIGURE_SETTINGS),
         table=_table(results),
-        verdicts=_definitions(_verdicts_used(results)),
+        verdicts=_definitions(glossary(results)),
         origin=_definitions(_origin(home, results, now)),
     )
 
@@ -106,17 +106,6 @@ def _cells(colour: str, cells: Sequence[str]) -> str:
     name, *rest = (escape(cell) for cell in cells)
     named = f'<td><i class="dot" style="background:{colour}"></i>{name}</td>'
     return named + "".join(f"<td>{cell}</td>" for cell in rest)
-
-
-def _verdicts_used(results: Results) -> list[tuple[str, str]]:
-    """The verdicts that the table shows, each with its meaning."""
-    lines = results.comparison.variants if results.comparison else ()
-    differences = {line.difference for line in lines}
-    verdicts = {line.verdict for line in lines}
-    return [
-        *((name, meaning) for name, meaning in DIFFERENCES.items() if name in differences),
-        *((f"fit: {name}", meaning) for name, meaning in FIT_VERDICTS.items() if name in verdicts),
-    ]
 
 
 def _origin(home: Home, results: Results, now: datetime) -> list[tuple[str, str]]:

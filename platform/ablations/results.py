@@ -144,7 +144,7 @@ class Results:
     def verdict(self, name: str) -> str:
         """What is known of a variant in few words: "weak; ceiling down", or "no fit"."""
         line = self.compared(name)
-        return f"{line.verdict}; {line.difference}" if line else "no fit"
+        return f"{line.verdict}; {line.difference}; {line.efficiency}" if line else "no fit"
 
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant's line of the comparison that there are, and its cost; no A without an upper end."""

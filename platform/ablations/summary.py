@@ -3,7 +3,7 @@
 The report and the page show the same words.
 """
 
-from ablations.compare import Difference, VariantResult
+from ablations.compare import Difference, Efficiency, VariantResult
 from ablations.fit import Verdict
 from ablations.results import FittedVariant, Results
 
@@ -21,6 +21,23 @@ DIFFERENCES: dict[Difference, str] = {
     "cannot tell": "the interval holds 0, or has no end, and is too wide to say more",
     "reference": "what every other variant is compared with",
 }
+EFFICIENCIES: dict[Efficiency, str] = {
+    "less compute": "the 95 % interval of the compute ratio lies below 1",
+    "more compute": "the 95 % interval of the compute ratio lies above 1",
+    "no difference seen": "the interval holds 1 and is narrow enough to rule out a large difference",
+    "cannot tell": "the interval holds 1, or has no end, and is too wide to say more",
+    "reference": "what every other variant is compared with",
+}
+SAID_OF_THE_CEILING: dict[Difference, str] = {
+    "no difference seen": "no difference in the ceiling seen",
+    "cannot tell": "the ceiling cannot be told apart",
+}
+SAID_OF_COMPUTE: dict[Efficiency, str] = {
+    "less compute": "less compute to the common target",
+    "more compute": "more compute to the common target",
+    "no difference seen": "no difference in compute seen",
+    "cannot tell": "compute cannot be told apart",
+}
 NO_FIT = "no fit"
 
 
@@ -32,8 +49,9 @@ def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
         "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
         "A": variant.asymptote_text().removeprefix("A "),
         f"A less {results.plan.reference}'s": difference_text(line) if line else "",
-        "difference": line.difference if line else NO_FIT,
+        "ceiling": line.difference if line else NO_FIT,
         f"compute over {results.plan.reference}'s": ratio_text(line) if line else "",
+        "efficiency": line.efficiency if line else NO_FIT,
         "B": interval_text(line.B, None, None, ".2f") if line else "",
         "C_mid": interval_text(line.C_mid, None, None, ".0f") if line else "",
         "R_0": f"{line.R_0:.3f}" if line else "",
@@ -73,7 +91,11 @@ def sentence(results: Results, variant: FittedVariant) -> str:
     if variant.name == reference:
         said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
     else:
-        said = f"{variant.name}: {line.difference}. {ceiling}"
+        verdicts = (
+            SAID_OF_THE_CEILING.get(line.difference, line.difference),
+            SAID_OF_COMPUTE.get(line.efficiency, line.efficiency),
+        )
+        said = f"{variant.name}: {'; '.join(verdicts)}. {ceiling}"
         if text := difference_text(line):
             said += f", {text} against {reference} ({_seeds(len(results.variant(reference).fits))})"
         if line.compute_ratio is not None:
@@ -85,7 +107,24 @@ def method(results: Results) -> str:
     """Where the intervals of the differences come from; empty when nothing is compared."""
     lines = results.comparison.variants if results.comparison else ()
     rules = dict.fromkeys(line.delta_rule for line in lines if line.difference != "reference")
-    return f"Intervals hold 95 %; those of differences come from {' or '.join(rules)}." if rules else ""
+    if not rules:
+        return ""
+    return (
+        f"Intervals hold 95 %; those of differences come from {' or '.join(rules)}; those of compute ratios hold the "
+        "fits' uncertainty, not how much two runs of one recipe differ."
+    )
+
+
+def glossary(results: Results) -> list[tuple[str, str]]:
+    """Every verdict that the table shows, by its column, with its meaning."""
+    lines = results.comparison.variants if results.comparison else ()
+    ceilings, efficiencies = {line.difference for line in lines}, {line.efficiency for line in lines}
+    fits = {line.verdict for line in lines}
+    return [
+        *((f"ceiling: {name}", meaning) for name, meaning in DIFFERENCES.items() if name in ceilings),
+        *((f"efficiency: {name}", meaning) for name, meaning in EFFICIENCIES.items() if name in efficiencies),
+        *((f"fit: {name}", meaning) for name, meaning in FIT_VERDICTS.items() if name in fits),
+    ]
 
 
 def warnings(results: Results) -> list[str]:

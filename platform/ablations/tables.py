@@ -8,10 +8,10 @@ from rich.table import Table
 from ablations.results import FittedCurve, Results
 from ablations.summary import columns, interval_text, method, warnings
 
-STYLES = {"ceiling up": "green", "ceiling down": "red", "cannot tell": "yellow"}
+STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
 
 
-LEFT = ("variant", "difference", "fit")
+LEFT = ("variant", "ceiling", "efficiency", "fit")
 
 
 def comparison_table(results: Results) -> Table:
@@ -22,8 +22,9 @@ def comparison_table(results: Results) -> Table:
         "seeds": "seeds",
         "A": "A [95 %]",
         f"A less {plan.reference}'s": "ΔA [95 %]",
-        "difference": "difference",
+        "ceiling": "ceiling",
         f"compute over {plan.reference}'s": "compute ratio",
+        "efficiency": "efficiency",
         "C_mid": "C_mid",
         "B": "B",
         "cost, GPU-hours": "cost",
@@ -47,7 +48,8 @@ def comparison_table(results: Results) -> Table:
         table.add_column(head, justify="left" if head in LEFT else "right", no_wrap=head == "variant")
     for variant in results.variants:
         line = columns(results, variant)
-        table.add_row(*(escape(line[name]) for name in heads), style=STYLES.get(line["difference"]))
+        style = STYLES.get(line["ceiling"]) or STYLES.get(line["efficiency"])
+        table.add_row(*(escape(line[name]) for name in heads), style=style)
     return table
 
 

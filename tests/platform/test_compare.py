@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from ablations.compare import ASSUMED, WELCH, Interval, compare, compute_ratio, difference_in_words
+from ablations.compare import ASSUMED, WELCH, Interval, compare, compute_ratio, difference_in_words, efficiency_in_words
 from ablations.curve import Curve
 from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
@@ -113,6 +113,27 @@ def test_an_unbounded_reference_leaves_no_lower_end():
 )
 def test_the_words_follow_from_the_interval(lo, hi, words):
     assert difference_in_words(Interval(estimate=0.0, lo=lo, hi=hi)) == words
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "words"),
+    [
+        (1.001, 9.0, "more compute"),
+        (0.1, 0.999, "less compute"),
+        (0.9, 1.35, "no difference seen"),
+        (0.9, 1.36, "cannot tell"),
+        (1.2, None, "more compute"),
+        (None, 0.8, "less compute"),
+        (0.9, None, "cannot tell"),
+        (None, 1.1, "cannot tell"),
+    ],
+)
+def test_the_efficiency_follows_from_the_interval_of_the_ratio(lo, hi, words):
+    assert efficiency_in_words(Interval(estimate=1.0, lo=lo, hi=hi)) == words
+
+
+def test_without_a_common_target_the_efficiency_cannot_be_told():
+    assert efficiency_in_words(None) == "cannot tell"
 
 
 def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():

@@ -57,7 +57,10 @@ def test_every_difference_names_its_baseline_and_its_rule(finished):
     home, results = finished
     text, line = text_of(report_page(home, results, now=NOW)), results.compared("loo-loss")
     difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
-    assert f"loo-loss: ceiling down. A {line.asymptote_text()} (1 seed), {difference}" in text
+    assert (
+        f"loo-loss: ceiling down; more compute to the common target. A {line.asymptote_text()} (1 seed), {difference}"
+        in text
+    )
     assert line.delta_rule.replace("'", "&#x27;") in text
     assert "0.59, 1.77, 2600" in text
 
@@ -65,7 +68,8 @@ def test_every_difference_names_its_baseline_and_its_rule(finished):
 def test_verdicts_that_occur_are_explained_and_no_others(finished):
     home, results = finished
     text = text_of(report_page(home, results, now=NOW))
-    assert "ceiling down the 95 % interval of the difference in A lies below 0" in text
+    assert "ceiling: ceiling down the 95 % interval of the difference in A lies below 0" in text
+    assert "efficiency: more compute the 95 % interval of the compute ratio lies above 1" in text
     assert "fit: collapsed" not in text
 
 

@@ -6,10 +6,10 @@ from typing import get_args
 import pytest
 from fixtures_home import make_home
 
-from ablations.compare import Difference
+from ablations.compare import Difference, Efficiency
 from ablations.fit import Verdict
 from ablations.results import Results, read_results
-from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, interval_text, numbers, sentence
+from ablations.summary import DIFFERENCES, EFFICIENCIES, FIT_VERDICTS, columns, interval_text, numbers, sentence
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,12 @@ def test_an_interval_shows_which_ends_it_has(numbers, text):
 def test_every_verdict_has_a_meaning():
     assert set(FIT_VERDICTS) == set(get_args(Verdict))
     assert set(DIFFERENCES) == set(get_args(Difference))
+    assert set(EFFICIENCIES) == set(get_args(Efficiency))
 
 
 def test_a_sentence_names_both_numbers_of_seeds(results):
     said = sentence(results, results.variant("loo-loss"))
-    assert said.startswith("loo-loss: ceiling down. A 0.5")
+    assert said.startswith("loo-loss: ceiling down; more compute to the common target. A 0.5")
     assert said.count("(2 seeds)") == 2
     assert "against scalerl" in said
 
@@ -58,9 +59,12 @@ def test_a_difference_without_an_end_is_written_with_an_open_one(results):
     assert f"[{low:+.3f}, …] against scalerl" in sentence(unbounded, results.variant("loo-loss"))
 
 
-def test_a_ratio_that_is_not_given_is_not_spoken_of(results):
-    without = with_line(results, "loo-loss", compute_ratio=None, compute_ratio_lo=None, compute_ratio_hi=None)
-    assert "compute" not in sentence(without, results.variant("loo-loss"))
+def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
+    nothing = dict.fromkeys(("compute_ratio", "compute_ratio_lo", "compute_ratio_hi"))
+    without = with_line(results, "loo-loss", **nothing, efficiency="cannot tell")
+    said = sentence(without, results.variant("loo-loss"))
+    assert said.startswith("loo-loss: ceiling down; compute cannot be told apart. A 0.5")
+    assert said.count("compute") == 1
     assert columns(without, results.variant("loo-loss"))["compute over scalerl's"] == ""
 
 

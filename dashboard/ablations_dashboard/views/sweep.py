@@ -11,7 +11,7 @@ from ablations.home import Home, find_home
 from ablations.plan import Plan
 from ablations.progress import Row, read_rows, share, summary
 from ablations.results import Results
-from ablations.summary import DIFFERENCES, FIT_VERDICTS, columns, method, sentence, warnings
+from ablations.summary import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import AXES, Axis, metric_figure
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
@@ -142,7 +142,7 @@ def show_comparison(results: Results) -> None:
         "Download as CSV", comparison_csv(results), f"{results.plan.sweep}.csv", "text/csv", icon=":material/download:"
     )
     with st.expander("What the verdicts mean"):
-        for name, meaning in [*DIFFERENCES.items(), *FIT_VERDICTS.items()]:
+        for name, meaning in glossary(results):
             st.markdown(f"**{name}**: {meaning}.")
 
 
