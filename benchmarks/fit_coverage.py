@@ -17,30 +17,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from simulation import (
+    FIT_FROM_GPU_HOURS,
+    FIT_TO_SHARE_OF_BUDGET,
+    NOISES,
+    NUM_SAMPLES,
+    RUN_NOISE_SD,
+    START_LEVELS,
+    TRUTHS,
+    processor_name,
+    simulate,
+)
 
 from ablations.curve import Curve
 from ablations.fit import Fit, fit_curve
 
-# Run, C_mid, B, A, GPU-hours between readings, budget.
-TRUTHS = [
-    ("ScaleRL", 2542, 1.92, 0.610, 213, 16_000),
-    ("ScaleRL-32k", 11272, 1.89, 0.645, 680, 50_000),
-    ("ScaleRL-8gen", 2542, 2.44, 0.585, 213, 16_000),
-    ("ScaleRL-24gen", 3054, 2.22, 0.590, 213, 16_000),
-    ("ScaleRL-32gen", 2936, 2.07, 0.595, 213, 16_000),
-    ("ScaleRL-Scout", 4242, 1.65, 0.710, 620, 45_000),
-    ("ScaleRL-bs512", 2818, 1.77, 0.605, 213, 16_000),
-    ("ScaleRL-bs2048", 10909, 1.70, 0.645, 1350, 100_000),
-    ("math+code, math", 2896, 2.05, 0.595, 213, 16_000),
-    ("math+code, code", 1675, 1.09, 0.615, 213, 16_000),
-]
-START_LEVELS = (0.2, 0.3, 0.4)
-FIT_FROM_GPU_HOURS = 1500
-FIT_TO_SHARE_OF_BUDGET = 0.5
-NUM_SAMPLES = 16_000
-RUN_NOISE_SD = 0.0045
-NOISES = {"white": 0.0, "AR(1) rho 0.7": 0.7}
 CURVES_PER_TRUTH = 20
+CURVES_AT_C_MID = 20
 SEED = 251013786
 RESULTS = Path(__file__).parent / "results" / "fit_coverage.json"
 
@@ -51,6 +44,8 @@ def main() -> None:
         for samples_known in (True, False):
             results.append({"noise": noise, "samples_known": samples_known, **measure(rho, samples_known)})
             print(json.dumps(results[-1], indent=2))
+    at_c_mid = [{"noise": noise, **measure_at_c_mid(rho)} for noise, rho in NOISES.items()]
+    print(json.dumps(at_c_mid, indent=2))
     report = {
         "date": date.today().isoformat(),
         "machine": {"processor": processor_name(), "cores": os.cpu_count()},
@@ -64,6 +59,7 @@ def main() -> None:
             "seed": SEED,
         },
         "results": results,
+        "readings_that_end_at_c_mid": at_c_mid,
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(report, indent=2) + "\n")
@@ -102,15 +98,25 @@ def measure(rho: float, samples_known: bool) -> dict[str, Any]:
     }
 
 
-def simulate(
-    compute: np.ndarray, *, A: float, B: float, C_mid: float, R_0: float, rho: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Measured pass rates of a run that follows eq. 1; the first compute is 0."""
-    law = np.append(R_0, R_0 + (A - R_0) / (1 + (C_mid / compute[1:]) ** B))
-    run_noise = RUN_NOISE_SD * rng.standard_normal(compute.size)
-    for index in range(1, compute.size):
-        run_noise[index] = rho * run_noise[index - 1] + np.sqrt(1 - rho**2) * run_noise[index]
-    return rng.binomial(NUM_SAMPLES, np.clip(law + run_noise, 0, 1)) / NUM_SAMPLES
+def measure_at_c_mid(rho: float) -> dict[str, Any]:
+    """The same where the readings, 36 of them from 0 on, end at C_mid: what do the verdicts say there?"""
+    rng = np.random.default_rng(SEED)
+    fits, truths = [], []
+    for _ in range(CURVES_AT_C_MID):
+        for name, C_mid, B, A, _, _ in TRUTHS:
+            truths.append({"A": A})
+            compute = np.linspace(0, C_mid, 37)
+            score = simulate(compute, A=A, B=B, C_mid=C_mid, R_0=0.3, rho=rho, rng=rng)
+            fits.append(fit_curve(Curve(name=name, compute=compute, score=score, samples=np.full(37, NUM_SAMPLES))))
+    return {
+        "num_curves": len(fits),
+        "coverage_of_A": coverage(fits, truths, "A"),
+        "verdicts": dict(Counter(fit.verdict for fit in fits)),
+        "widest_interval_of_a_resolved_fit": max(
+            (round(fit.A_hi - fit.A_lo, 4) for fit in fits if fit.verdict == "resolved" and fit.A_hi is not None),
+            default=None,
+        ),
+    }
 
 
 def coverage(fits: list[Fit], truths: list[dict[str, float]], name: str) -> float:
@@ -126,11 +132,6 @@ def coverage(fits: list[Fit], truths: list[dict[str, float]], name: str) -> floa
 def log_rmse(fits: list[Fit], truths: list[dict[str, float]], name: str) -> float:
     errors = [np.log(getattr(fit, name) / truth[name]) for fit, truth in zip(fits, truths, strict=True)]
     return round(float(np.sqrt(np.mean(np.square(errors)))), 4)
-
-
-def processor_name() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 if __name__ == "__main__":

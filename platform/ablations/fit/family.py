@@ -1,4 +1,8 @@
-"""Families of curves r + a g(C; p, q): linear in (r, a), with two shape parameters that are searched on a grid."""
+"""Families of curves r + a g(C; p, q): linear in (r, a), with at most two shape parameters that are searched on a grid.
+
+Eq. 1 is the law that is fitted. The others say how much of a forecast rests on it: over 46 published learning curves
+no family was best everywhere, and beyond twice the fitted range their average beat each of them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,19 +10,34 @@ from dataclasses import dataclass
 import numpy as np
 
 Box = tuple[tuple[float, float], tuple[float, float]]
+NO_SHAPE = (0.0, 0.0)
+"""The range of a shape parameter that a family does not have."""
+
+LN_B_MEAN, LN_B_SD = np.log(1.75), 0.35
+"""Prior of ln B, centred on the published fits (ScaleRL table 1: B from 1.09 to 2.44)."""
+
+
+def flat_prior(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Every shape in the box is as likely as any other."""
+    return np.zeros(np.broadcast(p, q).shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """What the engine must know of a family: its basis, the basis's derivatives and where to look.
+    """What the engine must know of a family: its basis, the basis's derivatives, where to look, what is likely there.
 
-    `x` is ln C. `p` and `q` broadcast against it, so one call gives a whole grid of shapes. g rises from 0 at C = 0
-    to 1.
+    `x` is ln(C / C_max), C_max the largest compute fitted. `p` and `q` broadcast against it, so one call gives a whole
+    grid of shapes. g is 0 at C = 0, so that r is R_0; it rises to 1, so that r + a is A.
     """
 
+    name: str
+    num_parameters: int
+    """Of the curve, (r, a) included."""
     basis: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     gradient: Callable[[np.ndarray, float, float], tuple[np.ndarray, np.ndarray]]
+    """dg/dp and dg/dq."""
     box: Callable[[np.ndarray], Box]
+    log_prior: Callable[[np.ndarray, np.ndarray], np.ndarray] = flat_prior
 
 
 def sigmoid_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -26,7 +45,8 @@ def sigmoid_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     g = 1 / (1 + (C_mid / C)^B), p = ln C_mid, q = ln B (ScaleRL eq. 1, arXiv 2510.13786).
     """
-    return 1 / (1 + np.exp(np.exp(q) * (p - x)))
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(np.exp(q) * (p - x)))
 
 
 def sigmoid_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
@@ -42,4 +62,130 @@ def sigmoid_box(x: np.ndarray) -> Box:
     return (x.min() + np.log(0.1), x.max() + np.log(30)), (np.log(0.3), np.log(6))
 
 
-SIGMOID = Family(basis=sigmoid_basis, gradient=sigmoid_gradient, box=sigmoid_box)
+def sigmoid_log_prior(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """ln B ~ N(ln 1.75, 0.35^2), ln C_mid flat."""
+    return -0.5 * ((q - LN_B_MEAN) / LN_B_SD) ** 2 + 0 * p
+
+
+def power_law_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """g = 1 - (1 + C / C_s)^-b, p = ln C_s, q = ln b: for C >> C_s the power law A - D / C^b (ScaleRL A.4)."""
+    return -np.expm1(-np.exp(q) * np.logaddexp(0, x - p))
+
+
+def power_law_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """With l = ln(1 + C / C_s): dg/dp = -b e^(-b l) (C / C_s) / (1 + C / C_s), dg/dq = b l e^(-b l)."""
+    b, log = np.exp(q), np.logaddexp(0, x - p)
+    left = np.exp(-b * log)
+    return -b * left * np.exp(x - p - log), b * log * left
+
+
+def power_law_box(x: np.ndarray) -> Box:
+    """C_s from 0.01 times the least to 30 times the largest compute, b from 0.1 to 10."""
+    return (x.min() + np.log(0.01), x.max() + np.log(30)), (np.log(0.1), np.log(10))
+
+
+def logistic_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The logistic curve in linear compute, s = 1 / (1 + exp(-k (C - c))), as g = (s - s(0)) / (1 - s(0)).
+
+    C and c = p in units of C_max, q = ln k.
+    """
+    k, C = np.exp(q), np.exp(x)
+    return -np.expm1(np.logaddexp(0, -k * p) - np.logaddexp(0, k * (C - p)))
+
+
+def logistic_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """From ln(1 - g) = ln(1 + e^(-k c)) - ln(1 + e^(k (C - c)))."""
+    k, C = np.exp(q), np.exp(x)
+    left = np.exp(np.logaddexp(0, -k * p) - np.logaddexp(0, k * (C - p)))
+    at_0, at_C = 1 / (1 + np.exp(k * p)), 1 / (1 + np.exp(-k * (C - p)))
+    return -left * k * (at_C - at_0), left * k * (p * at_0 + (C - p) * at_C)
+
+
+def logistic_box(x: np.ndarray) -> Box:
+    """The steepest point between C = 0 and 3 C_max, k between 0.3 / C_max and 50 / C_max."""
+    return (0.0, 3.0), (np.log(0.3), np.log(50))
+
+
+def weibull_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """g = 1 - exp(-(C / C_s)^b), p = ln C_s, q = ln b."""
+    with np.errstate(over="ignore"):
+        return -np.expm1(-np.exp(np.exp(q) * (x - p)))
+
+
+def weibull_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """With h = (C / C_s)^b: dg/dp = -b h e^-h, dg/dq = b (x - p) h e^-h."""
+    b = np.exp(q)
+    h = np.exp(np.minimum(b * (x - p), 700))
+    slope = b * h * np.exp(-h)
+    return -slope, (x - p) * slope
+
+
+def exponential_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """g = 1 - exp(-C / C_s), p = ln C_s."""
+    return weibull_basis(x, p, np.zeros_like(q))
+
+
+def exponential_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """dg/dp = -h e^-h with h = C / C_s."""
+    dp, _ = weibull_gradient(x, p, 0.0)
+    return dp, np.zeros_like(dp)
+
+
+def exponential_box(x: np.ndarray) -> Box:
+    """C_s from 0.1 times the least to 30 times the largest compute."""
+    return sigmoid_box(x)[0], NO_SHAPE
+
+
+def log_linear_basis(x: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """g = ln(1 + C / C_s) / ln(1 + C_max / C_s), p = ln C_s: no asymptote; r + a is the level at C_max."""
+    return np.logaddexp(0, x - p) / np.logaddexp(0, -p) + 0 * q
+
+
+def log_linear_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.ndarray]:
+    """The derivative of a ratio of logarithms."""
+    top, bottom = np.logaddexp(0, x - p), np.logaddexp(0, -p)
+    dp = (-np.exp(x - p - top) + top / bottom * np.exp(-p - bottom)) / bottom
+    return dp, np.zeros_like(dp)
+
+
+SIGMOID = Family(
+    name="sigmoid",
+    num_parameters=4,
+    basis=sigmoid_basis,
+    gradient=sigmoid_gradient,
+    box=sigmoid_box,
+    log_prior=sigmoid_log_prior,
+)
+FAMILIES = (
+    SIGMOID,
+    Family(
+        name="power law",
+        num_parameters=4,
+        basis=power_law_basis,
+        gradient=power_law_gradient,
+        box=power_law_box,
+    ),
+    Family(
+        name="logistic in compute",
+        num_parameters=4,
+        basis=logistic_basis,
+        gradient=logistic_gradient,
+        box=logistic_box,
+    ),
+    Family(
+        name="exponential",
+        num_parameters=3,
+        basis=exponential_basis,
+        gradient=exponential_gradient,
+        box=exponential_box,
+    ),
+    Family(name="Weibull", num_parameters=4, basis=weibull_basis, gradient=weibull_gradient, box=sigmoid_box),
+    Family(
+        name="log-linear",
+        num_parameters=3,
+        basis=log_linear_basis,
+        gradient=log_linear_gradient,
+        box=exponential_box,
+    ),
+)
+"""All families, eq. 1 first."""

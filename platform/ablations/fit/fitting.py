@@ -1,60 +1,94 @@
-"""From a curve to a fit: window, noise, best curve, likelihood region, verdict."""
+"""From a curve to a fit: window, least squares, noise, posterior, verdict."""
 
-from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
 from ablations.curve import Curve
 from ablations.errors import AblationsError
+from ablations.fit.anchor import anchor_deviance, anchors
+from ablations.fit.ceiling_profile import CHI_SQUARED_95, ceiling_profile
+from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.family import SIGMOID
-from ablations.fit.noise import NoiseModel, noise_model
-from ablations.fit.projection import Anchor, Solution, anchor_deviance, solve
-from ablations.fit.region import Region, deviance_limit, likelihood_region
-from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, R0Mode, Verdict, ceiling_verdict
-from ablations.fit.window import Window, select_window
+from ablations.fit.noise import AR1, Noise, lag_1_autocorrelation, noises, one_blas_thread
+from ablations.fit.posterior import Draws, sample
+from ablations.fit.projection import Prior, Solution, solve
+from ablations.fit.readings import Readings, huberised
+from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, Verdict, ceiling_verdict
+from ablations.fit.window import select_window
+from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
 
-NUM_PARAMETERS = 4
-SLACK_PROBABILITY = 0.3
-SLACK_SD = 0.08
-"""Beforehand, three step-0 readings in ten lie off the law, by about this much: an early transient."""
-FIXED_VARIANCE_RATIO = 1e-6
 LEAST_SD = 1e-5
 """Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
 FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
-AT_CEILING = 1 - 1e-6
+OPEN_DENSITY = float(np.exp(-3.84 / 2))
+"""A ceiling of 1 whose posterior density is at least this share of the highest is not ruled out."""
+EDGE = 0.1
+"""An interval of ln C_mid or ln B that ends this near to the edge of the range searched has no end there."""
 
 
-def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf"), r0: R0Mode = "anchored") -> Fit:
-    """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with 95 % intervals.
+def fit_with(curve: Curve, settings: FitSettings) -> Fit:
+    """`fit_curve` with settings that travel together."""
+    return fit_curve(curve, fit_from=settings.fit_from, fit_to=settings.fit_to, r0=settings.r0, loss=settings.loss)
 
-    `r0` says how R_0 is tied to the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0,
-    "anchored" as one more reading of R_0 that may lie off the law, "free" ignores it.
+
+@one_blas_thread
+def fit_curve(
+    curve: Curve,
+    *,
+    fit_from: float | Auto = 0.0,
+    fit_to: float = float("inf"),
+    r0: R0Mode = "anchored",
+    loss: Loss = "squares",
+) -> Fit:
+    """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with its posterior.
+
+    "auto" starts where the readings begin to follow the law, see `ablations.fit.cutoff`. `r0` says how R_0 is tied to
+    the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as one more
+    reading of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with
+    outliers.
 
     Raises AblationsError with the number of readings needed when there are too few.
     """
+    if fit_from == "auto":
+        return automatic_cutoff(
+            curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss)
+        ).fit
     window = select_window(curve, fit_from, fit_to)
-    C_max = window.compute[-1]
+    _check_modes(curve, window.start_score, r0, loss)
+    C_max = float(window.compute[-1])
     x, y = np.log(window.compute / C_max), window.score
+    if loss == "huber":
+        y = huberised(x, y)
     sampling_variance = 0.0 if window.samples is None else float(np.mean(y * (1 - y) / window.samples))
+    readings = Readings(
+        compute=window.compute,
+        score=y,
+        sampling_variance=sampling_variance,
+        anchors=tuple(anchors(window.start_score, window.start_samples, r0)),
+    )
+    free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
+    noise, rough_variance = _noise(free, readings)
+    draws = sample(SIGMOID, x, y, noise=noise, anchors=readings.anchors, variance=rough_variance)
+    run_variance = float(np.mean(draws.run_sd**2))
+    run_autocorrelation = float(np.mean(draws.rho * draws.run_sd**2)) / run_variance
+    noise_variance = sampling_variance + run_variance
+    r0_slack = float(np.mean(draws.anchor == 1)) if len(readings.anchors) == 2 else None
+    anchor = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)]
+    prior = anchor.prior(run_variance)
+    best = solve(SIGMOID, x, y, variance=noise_variance, prior=prior)
 
-    free = solve(SIGMOID, x, y, variance=1.0, anchor=Anchor())
-    residual_variance = float(free.residuals @ free.residuals) / (y.size - NUM_PARAMETERS)
-    residual_variance = max(residual_variance, sampling_variance, LEAST_SD**2)
-    noise = noise_model(free.jacobian, sampling_variance=sampling_variance, residual_variance=residual_variance)
-    noise_sd, autocorrelation = noise.summary(free.residuals)
-
-    variance = noise_sd**2
-    anchors = _anchors(curve, window, r0, reading_variance=variance, variance_of_r=_variance_of_r(noise, free))
-    solutions = [(anchor, solve(SIGMOID, x, y, variance=variance, anchor=anchor)) for anchor in anchors]
-    best = min((solution for _, solution in solutions), key=lambda s: _deviance(noise, anchors, s.residuals, s.r))
-    limit = deviance_limit(y.size - NUM_PARAMETERS)
-    region = likelihood_region(SIGMOID, x, y, solutions=solutions, noise=noise, limit=limit)
-    A_lo, A_hi = _ceiling_interval(region)
-    B_lo, B_hi = _ends(np.exp(region.q), region.open_q)
-    C_mid_lo, C_mid_hi = _ends(C_max * np.exp(region.p), region.open_p)
-    gain = _flat_deviance(noise, anchors, y, variance) - _deviance(noise, anchors, best.residuals, best.r)
+    box = SIGMOID.box(x)
+    A_draws = draws.r + draws.a
+    B_lo, B_hi = _ends(draws.q, box[1])
+    C_mid_lo, C_mid_hi = _ends(draws.p, box[0], unit=C_max)
+    noise_now = AR1(y.size, sampling_variance=sampling_variance, run_variance=run_variance, rho=run_autocorrelation)
+    at_best, at_one = ceiling_profile(SIGMOID, x, y, np.array([best.r + best.a, 1.0]), noise=noise_now, prior=prior)
+    is_open = C_mid_hi is None or at_one - at_best < CHI_SQUARED_95
+    A_lo, A_hi = _ceiling_interval(draws, is_open=is_open)
+    R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
+    gain = _flat_deviance(noise_now, readings, run_variance) - _deviance(noise_now, readings, best, run_variance)
     return Fit(
         curve=curve,
         A=best.r + best.a,
@@ -67,94 +101,73 @@ def fit_curve(curve: Curve, *, fit_from: float = 0.0, fit_to: float = float("inf
         C_mid_lo=C_mid_lo,
         C_mid_hi=C_mid_hi,
         R_0=best.r,
-        R_0_lo=float(region.r.min()),
-        R_0_hi=float(region.r.max()),
+        R_0_lo=R_0_lo,
+        R_0_hi=R_0_hi,
         verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=gain > FLAT_LIMIT),
         r0=r0 if window.start_score is not None else "free",
-        r0_slack=_slack_probability(noise, solutions) if len(solutions) == 2 else None,
+        r0_slack=r0_slack,
         points=y.size,
-        window=(float(window.compute[0]), float(C_max)),
-        r_squared=_r_squared(y, best.residuals),
-        residuals=best.residuals,
-        noise_sd=noise_sd,
-        autocorrelation=autocorrelation,
+        window=(float(window.compute[0]), C_max),
+        r_squared=_r_squared(window.score, window.score - y + best.residuals),
+        residuals=window.score - y + best.residuals,
+        noise_sd=float(np.sqrt(noise_variance)),
+        autocorrelation=run_variance * run_autocorrelation / noise_variance,
         grid_node=(float(np.exp(best.node[1])), float(C_max * np.exp(best.node[0]))),
-        region=CurveSet(A=region.r + region.a, B=np.exp(region.q), C_mid=C_max * np.exp(region.p), R_0=region.r),
+        settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss),
+        readings=readings,
+        draws=CurveSet(A=A_draws, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
     )
 
 
-def _anchors(
-    curve: Curve, window: Window, r0: R0Mode, *, reading_variance: float, variance_of_r: float
-) -> list[Anchor]:
-    """The priors of R_0: one for each way in which the step-0 reading may bear on it."""
-    if r0 not in get_args(R0Mode):
-        raise AblationsError(f"curve {curve.name!r}: unknown r0 {r0!r}; choose one of {list(get_args(R0Mode))}")
-    value = window.start_score
-    if value is None and r0 == "fixed":
+def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss) -> None:
+    for name, value, known in (("r0", r0, get_args(R0Mode)), ("loss", loss, get_args(Loss))):
+        if value not in known:
+            raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
+    if start_score is None and r0 == "fixed":
         raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
-    if value is None or r0 == "free":
-        return [Anchor()]
-    if r0 == "fixed":
-        # A spike far below the noise keeps one closed form for all modes.
-        return [Anchor(value=value, variance=FIXED_VARIANCE_RATIO * reading_variance)]
-    sampling_variance = value * (1 - value) / window.start_samples if window.start_samples else 0.0
-    tight = max(reading_variance, sampling_variance)
-    return [
-        _weighed_anchor(value, tight, 1 - SLACK_PROBABILITY, variance_of_r),
-        _weighed_anchor(value, tight + SLACK_SD**2, SLACK_PROBABILITY, variance_of_r),
-    ]
 
 
-def _variance_of_r(noise: NoiseModel, free: Solution) -> float:
-    """How well the curve alone knows R_0: (J' J)^-1 times the long-run variance of a reading."""
-    return noise.long_run_variance(free.residuals) * float(np.linalg.pinv(free.jacobian.T @ free.jacobian)[0, 0])
+def _noise(free: Solution, readings: Readings) -> tuple[Noise, float]:
+    """The noises to weigh, and a rough variance of a reading that counts as much as an independent one would."""
+    num = free.residuals.size
+    variance = float(free.residuals @ free.residuals) / (num - SIGMOID.num_parameters)
+    variance = max(variance, readings.sampling_variance, LEAST_SD**2)
+    grid = noises(num, sampling_variance=readings.sampling_variance, residual_variance=variance)
+    rho = lag_1_autocorrelation(free.residuals, SIGMOID.num_parameters)
+    return grid, variance * (1 + rho) / (1 - rho)
 
 
-def _weighed_anchor(value: float, variance: float, probability: float, variance_of_r: float) -> Anchor:
-    """An anchor with its weight among others: -2 ln of its prior probability and of what integrating over R_0 leaves.
-
-    For a curve that alone knows R_0 with `variance_of_r`, Laplace's method gives the marginal likelihood
-    exp(-D / 2) / sqrt(1 + variance / variance_of_r), D the least deviance under the anchor.
-    """
-    offset = float(np.log1p(variance / variance_of_r)) - 2 * float(np.log(probability))
-    return Anchor(value=value, variance=variance, offset=offset)
+def _deviance(noise: AR1, readings: Readings, best: Solution, run_variance: float) -> float:
+    return noise.deviance(best.residuals) + anchor_deviance(readings.anchors, best.r, run_variance)
 
 
-def _deviance(noise: NoiseModel, anchors: Sequence[Anchor], residuals: np.ndarray, r: float) -> float:
-    return float(noise.deviance(residuals[None])[0] + anchor_deviance(anchors, np.array(r)))
-
-
-def _flat_deviance(noise: NoiseModel, anchors: Sequence[Anchor], y: np.ndarray, variance: float) -> float:
+def _flat_deviance(noise: AR1, readings: Readings, run_variance: float) -> float:
     """The least deviance of a flat line, R_C = R_0."""
-    levels = [
-        (y.sum() / variance + anchor.value / anchor.variance) / (y.size / variance + 1 / anchor.variance)
-        for anchor in anchors
-    ]
-    return min(_deviance(noise, anchors, y - level, level) for level in levels)
+    priors = [anchor.prior(run_variance) for anchor in readings.anchors]
+    levels = [noise.best_level(readings.score, prior) for prior in priors]
+    return min(
+        noise.deviance(readings.score - level) + anchor_deviance(readings.anchors, level, run_variance)
+        for level in levels
+    )
 
 
-def _slack_probability(noise: NoiseModel, solutions: Sequence[tuple[Anchor, Solution]]) -> float:
-    """Probability of the second anchor, each taken at its own best curve."""
-    tight, slack = (_deviance(noise, [anchor], solution.residuals, solution.r) for anchor, solution in solutions)
-    return float(np.exp(-np.logaddexp(0, 0.5 * (slack - tight))))
+def _ends(values: np.ndarray, side: tuple[float, float], unit: float = 1.0) -> tuple[float | None, float | None]:
+    """The 95 % interval of e^values; no end where the range searched is what ends it."""
+    lo, hi = np.quantile(values, (0.025, 0.975))
+    below = None if lo < side[0] + EDGE else float(unit * np.exp(lo))
+    return below, None if hi > side[1] - EDGE else float(unit * np.exp(hi))
 
 
-def _ends(values: np.ndarray, is_open: tuple[bool, bool]) -> tuple[float | None, float | None]:
-    return None if is_open[0] else float(values.min()), None if is_open[1] else float(values.max())
-
-
-def _ceiling_interval(region: Region) -> tuple[float, float | None]:
-    """The interval of A; no upper end where a ceiling of 1 fits too, or where only the box searched sets one.
+def _ceiling_interval(draws: Draws, *, is_open: bool) -> tuple[float, float | None]:
+    """The interval of A; no upper end where it is open, or a ceiling of 1 hardly less likely than the likeliest.
 
     Where all of the interval is within RESOLVED_WIDTH of 1, 1 itself is the upper end: no pass rate exceeds it.
     """
-    A = region.r + region.a
-    A_lo, A_hi = float(A.min()), float(A.max())
+    A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
     if A_lo >= 1 - RESOLVED_WIDTH:
-        return A_lo, min(A_hi, 1.0)
-    if A_hi >= AT_CEILING or region.open_p[1] or region.open_q[0]:
-        return A_lo, None
-    return A_lo, A_hi
+        return A_lo, A_hi
+    density = draws.ceiling_density(np.linspace(A_lo, 1, 65))
+    return A_lo, None if is_open or density[-1] > OPEN_DENSITY * density.max() else A_hi
 
 
 def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -> Verdict:

@@ -5,11 +5,16 @@ independent covers the truth in three cases of four where it promises nineteen o
 and how long it lasts is not known either; both are averaged over, and that is what widens an interval.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
+from threadpoolctl import ThreadpoolController
+
+from ablations.fit.projection import Prior
 
 RUN_AUTOCORRELATIONS = np.array([0.0, 0.4, 0.7, 0.85, 0.93])
 """Lag-1 autocorrelations of the run noise, equally likely beforehand."""
@@ -17,80 +22,89 @@ RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
 """Standard deviations of the run noise over that of the residuals, equally likely beforehand. A fit of twelve readings
 absorbs all but a quarter of noise with rho = .93; under a quarter, run noise is lost in the rest."""
 
-ONE_THREAD_PRODUCT = 200_000
-"""Matrix products of up to about this many multiplications are done by one thread. Larger ones wake BLAS's threads,
-which wait for each other while runs train on the same cores: a fit of 20 ms took 300."""
+MOST_AUTOCORRELATION = 0.9
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoiseModel:
-    """Every noise that is weighed, ready to judge residuals.
+class Noise:
+    """Every noise that is weighed: Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|.
 
-    Cov = sampling_variance I + s^2 R(rho) with R_ij = rho^|i - j|; one rho for each matrix of `axes` (the eigenvectors
-    of R), one s for each row of the matrices in `precisions` (1 / eigenvalues of Cov).
+    One rho for each matrix of `axes` (the eigenvectors of R, shape points x points), one s for each of `run_variances`
+    and each row of the matrices in `precisions` (1 / eigenvalues of Cov); `log_precisions` are their -ln |Cov|.
     """
 
     sampling_variance: float
+    rhos: np.ndarray
     run_variances: np.ndarray
     axes: list[np.ndarray]
     precisions: list[np.ndarray]
-    log_scales: list[np.ndarray]
-
-    def deviance(self, residuals: np.ndarray) -> np.ndarray:
-        """-2 ln of the likelihood of each row of `residuals`, averaged over the noise, up to a constant."""
-        num_rows = max(1, ONE_THREAD_PRODUCT // residuals.shape[1] ** 2)
-        blocks = [residuals[start : start + num_rows] for start in range(0, len(residuals), num_rows)]
-        return -2 * np.concatenate([_log_mean_exp(self._log_likelihoods(block)) for block in blocks])
-
-    def summary(self, residuals: np.ndarray) -> tuple[float, float]:
-        """Standard deviation of one reading and the lag-1 autocorrelation that `residuals` speak for."""
-        log_likelihoods = self._log_likelihoods(residuals[None])[:, 0]
-        weights = np.exp(log_likelihoods - log_likelihoods.max()).reshape(len(self.axes), -1)
-        run_variance_by_rho = weights @ self.run_variances / weights.sum()
-        variance = self.sampling_variance + run_variance_by_rho.sum()
-        return float(np.sqrt(variance)), float(run_variance_by_rho @ RUN_AUTOCORRELATIONS / variance)
-
-    def long_run_variance(self, residuals: np.ndarray) -> float:
-        """sd^2 (1 + rho) / (1 - rho): the variance of independent readings that would say as much as these."""
-        sd, rho = self.summary(residuals)
-        return sd**2 * (1 + rho) / (1 - rho)
-
-    def _log_likelihoods(self, residuals: np.ndarray) -> np.ndarray:
-        parts = [
-            log_scale[:, None] - 0.5 * precision @ ((residuals @ axes) ** 2).T
-            for axes, precision, log_scale in zip(self.axes, self.precisions, self.log_scales, strict=True)
-        ]
-        return np.concatenate(parts)
+    log_precisions: list[np.ndarray]
 
 
-def noise_model(jacobian: np.ndarray, *, sampling_variance: float, residual_variance: float) -> NoiseModel:
-    """The noises to weigh for a fit with this Jacobian over its parameters.
-
-    The likelihood is the restricted one of Patterson and Thompson (1971),
-
-        ln L = -1/2 (ln |V| + ln |J' V^-1 J| + e' V^-1 e),
-
-    which takes away the downward bias that fitting gives to the residuals' variance and autocorrelation.
-    """
+def noises(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
+    """The noises to weigh for a curve whose residuals have this variance."""
     run_variances = RUN_NOISE_FACTORS**2 * residual_variance
-    # Any basis of the Jacobian's columns gives the same likelihood up to a constant; this one is never singular.
-    fitted = np.linalg.qr(jacobian)[0]
-    axes, precisions, log_scales = [], [], []
-    for rho in RUN_AUTOCORRELATIONS:
-        eigenvalues, vectors = ar1_eigenvectors(jacobian.shape[0], float(rho))
-        precision = 1 / (sampling_variance + np.outer(run_variances, eigenvalues))
-        along = vectors.T @ fitted
-        information = np.einsum("ni,sn,nj->sij", along, precision, along)
-        axes.append(vectors)
-        precisions.append(precision)
-        log_scales.append(0.5 * (np.log(precision).sum(axis=1) - np.linalg.slogdet(information)[1]))
-    return NoiseModel(
+    eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in RUN_AUTOCORRELATIONS]
+    precisions = [1 / (sampling_variance + np.outer(run_variances, eigenvalues)) for eigenvalues, _ in eigen]
+    return Noise(
         sampling_variance=sampling_variance,
+        rhos=RUN_AUTOCORRELATIONS,
         run_variances=run_variances,
-        axes=axes,
+        axes=[vectors for _, vectors in eigen],
         precisions=precisions,
-        log_scales=log_scales,
+        log_precisions=[np.log(precision).sum(axis=1) for precision in precisions],
     )
+
+
+class AR1:
+    """One noise, Cov = sampling_variance I + run_variance R(rho), with what is asked of it."""
+
+    def __init__(self, num_points: int, *, sampling_variance: float, run_variance: float, rho: float) -> None:
+        eigenvalues, self.axes = ar1_eigenvectors(num_points, round(rho, 3))
+        self.precision = 1 / (sampling_variance + run_variance * eigenvalues)
+
+    def deviance(self, residuals: np.ndarray) -> float:
+        """e' Cov^-1 e."""
+        return float(self.precision @ (residuals @ self.axes) ** 2)
+
+    def best_level(self, y: np.ndarray, prior: Prior) -> float:
+        """The constant that fits `y` and its prior best: generalised least squares."""
+        one, along = self.axes.sum(axis=0), y @ self.axes
+        top = float(self.precision @ (one * along)) + prior.value / prior.variance
+        return top / (float(self.precision @ one**2) + 1 / prior.variance)
+
+
+def lag_1_autocorrelation(residuals: np.ndarray, num_parameters: int) -> float:
+    """Lag-1 autocorrelation of the noise behind residuals, between 0 and 0.9.
+
+    Fitting num_parameters takes about (num_parameters + 3 rho) / n from what residuals show (Kendall 1954).
+    """
+    square = float(residuals @ residuals)
+    shown = float(residuals[1:] @ residuals[:-1]) / square if square > 0 else 0.0
+    n = residuals.size
+    return float(np.clip((shown + num_parameters / n) / max(1 - 3 / n, 0.5), 0, MOST_AUTOCORRELATION))
+
+
+def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Run `function` with one BLAS thread: more wait for each other while runs train on the same cores, and a fit of
+    20 ms took 300.
+    """
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with blas_threads().limit(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return limited
+
+
+@cache
+def blas_threads() -> ThreadpoolController:
+    """The threads of the BLAS that NumPy has loaded."""
+    return ThreadpoolController()
 
 
 @lru_cache(maxsize=64)
@@ -103,8 +117,3 @@ def ar1_eigenvectors(num_points: int, rho: float) -> tuple[np.ndarray, np.ndarra
     diagonal[[0, -1]] = 1
     inverse_eigenvalues, vectors = eigh_tridiagonal(diagonal, np.full(num_points - 1, -rho))
     return (1 - rho**2) / inverse_eigenvalues, vectors
-
-
-def _log_mean_exp(values: np.ndarray) -> np.ndarray:
-    largest = values.max(axis=0)
-    return largest + np.log(np.exp(values - largest).mean(axis=0))

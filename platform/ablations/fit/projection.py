@@ -5,10 +5,9 @@ separate". No random starts: the grid covers the family's whole box.
 
 The deviance that is minimised is -2 ln likelihood up to a constant:
 
-    sum_i (y_i - r - a g_i)^2 / variance + (r - anchor.value)^2 / anchor.variance + anchor.offset
+    sum_i (y_i - r - a g_i)^2 / variance + (r - prior.value)^2 / prior.variance
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,26 +18,19 @@ from ablations.fit.family import Box, Family
 GRID_SHAPE = (81, 41)
 """Nodes in p and q."""
 MAX_POLISH_STEPS = 60
+TINY = 1e-300
+"""Where g is 0 or 1 at all readings, one edge has no slope; any point on it will do."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anchor:
-    """What is known of r beside the curve: r ~ N(value, variance); of several, the lower `offset`, the likelier.
+class Prior:
+    """What is known of r beside the readings: r ~ N(value, variance). An infinite variance says nothing.
 
-        Anchor(value=0.31, variance=2.5e-5, offset=0.8)
-
-    An infinite variance says nothing.
+    Prior(value=0.31, variance=2.5e-5)
     """
 
     value: float = 0.0
     variance: float = np.inf
-    offset: float = 0.0
-
-
-def anchor_deviance(anchors: Sequence[Anchor], r: np.ndarray) -> np.ndarray:
-    """-2 ln sum_k exp(-offset_k / 2 - (r - value_k)^2 / (2 variance_k)): the anchors as one mixture."""
-    parts = [anchor.offset + (r - anchor.value) ** 2 / anchor.variance for anchor in anchors]
-    return -2 * np.logaddexp.reduce([-0.5 * part for part in parts], axis=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,12 +79,12 @@ class Solution:
     jacobian: np.ndarray
 
 
-def solve(family: Family, x: np.ndarray, y: np.ndarray, *, variance: float, anchor: Anchor) -> Solution:
+def solve(family: Family, x: np.ndarray, y: np.ndarray, *, variance: float, prior: Prior) -> Solution:
     """The curve of least deviance over the family's box, for readings `y` of equal `variance` at `x` = ln C."""
     nodes = grid_nodes(family, x)
-    deviance = node_deviance(nodes, y, variance=variance, anchor=anchor)
+    deviance = node_deviance(nodes, y, variance=variance, prior=prior)
     best = int(np.argmin(deviance.at(*best_linear_part(deviance))))
-    return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, anchor=anchor)
+    return polish(family, x, y, float(nodes.p[best]), float(nodes.q[best]), variance=variance, prior=prior)
 
 
 def grid_nodes(family: Family, x: np.ndarray) -> Nodes:
@@ -110,7 +102,8 @@ def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
 def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -> Nodes:
     """A regular grid of `shape` over `box`, edges included."""
     (p_lo, p_hi), (q_lo, q_hi) = box
-    p, q = np.meshgrid(np.linspace(p_lo, p_hi, shape[0]), np.linspace(q_lo, q_hi, shape[1]), indexing="ij")
+    num_p, num_q = shape[0], shape[1] if q_hi > q_lo else 1
+    p, q = np.meshgrid(np.linspace(p_lo, p_hi, num_p), np.linspace(q_lo, q_hi, num_q), indexing="ij")
     return _nodes(family, x, p.ravel(), q.ravel())
 
 
@@ -119,12 +112,12 @@ def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes
     return Nodes(p=p, q=q, g=g, sum_g=g.sum(axis=1), sum_gg=np.einsum("ij,ij->i", g, g))
 
 
-def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, anchor: Anchor) -> Deviance:
-    """The deviance of `nodes` given readings `y` of equal `variance`, and the anchor."""
+def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, prior: Prior) -> Deviance:
+    """The deviance of `nodes` given readings `y` of equal `variance`, and the prior."""
     return Deviance(
-        d_0=float(y @ y / variance + anchor.value**2 / anchor.variance + anchor.offset),
-        d_r=float(y.sum() / variance + anchor.value / anchor.variance),
-        d_rr=y.size / variance + 1 / anchor.variance,
+        d_0=float(y @ y / variance + prior.value**2 / prior.variance),
+        d_r=float(y.sum() / variance + prior.value / prior.variance),
+        d_rr=y.size / variance + 1 / prior.variance,
         # einsum, as BLAS would wake all its threads for this.
         d_a=np.einsum("ij,j->i", nodes.g, y) / variance,
         d_ra=nodes.sum_g / variance,
@@ -147,29 +140,30 @@ def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:
     outside = np.flatnonzero(~regular | (r < 0) | (a < 0) | (r + a > 1))
     if outside.size:
         part = deviance.of(outside)
-        on_ceiling = (d_r - part.d_a + part.d_aa - part.d_ra) / (d_rr + part.d_aa - 2 * part.d_ra)
+        on_ceiling = (d_r - part.d_a + part.d_aa - part.d_ra) / np.maximum(d_rr + part.d_aa - 2 * part.d_ra, TINY)
         on_floor = np.full(outside.size, d_r / d_rr)
         r_edges = np.stack([np.zeros(outside.size), on_floor, on_ceiling]).clip(0, 1)
-        a_edges = np.stack([(part.d_a / part.d_aa).clip(0, 1), np.zeros(outside.size), 1 - r_edges[2]])
+        on_wall = (part.d_a / np.maximum(part.d_aa, TINY)).clip(0, 1)
+        a_edges = np.stack([on_wall, np.zeros(outside.size), 1 - r_edges[2]])
         best = np.argmin(part.at(r_edges, a_edges), axis=0), np.arange(outside.size)
         r[outside], a[outside] = r_edges[best], a_edges[best]
     return r, a
 
 
 def polish(
-    family: Family, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, anchor: Anchor
+    family: Family, x: np.ndarray, y: np.ndarray, p: float, q: float, *, variance: float, prior: Prior
 ) -> Solution:
     """Gauss-Newton over (p, q) from a node, the linear part being best at every step.
 
     The Jacobian is Kaufman's (1975): the derivatives of a g less what the free linear columns can absorb. Levenberg's
     damping grows when a step does not help.
     """
-    weight = np.append(np.full(y.size, variance**-0.5), anchor.variance**-0.5)
-    target = weight * np.append(y, anchor.value)
+    weight = np.append(np.full(y.size, variance**-0.5), prior.variance**-0.5)
+    target = weight * np.append(y, prior.value)
 
     def project(p: float, q: float) -> tuple[float, float, np.ndarray, np.ndarray]:
         nodes = _nodes(family, x, np.array([p]), np.array([q]))
-        r, a = best_linear_part(node_deviance(nodes, y, variance=variance, anchor=anchor))
+        r, a = best_linear_part(node_deviance(nodes, y, variance=variance, prior=prior))
         columns = weight[:, None] * np.stack([np.ones(y.size + 1), np.append(nodes.g[0], 0)], axis=1)
         return float(r[0]), float(a[0]), columns, target - columns @ np.array([r[0], a[0]])
 
@@ -183,7 +177,7 @@ def polish(
         basis = np.linalg.qr(_free_columns(r, a, columns))[0]
         slopes -= basis @ (basis.T @ slopes)
         normal = slopes.T @ slopes
-        step = np.linalg.solve(normal + np.diag(damping * normal.diagonal() + 1e-300), slopes.T @ error)
+        step = np.linalg.solve(normal + np.diag(damping * normal.diagonal() + TINY), slopes.T @ error)
         p_new, q_new = np.clip(p + step[0], p_lo, p_hi), np.clip(q + step[1], q_lo, q_hi)
         moved = max(abs(p_new - p), abs(q_new - q))
         trial = project(float(p_new), float(q_new))

@@ -5,20 +5,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ablations.curve import Curve
 from ablations.fit.family import SIGMOID
+from ablations.fit.readings import Readings
+from ablations.fit_options import FitSettings, R0Mode
 
 Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
-R0Mode = Literal["fixed", "anchored", "free"]
 
+INTERVAL_LEVEL = 0.95
 RESOLVED_WIDTH = 0.04
 """Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveSet:
-    """The curves that the readings do not speak against, one an entry."""
+    """Curves of eq. 1, one an entry."""
 
     A: np.ndarray
     B: np.ndarray
@@ -66,33 +69,56 @@ class Fit:
     """Lag-1 autocorrelation of the noise, corrected for what the fit absorbs."""
     grid_node: tuple[float, float]
     """(B, C_mid) of the grid node from which the fit was polished."""
-    region: CurveSet
+    settings: FitSettings
+    """What the fit was told."""
+    readings: Readings
+    """What was fitted; under Huber's loss with outliers pulled in."""
+    draws: CurveSet
+    """Equally likely draws from the posterior."""
 
-    def predict(self, compute: np.ndarray | float) -> np.ndarray:
+    def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""
         return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.A, self.B, self.C_mid, self.R_0)))
 
-    def predict_interval(self, compute: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """95 % interval of the curve itself (not of a noisy reading) at each compute."""
-        region = (values[:, None] for values in (self.region.A, self.region.B, self.region.C_mid, self.region.R_0))
-        curves = _eq1(np.atleast_1d(compute), *region)
-        return curves.min(axis=0), curves.max(axis=0)
+    def predict_draws(self, compute: ArrayLike) -> np.ndarray:
+        """Pass rate of every draw at each compute, shape (num_draws, num_compute)."""
+        draws = (values[:, None] for values in (self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0))
+        return _eq1(np.atleast_1d(compute), *draws)
 
-    def compute_to_reach(self, score: float) -> tuple[float | None, float | None, float | None]:
-        """Compute at which the curve reaches `score`, with its 95 % interval; None stands for never.
+    def predict_interval(self, compute: ArrayLike, level: float = INTERVAL_LEVEL) -> tuple[np.ndarray, np.ndarray]:
+        """Interval of the curve itself (not of a noisy reading) at each compute."""
+        return self.interval(self.predict_draws(compute), level)
+
+    def interval(self, draws: np.ndarray, level: float = INTERVAL_LEVEL) -> tuple[np.ndarray, np.ndarray]:
+        """Interval of anything computed from each draw, draws along the first axis."""
+        lo, hi = np.quantile(draws, _tails(level), axis=0)
+        return lo, hi
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Median, 80 % and 95 % interval of A, B, C_mid and R_0: {"A": {"lo_95": 0.59, "median": 0.61, ...}, ...}."""
+        return {name: _quantiles(getattr(self.draws, name)) for name in ("A", "B", "C_mid", "R_0")}
+
+    def compute_to_reach(
+        self, score: float, level: float = INTERVAL_LEVEL
+    ) -> tuple[float | None, float | None, float | None]:
+        """Compute at which the curve reaches `score`, with its interval; None stands for never.
 
         C = C_mid ((R - R_0) / (A - R))^(1/B), the inverse of ScaleRL eq. 1; 0 where R_0 is `score` or more.
         """
         estimate = _inverse(score, *(np.array([value]) for value in (self.A, self.B, self.C_mid, self.R_0)))[0]
-        needed = _inverse(score, self.region.A, self.region.B, self.region.C_mid, self.region.R_0)
-        return _finite(estimate), _finite(needed.min()), _finite(needed.max())
+        lo, hi = np.quantile(self.compute_draws(score), _tails(level), method="closest_observation")
+        return _finite(estimate), _finite(lo), _finite(hi)
+
+    def compute_draws(self, score: float, *, ceiling_shift: np.ndarray | float = 0.0) -> np.ndarray:
+        """Compute at which every draw reaches `score`, its ceiling shifted; infinite where it never does."""
+        return _inverse(score, self.draws.A + ceiling_shift, self.draws.B, self.draws.C_mid, self.draws.R_0)
 
     def asymptote_text(self) -> str:
         """A with its interval as it may be shown: "0.612 [0.590, 0.633]", "A >= 0.58", or "no rise"."""
         return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
 
     def to_json(self) -> dict[str, Any]:
-        """The fit as plain data, without its residuals and its region; None where there is no number."""
+        """The fit as plain data, without its residuals and its draws; None where there is no number."""
         rises = self.verdict != "no rise"
         return {
             "curve": self.curve.name,
@@ -117,7 +143,19 @@ class Fit:
             "r_squared": self.r_squared,
             "noise_sd": self.noise_sd,
             "autocorrelation": self.autocorrelation,
+            "posterior": self.summary() if rises else None,
         }
+
+
+QUANTILES = {"lo_95": 0.025, "lo_80": 0.1, "median": 0.5, "hi_80": 0.9, "hi_95": 0.975}
+
+
+def _quantiles(draws: np.ndarray) -> dict[str, float]:
+    return dict(zip(QUANTILES, (float(value) for value in np.quantile(draws, list(QUANTILES.values()))), strict=True))
+
+
+def _tails(level: float) -> tuple[float, float]:
+    return (1 - level) / 2, (1 + level) / 2
 
 
 def asymptote_text(A: float, A_lo: float, A_hi: float | None) -> str:

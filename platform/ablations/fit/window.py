@@ -6,12 +6,10 @@ import numpy as np
 
 from ablations.curve import Curve
 from ablations.errors import AblationsError
+from ablations.fit.collapse import find_collapse
 
 MIN_POINTS = 6
 """Two more than eq. 1 has parameters, so that something is left over to judge the noise by."""
-MIN_COLLAPSE_DROP = 0.03
-COLLAPSE_NOISE_FACTOR = 6.0
-SMOOTHED_READINGS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,37 +38,22 @@ def select_window(curve: Curve, fit_from: float, fit_to: float) -> Window:
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
     _require_points(curve, compute.size, f"{compute.size} readings with compute in ({fit_from:g}, {fit_to:g}]")
-    peak = collapse_after(score, start_score)
-    if peak is not None:
+    samples = None if curve.samples is None else curve.samples[chosen]
+    sampling_variance = 0.0 if samples is None else float(np.mean(score * (1 - score) / samples))
+    collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=sampling_variance)
+    end = None if collapse is None else collapse.index + 1
+    if end is not None:
         _require_points(
-            curve, peak + 1, f"the score falls after compute {compute[peak]:g} and {peak + 1} readings come before"
+            curve, end, f"the score falls after compute {compute[end - 1]:g} and {end} readings come before"
         )
-    end = None if peak is None else peak + 1
     return Window(
         compute=compute[:end],
         score=score[:end],
-        samples=None if curve.samples is None else curve.samples[chosen][:end],
+        samples=None if samples is None else samples[:end],
         start_score=start_score,
         start_samples=float(curve.samples[0]) if before_rl and curve.samples is not None else None,
-        collapsed=peak is not None,
+        collapsed=collapse is not None,
     )
-
-
-def collapse_after(score: np.ndarray, start_score: float | None) -> int | None:
-    """Index of the last reading before a collapse, or None.
-
-    A curve has collapsed when the mean of its last three readings lies below its highest mean of three by more than
-    0.03 and more than six times the noise of a reading, after a rise of as much. The noise is taken from second
-    differences, which a smooth trend leaves alone: 1.4826 median |y_(i-1) - 2 y_i + y_(i+1)| / sqrt(6).
-    """
-    means = np.convolve(score, np.full(SMOOTHED_READINGS, 1 / SMOOTHED_READINGS), mode="valid")
-    noise = 1.4826 * float(np.median(np.abs(np.diff(score, 2)))) / np.sqrt(6)
-    least_change = max(MIN_COLLAPSE_DROP, COLLAPSE_NOISE_FACTOR * noise)
-    peak = int(np.argmax(means))
-    start = means[0] if start_score is None else min(means[0], start_score)
-    if means[peak] - means[-1] > least_change and means[peak] - start > least_change:
-        return peak + SMOOTHED_READINGS - 1
-    return None
 
 
 def _require_points(curve: Curve, num_points: int, found: str) -> None:

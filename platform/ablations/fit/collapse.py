@@ -1,0 +1,194 @@
+"""Collapse: from some reading on, the score declines for good.
+
+Two things must hold of the readings so far. The score has really fallen: the mean of its last three readings lies
+below its highest mean of three by more than three standard errors, after it had risen by as much. And since that peak
+it has stayed below what eq. 1 forecasts: a one-sided CUSUM (Page 1954, Biometrika 41) of the errors of the forecasts,
+
+    z_t = max(-4, (y_t - forecast_t) / sqrt(variance of a reading + variance of the forecast))
+    S_t = max(0, S_(t-1) - z_t - k),    S = 0 at the peak,    alarm where S_t > h
+
+with eq. 1 fitted to the readings up to t - 3. As eq. 1 rises, reading t should also reach where the curve stood at
+t - 3, which is better known where a short curve still rises steeply: z_t is the lesser of the two.
+
+A curve that only rises more slowly than forecast fails the first; one evaluation that went wrong fails the second, as
+it takes three readings to an alarm.
+`benchmarks/collapse_detection.py` measures false alarms and delays.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.fit.family import SIGMOID
+from ablations.fit.projection import Prior, Solution, solve
+
+LAG = 3
+"""Readings between the last one fitted and the one forecast, so that a decline does not at once bend its forecast."""
+CUSUM_SLACK = 1.0
+"""k: errors above this many standard deviations add up; independent ones of a healthy curve seldom do."""
+CUSUM_LIMIT = 8.0
+"""h."""
+LARGEST_ERROR = 4.0
+"""Standard deviations for which one reading counts at most."""
+SMOOTHED_READINGS = 3
+LEAST_FALL = 3.0
+"""Standard errors of a difference of two means of three readings."""
+NUM_PARAMETERS = 4
+LEAST_FITTED = 6
+"""Two readings more than parameters, so that something is left over to judge the noise by."""
+LEAST_SD = 1e-5
+"""No pass rate is known as well as this."""
+LARGEST_AUTOCORRELATION = 0.9
+"""Some 30 readings cannot tell noise that lasts longer from the curve."""
+
+ASSUMED_AUTOCORRELATION = 0.5
+"""Of readings too few to measure it; residuals of published runs have 0.3 to 0.56."""
+LEAST_MEASURED = 12
+"""The residuals of fewer readings say next to nothing of autocorrelation: a fit absorbs most of it."""
+LEAST_JUDGED = 8
+"""Of fewer readings not even the size of the noise is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collapse:
+    """A decline, by the indices of readings among those that were looked at.
+
+    Collapse(index=41, alarm=46, statistic=9.3)
+    """
+
+    index: int
+    """The last reading before the decline: where the CUSUM last stood at 0."""
+    alarm: int
+    """The reading at which it was sure."""
+    statistic: float
+    """The CUSUM there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What is expected of a reading, with the variance of the error."""
+
+    score: float
+    variance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingNoise:
+    """Variance of a reading and the lag-1 autocorrelation, taken for that of an AR(1)."""
+
+    variance: float
+    autocorrelation: float = 0.0
+
+    @property
+    def long_run(self) -> float:
+        """variance (1 + rho) / (1 - rho): that of independent readings that would say as much as these."""
+        return self.variance * (1 + self.autocorrelation) / (1 - self.autocorrelation)
+
+    @property
+    def of_smoothed(self) -> float:
+        """Variance of a mean of three: variance (3 + 4 rho + 2 rho^2) / 9."""
+        return self.variance * (3 + 4 * self.autocorrelation + 2 * self.autocorrelation**2) / 9
+
+
+def find_collapse(
+    compute: np.ndarray, score: np.ndarray, *, start_score: float | None = None, sampling_variance: float = 0.0
+) -> Collapse | None:
+    """The collapse of a curve, or None where it is healthy, has recovered, never rose or is too short to tell.
+
+    `compute` ascends from above 0; `start_score` is the reading before RL; `sampling_variance` is the least variance
+    that a reading can have. Costs one fit or none where the score has not fallen, else one a reading since the peak.
+    """
+    if score.size < LEAST_JUDGED:
+        return None
+    means = np.convolve(score, np.full(SMOOTHED_READINGS, 1 / SMOOTHED_READINGS), mode="valid")
+    peak = int(np.argmax(means))
+    start = float(means[: peak + 1].min())
+    rise = means[peak] - (start if start_score is None else min(start, start_score))
+    change = min(rise, means[peak] - means[-1])
+    floor = max(sampling_variance, LEAST_SD**2)
+    # The noise is at least the floor: this spares nearly every healthy curve its fits.
+    if change <= least_fall(ReadingNoise(variance=floor)):
+        return None
+    x = np.log(compute / compute[-1])
+    if change <= least_fall(_noise_until(x, score, peak + SMOOTHED_READINGS, floor)):
+        return None
+
+    index, cusum = peak + SMOOTHED_READINGS // 2, 0.0
+    for t in range(index + 1, score.size):
+        forecasts = _forecasts(x, score, t, peak_score=float(means[peak]), floor=floor)
+        z = min((score[t] - forecast.score) / np.sqrt(forecast.variance) for forecast in forecasts)
+        cusum = max(0.0, cusum - max(z, -LARGEST_ERROR) - CUSUM_SLACK)
+        if cusum == 0:
+            index = t
+        if cusum > CUSUM_LIMIT:
+            return Collapse(index=index, alarm=t, statistic=float(cusum))
+    return None
+
+
+def least_fall(noise: ReadingNoise) -> float:
+    """By how much two means of three readings must differ before the score has changed between them."""
+    return LEAST_FALL * float(np.sqrt(2 * noise.of_smoothed))
+
+
+def forecasts_by_law(x: np.ndarray, y: np.ndarray, x_next: np.ndarray, floor: float) -> list[Forecast]:
+    """What eq. 1, fitted to `y` at `x` = ln C, expects of a reading at each `x_next`, by the delta method.
+
+    variance = variance of a reading + long-run variance * j' (J' J)^-1 j, J the Jacobian of the fit, j that at x_next.
+    """
+    fit = solve(SIGMOID, x - x[-1], y, variance=1.0, prior=Prior())
+    noise = noise_of_fit(fit, floor)
+    p, q = fit.p + x[-1], fit.q
+    g = SIGMOID.basis(x_next, np.array(p), np.array(q))
+    g_p, g_q = SIGMOID.gradient(x_next, p, q)
+    weights = np.stack([np.ones(g.size), g, fit.a * g_p, fit.a * g_q], axis=1) @ np.linalg.pinv(fit.jacobian)
+    variances = noise.variance + noise.long_run * np.sum(weights**2, axis=1)
+    return [
+        Forecast(score=float(score), variance=float(variance))
+        for score, variance in zip(fit.r + fit.a * g, variances, strict=True)
+    ]
+
+
+def noise_of_fit(fit: Solution, floor: float) -> ReadingNoise:
+    """The noise of the readings behind a fit, corrected for the degrees of freedom that the fit took.
+
+        variance = e' e / (n - 4),    rho = (sum e_i e_(i+1) + variance sum H_(i, i+1)) / ((n - 1) variance)
+
+    H = J (J' J)^-1 J' is what the fit takes from white noise: E e e' = variance (I - H). Of fewer than LEAST_MEASURED
+    readings the noise is at least that of their second differences.
+    """
+    e, n = fit.residuals, fit.residuals.size
+    variance = float(e @ e) / (n - NUM_PARAMETERS)
+    if n < LEAST_MEASURED:
+        assumed = noise_of_second_differences(e, floor)
+        if assumed.variance >= variance:
+            return assumed
+    if variance <= floor:
+        return ReadingNoise(variance=floor)
+    absorbed = variance * float(np.trace(fit.jacobian @ np.linalg.pinv(fit.jacobian), offset=1))
+    rho = (float(e[1:] @ e[:-1]) + absorbed) / ((n - 1) * variance)
+    return ReadingNoise(variance=variance, autocorrelation=min(max(rho, 0.0), LARGEST_AUTOCORRELATION))
+
+
+def noise_of_second_differences(y: np.ndarray, floor: float) -> ReadingNoise:
+    """The noise of readings too few to fit, from y_(i-1) - 2 y_i + y_(i+1): a trend leaves it alone.
+
+    variance = mean of the squares / (6 - 8 rho + 2 rho^2), with an autocorrelation that is assumed.
+    """
+    rho = ASSUMED_AUTOCORRELATION
+    variance = float(np.mean(np.diff(y, 2) ** 2)) / (6 - 8 * rho + 2 * rho**2)
+    return ReadingNoise(variance=max(variance, floor), autocorrelation=rho)
+
+
+def _noise_until(x: np.ndarray, y: np.ndarray, end: int, floor: float) -> ReadingNoise:
+    if end < LEAST_FITTED:
+        return noise_of_second_differences(y, floor)
+    return noise_of_fit(solve(SIGMOID, x[:end] - x[end - 1], y[:end], variance=1.0, prior=Prior()), floor)
+
+
+def _forecasts(x: np.ndarray, y: np.ndarray, t: int, *, peak_score: float, floor: float) -> list[Forecast]:
+    """What reading t should reach: the law then, the law at t - 3; too early for a fit, the peak."""
+    end = t - LAG + 1
+    if end >= LEAST_FITTED:
+        return forecasts_by_law(x[:end], y[:end], x[[end - 1, t]], floor)
+    noise = noise_of_second_differences(y[: t + 1], floor)
+    return [Forecast(score=peak_score, variance=noise.variance + noise.of_smoothed)]

@@ -1,0 +1,24 @@
+"""How much a fit hangs on where it starts."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ablations.fit.cutoff import CutoffRow, cutoff_before, num_early, sensitivity
+from ablations.fit.fitting import fit_with
+from ablations.fit.result import Fit
+from ablations.fit.window import MIN_POINTS
+
+NUM_CUTOFFS = 6
+
+
+def cutoff_table(fit: Fit) -> tuple[CutoffRow, ...]:
+    """A against the cut-off: none, the fit's own, and some others up to the last 60 % of its readings."""
+    compute = fit.curve.compute[(fit.curve.compute > 0) & (fit.curve.compute <= fit.window[1])]
+    latest = min(num_early(compute.size), compute.size - MIN_POINTS)
+    firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
+    firsts.add(int(np.searchsorted(compute, fit.window[0])))
+    return sensitivity(
+        {cutoff_before(compute, first) for first in firsts},
+        fit=lambda fit_from: fit_with(fit.curve, replace(fit.settings, fit_from=fit_from)),
+    )

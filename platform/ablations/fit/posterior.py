@@ -1,0 +1,266 @@
+"""The posterior of a curve: on a grid over its shape and its noise, with everything linear integrated in closed form.
+
+Given a shape (p, q), a covariance of the readings and what is known of R_0, the readings are Gaussian in (r, a), so
+their probability and the distribution of (r, a) are closed forms. What is left are sums:
+
+    shapes    a grid zoomed onto those that the readings allow; prior of the family, flat for eq. 1 but in ln B
+    noise     Cov = sampling_variance I + s^2 R(rho), R_ij = rho^|i - j|; s and rho on grids, equally likely
+    R_0       the anchors, see `ablations.fit.anchor`
+    r, A      flat within the walls 0 <= r <= A <= 1
+
+Draws are moved within the cells of the grid and weighed by the exact density, so that they are no coarser than it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ablations.fit.anchor import Anchor
+from ablations.fit.family import Box, Family
+from ablations.fit.noise import Noise
+from ablations.fit.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviance
+from ablations.fit.sums import Sums, weighted_sums
+
+NUM_DRAWS = 2000
+FINE_SHAPE = (41, 41)
+MAX_ZOOMS = 8
+PLAUSIBLE = 26.0
+"""Deviance over the least of the shapes kept while zooming: e^-13 of the best one's likelihood."""
+EDGE_SHARE = 1e-3
+"""Most of the probability that may lie at the edge of the zoomed grid."""
+LEAST_SHARE = 1e-300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draws:
+    """Equally likely curves r + a g(p, q), one an entry, with the noise and the anchor that each was drawn with.
+
+    `A_mean` and `A_sd` are those of A given everything else in the draw, before the walls.
+    """
+
+    r: np.ndarray
+    a: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    run_sd: np.ndarray
+    rho: np.ndarray
+    anchor: np.ndarray
+    A_mean: np.ndarray
+    A_sd: np.ndarray
+
+    def ceiling_density(self, A: np.ndarray) -> np.ndarray:
+        """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
+        z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
+        inside = ndtr((1 - self.A_mean) / self.A_sd) - ndtr(-self.A_mean / self.A_sd)
+        return np.mean(np.exp(-0.5 * z**2) / (self.A_sd * np.maximum(inside, LEAST_SHARE)), axis=1) / np.sqrt(2 * np.pi)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Linear:
+    """The Gaussian of (r, A) for each entry, and ln of the probability of the readings, walls of A included."""
+
+    log_evidence: np.ndarray
+    r_mean: np.ndarray
+    A_mean: np.ndarray
+    r_variance: np.ndarray
+    A_variance: np.ndarray
+    covariance: np.ndarray
+
+
+def sample(
+    family: Family,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    noise: Noise,
+    anchors: Sequence[Anchor],
+    variance: float,
+    num_draws: int = NUM_DRAWS,
+) -> Draws:
+    """Draws from the posterior; the same for the same readings. `variance`, a rough one of a reading, guides the zoom.
+
+    Shapes: x and y of (num_points,), x = ln(C / C_max).
+    """
+    # Its own numbers for each curve: the draws of two curves are subtracted as independent.
+    rng = np.random.default_rng(crc32(y.tobytes()))
+    box, whole = _zoomed_box(family, x, y, anchors=anchors, variance=variance), family.box(x)
+    while True:
+        nodes = box_nodes(family, x, box, FINE_SHAPE)
+        log_density = _log_density(family, nodes, y, noise=noise, anchors=anchors)
+        wider = _widened(nodes, log_density, box, whole)
+        if wider is None:
+            break
+        box = wider
+    density = np.exp(log_density - log_density.max())
+    chosen = np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape)
+    return _draws(family, x, y, nodes, box, log_density, chosen, noise=noise, anchors=anchors, rng=rng)
+
+
+def _log_density(family: Family, nodes: Nodes, y: np.ndarray, *, noise: Noise, anchors: Sequence[Anchor]) -> np.ndarray:
+    """Log posterior density of each (rho, s, anchor, node), up to a constant."""
+    prior = family.log_prior(nodes.p, nodes.q)
+    parts = []
+    for rho in range(len(noise.rhos)):
+        sums = weighted_sums(
+            nodes.g @ noise.axes[rho], y @ noise.axes[rho], noise.axes[rho].sum(axis=0), noise.precisions[rho]
+        )
+        parts.append([_linear(sums, noise, rho, anchor).log_evidence for anchor in anchors])
+    return np.moveaxis(np.array(parts), 2, 1) + prior
+
+
+def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
+    """(r, A) for every s and node: precision M = X' V^-1 X + anchor, mean M^-1 X' V^-1 y, and the evidence.
+
+    ln p(y) = -1/2 (ln |V| + ln |M| + ln v + y' V^-1 y + value^2 / v - mean' M mean) + ln P(0 <= A <= 1).
+    """
+    v = anchor.variance(noise.run_variances)[:, None]
+    m_rr, m_ra, m_aa = sums.one_one + 1 / v, sums.g_one, sums.g_g
+    b_r, b_a = sums.one_y + anchor.value / v, sums.g_y
+    # Where g hardly varies over the readings only rounding is left of the determinant.
+    determinant = np.maximum(m_rr * m_aa - m_ra**2, 1e-13 * m_rr * m_aa + 1e-300)
+    r, a = (m_aa * b_r - m_ra * b_a) / determinant, (m_rr * b_a - m_ra * b_r) / determinant
+    A_variance = (m_aa + m_rr - 2 * m_ra) / determinant
+    A_sd = np.sqrt(A_variance)
+    inside = ndtr((1 - r - a) / A_sd) - ndtr(-(r + a) / A_sd)
+    misfit = sums.y_y - r * b_r - a * b_a
+    log_v = np.zeros_like(v)
+    if anchor.is_informative:
+        misfit, log_v = misfit + anchor.value**2 / v, np.log(v)
+    log_evidence = 0.5 * (noise.log_precisions[rho][:, None] - np.log(determinant) - log_v - misfit)
+    return Linear(
+        log_evidence=log_evidence + np.log(np.maximum(inside, LEAST_SHARE)) + np.log(anchor.probability),
+        r_mean=r,
+        A_mean=r + a,
+        r_variance=m_aa / determinant,
+        A_variance=A_variance,
+        covariance=(m_aa - m_ra) / determinant,
+    )
+
+
+def _draws(
+    family: Family,
+    x: np.ndarray,
+    y: np.ndarray,
+    nodes: Nodes,
+    box: Box,
+    log_density: np.ndarray,
+    chosen: tuple[np.ndarray, ...],
+    *,
+    noise: Noise,
+    anchors: Sequence[Anchor],
+    rng: np.random.Generator,
+) -> Draws:
+    """Move each chosen shape within its cell, weigh it by the change of density, draw (r, A), and resample."""
+    rho, s, anchor, node = chosen
+    cells = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(box, FINE_SHAPE, strict=True)]
+    p, q = (
+        np.clip(values[node] + cell * (rng.random(node.size) - 0.5), lo, hi)
+        for values, cell, (lo, hi) in zip((nodes.p, nodes.q), cells, family.box(x), strict=True)
+    )
+    g = family.basis(x, p[:, None], q[:, None])
+    names = ("log_evidence", "r_mean", "A_mean", "r_variance", "A_variance", "covariance")
+    found = {name: np.empty(node.size) for name in names}
+    for i in range(len(noise.rhos)):
+        rows = np.flatnonzero(rho == i)
+        if not rows.size:
+            continue
+        axes = noise.axes[i]
+        sums = weighted_sums(g[rows] @ axes, y @ axes, axes.sum(axis=0), noise.precisions[i])
+        for k, one_anchor in enumerate(anchors):
+            under = np.flatnonzero(anchor[rows] == k)
+            linear = _linear(sums, noise, i, one_anchor)
+            for name in names:
+                values = np.broadcast_to(getattr(linear, name), linear.log_evidence.shape)
+                found[name][rows[under]] = values[s[rows[under]], under]
+    weight = found["log_evidence"] + family.log_prior(p, q) - log_density[chosen]
+
+    A_sd = np.sqrt(found["A_variance"])
+    A = found["A_mean"] + A_sd * _truncated(-found["A_mean"] / A_sd, (1 - found["A_mean"]) / A_sd, rng)[0]
+    slope = found["covariance"] / found["A_variance"]
+    r_mean = found["r_mean"] + slope * (A - found["A_mean"])
+    r_sd = np.sqrt(np.maximum(found["r_variance"] - slope * found["covariance"], 1e-300))
+    z, inside = _truncated(-r_mean / r_sd, (A - r_mean) / r_sd, rng)
+    r = np.clip(r_mean + r_sd * z, 0, A)
+    weight += np.log(np.maximum(inside, LEAST_SHARE))
+
+    kept = rng.permutation(_systematic(np.exp(weight - weight.max()), node.size, rng))
+    run_sd = np.sqrt(noise.run_variances)[s]
+    columns = (r, A - r, p, q, run_sd, noise.rhos[rho], anchor, found["A_mean"], A_sd)
+    r, a, p, q, run_sd, rhos, anchor, A_mean, A_sd = (column[kept] for column in columns)
+    return Draws(r=r, a=a, p=p, q=q, run_sd=run_sd, rho=rhos, anchor=anchor, A_mean=A_mean, A_sd=A_sd)
+
+
+def _truncated(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normals between `lo` and `hi`, one an entry, and the probability of that range; the nearer end where
+    it is too far away for the arithmetic.
+    """
+    below, above = ndtr(lo), ndtr(hi)
+    # In the upper tail 1 - ndtr loses every digit: mirror it.
+    mirrored = lo > 0
+    below, above = np.where(mirrored, ndtr(-hi), below), np.where(mirrored, ndtr(-lo), above)
+    inside = above - below
+    with np.errstate(divide="ignore"):
+        z = ndtri(below + inside * rng.random(lo.size))
+    z = np.where(mirrored, -z, z)
+    return np.clip(z, lo, hi), inside
+
+
+def _systematic(weights: np.ndarray, num: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices of `num` draws in proportion to `weights`, evenly spread (Kitagawa 1996)."""
+    total = np.cumsum(weights)
+    return np.searchsorted(total, (np.arange(num) + rng.random()) / num * total[-1], side="right").clip(
+        0, weights.size - 1
+    )
+
+
+def _zoomed_box(family: Family, x: np.ndarray, y: np.ndarray, *, anchors: Sequence[Anchor], variance: float) -> Box:
+    """The box around all shapes that independent readings of `variance` do not speak against."""
+
+    def plausible(nodes: Nodes) -> np.ndarray:
+        least = np.full(nodes.p.size, np.inf)
+        for anchor in anchors:
+            deviance = node_deviance(nodes, y, variance=variance, prior=anchor.prior(variance))
+            r, a = best_linear_part(deviance)
+            least = np.minimum(least, deviance.at(r, a) - 2 * np.log(anchor.probability))
+        least -= 2 * family.log_prior(nodes.p, nodes.q)
+        return np.flatnonzero(least <= least.min() + PLAUSIBLE)
+
+    whole = box = family.box(x)
+    nodes = grid_nodes(family, x)
+    shape = GRID_SHAPE
+    for _ in range(MAX_ZOOMS):
+        zoomed = _box_around(nodes, plausible(nodes), box, whole, shape)
+        if all(
+            new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
+        ):
+            return zoomed
+        box, shape = zoomed, FINE_SHAPE
+        nodes = box_nodes(family, x, box, shape)
+    return box
+
+
+def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: tuple[int, int]) -> Box:
+    """The box that holds the nodes inside and a cell more on every side, within the whole box."""
+    sides = []
+    for values, (lo, hi), (least, largest), num in zip((nodes.p, nodes.q), box, whole, shape, strict=True):
+        margin = (hi - lo) / (num - 1)
+        sides.append((max(values[inside].min() - margin, least), min(values[inside].max() + margin, largest)))
+    return sides[0], sides[1]
+
+
+def _widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box) -> Box | None:
+    """The box made wider where probability lies at its edge, though the family goes on there; None if nowhere."""
+    mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
+    mass /= mass.sum()
+    sides, is_wider = [], False
+    for values, (lo, hi), (least, largest) in zip((nodes.p, nodes.q), box, whole, strict=True):
+        new_lo, new_hi = lo, hi
+        if lo > least and mass[values == lo].sum() > EDGE_SHARE:
+            new_lo, is_wider = max(least, lo - 0.5 * (hi - lo)), True
+        if hi < largest and mass[values == hi].sum() > EDGE_SHARE:
+            new_hi, is_wider = min(largest, hi + 0.5 * (hi - lo)), True
+        sides.append((new_lo, new_hi))
+    return (sides[0], sides[1]) if is_wider else None

@@ -1,0 +1,47 @@
+"""What is fitted of a curve, and readings with outliers made harmless."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.fit.anchor import Anchor
+from ablations.fit.family import SIGMOID
+from ablations.fit.projection import Prior, solve
+
+HUBER_MADS = 1.345 * 1.4826
+"""Residuals count as squares up to here, in median absolute deviations: 95 % efficiency under normal noise."""
+MAX_HUBER_STEPS = 50
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Readings:
+    """The readings of a window as they enter the fit: after step 0, which is in `anchors`, and before a collapse.
+
+    `compute` and `score` have shape (num_points,); `sampling_variance` is the mean variance of a score due to its
+    finite number of samples, 0 where that is not known.
+    """
+
+    compute: np.ndarray
+    score: np.ndarray
+    sampling_variance: float
+    anchors: tuple[Anchor, ...]
+
+    @property
+    def x(self) -> np.ndarray:
+        """ln(C / C_max)."""
+        return np.log(self.compute / self.compute[-1])
+
+
+def huberised(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Readings whose least-squares fit is Huber's M-estimate of the readings `y`: y* = R(x) + clip(y - R(x), +-k).
+
+    k is HUBER_MADS times the median absolute residual (Huber and Ronchetti 2009, §7.8.2: pseudo-values).
+    """
+    pseudo = y
+    for _ in range(MAX_HUBER_STEPS):
+        fitted = pseudo - solve(SIGMOID, x, pseudo, variance=1.0, prior=Prior()).residuals
+        k = HUBER_MADS * float(np.median(np.abs(y - fitted)))
+        before, pseudo = pseudo, fitted + np.clip(y - fitted, -k, k)
+        if np.abs(pseudo - before).max() < 1e-8:
+            break
+    return pseudo

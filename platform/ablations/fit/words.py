@@ -1,0 +1,75 @@
+"""A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
+
+from ablations.fit.result import Fit
+
+OFF_THE_LAW = 0.5
+"""Probability over which the step-0 reading is said to lie off the law."""
+MUCH_AUTOCORRELATION = 0.5
+
+
+def in_words(fit: Fit, unit: str = "") -> str:
+    """The paragraph; `unit` follows every compute, for example " GPU-hours"."""
+    parts = [_what(fit, unit), _reach(fit), _noise(fit), _start(fit)]
+    if fit.verdict == "collapsed":
+        parts.insert(1, "The score falls after that: the run collapsed, and only what came before is fitted.")
+    return " ".join(part for part in parts if part)
+
+
+def _what(fit: Fit, unit: str) -> str:
+    first, last = fit.window
+    fitted = f"{fit.points} readings from {first:.4g} to {last:.4g}{unit}"
+    if fit.verdict == "no rise":
+        return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
+    ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
+    said = f"Eq. 1 on {fitted}: {_ceiling(fit)}, half of the gain at C_mid {fit.C_mid:.4g}{unit}, B {fit.B:.2f}{ends}."
+    return f"{said} {MEANINGS[fit.verdict]}" if fit.verdict in MEANINGS else said
+
+
+MEANINGS = {
+    "weak": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
+    "lower bound only": "The readings do not rule out a ceiling of 1: only the lower bound counts.",
+}
+
+
+def _ceiling(fit: Fit) -> str:
+    text = fit.asymptote_text()
+    return text if text.startswith("A") else f"A {text}"
+
+
+def _reach(fit: Fit) -> str:
+    """How far past the bend the readings go, and what twice the compute would add."""
+    if fit.verdict == "no rise":
+        return ""
+    last = fit.window[1]
+    draws = fit.predict_draws([last, 2 * last])
+    gain = draws[:, 1] - draws[:, 0]
+    lo, hi = (float(end) for end in fit.interval(gain))
+    now, later = (float(score) for score in fit.predict([last, 2 * last]))
+    reach = last / fit.C_mid
+    more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]"
+    said = f"The last reading is at {reach:.1f} C_mid; {more}."
+    if reach < least_reach(fit.B):
+        said += f" A known to 0.02 needs about {least_reach(fit.B):.1f} C_mid at this B."
+    return said
+
+
+def least_reach(B: float) -> float:
+    """C_max over C_mid from which A is known to about +-0.02: 2 at B = 1.9 and 4 at B = 1.1, in between in ln B."""
+    return float(2 ** (1 + min(max((1.9 - B) / (1.9 - 1.1), 0.0), 1.5)))
+
+
+def _noise(fit: Fit) -> str:
+    sampling = fit.readings.sampling_variance**0.5
+    of_samples = f", {sampling:.4f} of it from the number of samples" if sampling else ""
+    said = f"A reading scatters by {fit.noise_sd:.4f}{of_samples}; lag-1 autocorrelation {fit.autocorrelation:.2f}"
+    if fit.autocorrelation > MUCH_AUTOCORRELATION:
+        return f"{said}: neighbouring readings err together, or eq. 1 is not exactly the law of this curve."
+    return f"{said}."
+
+
+def _start(fit: Fit) -> str:
+    if fit.r0_slack is None:
+        return "R_0 is free: no reading before RL bears on it." if fit.r0 == "free" else ""
+    if fit.r0_slack > OFF_THE_LAW:
+        return f"The early phase is off the law (probability {fit.r0_slack:.2f}): the step-0 reading hardly counts."
+    return f"The step-0 reading lies on the law (probability {1 - fit.r0_slack:.2f})."

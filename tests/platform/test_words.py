@@ -1,0 +1,71 @@
+"""A fit in words, and A against the cut-off."""
+
+import numpy as np
+import pytest
+
+from ablations.curve import Curve
+from ablations.fit import fit_curve
+from ablations.fit.doubt import cutoff_table
+from ablations.fit.words import in_words, least_reach
+
+COMPUTE = np.arange(0, 8001, 213.0)
+
+
+def curve(*, end=8000.0, transient=0.0, flat=False, seed=1):
+    """ScaleRL's curve with white noise of sd .003; a transient lifts the readings before 1,500."""
+    compute = COMPUTE[end >= COMPUTE]
+    rng = np.random.default_rng(seed)
+    law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / compute[1:]) ** 1.92))
+    law = np.full(compute.size, 0.4) if flat else law + transient * ((compute > 0) & (compute < 1500))
+    return Curve(name="c", compute=compute, score=law + 0.003 * rng.standard_normal(compute.size))
+
+
+def test_the_words_name_every_number_of_the_fit():
+    fit = fit_curve(curve(), fit_from=1500)
+    said = in_words(fit, " GPU-hours")
+    assert f"Eq. 1 on 30 readings from 1704 to 7881 GPU-hours: A {fit.asymptote_text()}" in said
+    assert f"half of the gain at C_mid {fit.C_mid:.4g} GPU-hours, B {fit.B:.2f} [" in said
+    assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
+    assert f"scatters by {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
+    assert "The step-0 reading lies on the law" in said
+
+
+def test_what_twice_the_compute_adds_is_read_off_the_curve():
+    fit = fit_curve(curve(), fit_from=1500)
+    gain = fit.predict(2 * 7881)[0] - fit.predict(7881)[0]
+    assert f"would add {gain:+.3f} [" in in_words(fit)
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ({"end": 2000.0}, "only the lower bound counts"),
+        ({"flat": True}, "do not rise: a flat line explains them"),
+        ({"transient": 0.08}, "The early phase is off the law"),
+    ],
+)
+def test_what_limits_a_fit_is_said(of, said):
+    assert said in in_words(fit_curve(curve(**of), fit_from=0.0))
+
+
+def test_without_a_reading_before_rl_the_words_say_that_r_0_is_free():
+    whole = curve()
+    assert "R_0 is free" in in_words(fit_curve(Curve(name="c", compute=whole.compute[1:], score=whole.score[1:])))
+
+
+def test_the_reach_needed_is_that_of_the_two_slopes_measured():
+    # 2 C_mid at B = 1.9, 4 C_mid at B = 1.1 (simulations of table 1); half-way between in B the geometric mean.
+    assert [least_reach(B) for B in (2.4, 1.9, 1.5, 1.1)] == pytest.approx([2, 2, np.sqrt(8), 4])
+
+
+def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():
+    fit = fit_curve(curve(), fit_from=1500, fit_to=7000.0, r0="free")
+    rows = cutoff_table(fit)
+    own = next(row for row in rows if row.points == fit.points)
+    assert (own.A, own.A_lo, own.A_hi) == (fit.A, fit.A_lo, fit.A_hi)
+    assert rows[0].fit_from == 0
+    assert rows[0].points == np.sum((COMPUTE > 0) & (COMPUTE <= 7000))
+    for row in rows:
+        again = fit_curve(fit.curve, fit_from=row.fit_from, fit_to=7000.0, r0="free")
+        assert (row.A, row.points) == (again.A, again.points)
+    assert len({row.points for row in rows}) == len(rows) >= 6
