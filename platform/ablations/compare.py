@@ -2,7 +2,7 @@
 
 The difference of two asymptotes is uncertain for two reasons: each fit is, and two runs of one recipe differ. With
 three seeds a side, Welch's t on the per-seed A holds both. With fewer, the spread of two numbers says too little: the
-fits' intervals are combined, and the run-to-run sd is assumed to be TAU.
+posterior draws of the fits are subtracted, and the run-to-run sd is assumed to be TAU.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from ablations.errors import AblationsError
 from ablations.fit import Fit, Verdict, asymptote_text, ceiling_verdict
@@ -21,16 +21,20 @@ Efficiency = Literal["reference", "less compute", "more compute", "no difference
 
 TAU = 0.0075
 """Assumed sd of A between runs of one recipe: half the +-0.015 within which three ScaleRL runs lay (ScaleRL §4)."""
-NORMAL_QUANTILE = 1.96
+PAPER_MARGIN = 0.02
+"""What the paper takes for the error of A (ScaleRL §4)."""
+TAILS = (0.025, 0.975)
 MIN_SEEDS_FOR_WELCH = 3
 WIDEST_MARGIN = 0.04
 """Over this half-width an interval around 0 says nothing: two resolved fits of one seed each give 0.035."""
 WIDEST_RATIO = 1.5
 """An interval of the compute ratio that holds 1 and spans more than this factor says nothing."""
 TARGET_SHARE = 0.8
+Sided = tuple[float, np.ndarray]
+"""An estimate and its draws."""
 
 WELCH = "Welch's t on the A of each seed"
-ASSUMED = f"fit intervals and an assumed run-to-run sd of A of {TAU}"
+ASSUMED = f"posteriors of the fits and an assumed run-to-run sd of A of {TAU}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +43,9 @@ class VariantResult:
 
     VariantResult(curve="loss=dapo", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, B=1.8, C_mid=2600.0, R_0=0.31,
                   verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0, delta_A=-0.058,
-                  delta_A_lo=-0.087, delta_A_hi=-0.029, delta_rule="fit intervals and an assumed ...",
-                  compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4, difference="ceiling down",
+                  delta_A_lo=-0.087, delta_A_hi=-0.029, delta_rule="posteriors of the fits and an assumed ...",
+                  compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4, C_mid_ratio=1.1,
+                  C_mid_ratio_lo=0.9, C_mid_ratio_hi=1.4, difference="ceiling down", paper_rule="ceiling down",
                   efficiency="no difference seen")
     """
 
@@ -69,9 +74,14 @@ class VariantResult:
     """Compute that the variant needs to reach the target, over what the reference needs; under 1 is faster."""
     compute_ratio_lo: float | None
     compute_ratio_hi: float | None
-    """The fits' uncertainty only: how much this ratio varies from run to run is not in the interval."""
+    """Like delta_A's: from the seeds, or from the posteriors and the assumed run-to-run sd of A."""
+    C_mid_ratio: float | None
+    C_mid_ratio_lo: float | None
+    C_mid_ratio_hi: float | None
     difference: Difference
     """What the interval of delta_A says of the ceiling."""
+    paper_rule: Difference
+    """What the paper's own rule says of it: a difference in A over 0.02 is one (ScaleRL §4)."""
     efficiency: Efficiency
     """What the interval of compute_ratio says."""
 
@@ -107,15 +117,6 @@ class Interval:
     lo: float | None
     hi: float | None
 
-    @property
-    def below(self) -> float:
-        """Distance from the lower end to the estimate."""
-        return math.inf if self.lo is None else self.estimate - self.lo
-
-    @property
-    def above(self) -> float:
-        return math.inf if self.hi is None else self.hi - self.estimate
-
 
 def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, float], reference: str) -> Comparison:
     """Compare every variant, one fit a seed, with the variant called `reference`; `costs` is in any one unit.
@@ -143,27 +144,25 @@ def _variant_result(
     name: str, fits: Sequence[Fit], baseline: Sequence[Fit], *, cost: float, is_reference: bool
 ) -> VariantResult:
     ceiling = mean_ceiling(fits)
+    assert ceiling.lo is not None  # every fit bounds A from below
     rises = all(fit.verdict != "no rise" for fit in fits)
     if is_reference:
-        delta, rule, ratio = (
-            Interval(estimate=0.0, lo=0.0, hi=0.0),
-            "the reference",
-            Interval(estimate=1.0, lo=1.0, hi=1.0),
-        )
+        delta, rule = Interval(estimate=0.0, lo=0.0, hi=0.0), "the reference"
+        ratio = mid_ratio = Interval(estimate=1.0, lo=1.0, hi=1.0)
     else:
         delta, rule = ceiling_difference(fits, baseline)
-        ratio = compute_ratio(fits, baseline)
+        ratio, mid_ratio = compute_ratio(fits, baseline), c_mid_ratio(fits, baseline)
     is_bounded = all(fit.A_hi is not None for fit in (*fits, *baseline))
     return VariantResult(
         curve=name,
         num_seeds=len(fits),
         A=ceiling.estimate,
-        A_lo=ceiling.estimate - ceiling.below,
+        A_lo=ceiling.lo,
         A_hi=ceiling.hi,
         B=_geometric_mean([fit.B for fit in fits]) if rises else None,
         C_mid=_geometric_mean([fit.C_mid for fit in fits]) if rises else None,
         R_0=float(np.mean([fit.R_0 for fit in fits])),
-        verdict=_verdict(fits, ceiling),
+        verdict=_verdict(fits, ceiling.lo, ceiling.hi),
         points=sum(fit.points for fit in fits),
         window=(min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)),
         cost=cost,
@@ -174,39 +173,73 @@ def _variant_result(
         compute_ratio=ratio and ratio.estimate,
         compute_ratio_lo=ratio and ratio.lo,
         compute_ratio_hi=ratio and ratio.hi,
+        C_mid_ratio=mid_ratio and mid_ratio.estimate,
+        C_mid_ratio_lo=mid_ratio and mid_ratio.lo,
+        C_mid_ratio_hi=mid_ratio and mid_ratio.hi,
         difference="reference" if is_reference else difference_in_words(delta),
+        paper_rule="reference" if is_reference else paper_rule(delta.estimate),
         efficiency="reference" if is_reference else efficiency_in_words(ratio),
     )
 
 
 def mean_ceiling(fits: Sequence[Fit]) -> Interval:
-    """Mean A over seeds: Student's t on the per-seed A from three bounded seeds on, else the fits' own intervals."""
+    """Mean A over seeds: Student's t on the per-seed A from three bounded seeds on, else the fits' posteriors."""
+    estimate = float(np.mean([fit.A for fit in fits]))
     if _suit_welch(fits):
         A = np.array([fit.A for fit in fits])
         margin = float(stdtrit(A.size - 1, 0.975) * A.std(ddof=1) / math.sqrt(A.size))
-        return Interval(estimate=float(A.mean()), lo=float(A.mean()) - margin, hi=float(A.mean()) + margin)
-    return _mean([Interval(estimate=fit.A, lo=fit.A_lo, hi=fit.A_hi) for fit in fits])
+        return Interval(estimate=estimate, lo=estimate - margin, hi=estimate + margin)
+    if len(fits) == 1:
+        return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
+    draws = np.mean([fit.draws.A for fit in fits], axis=0)
+    return interval_of(estimate, draws, has_hi=_is_bounded(fits))
 
 
 def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit]) -> tuple[Interval, str]:
     """A of `fits` less A of `baseline`, and the rule behind its interval.
 
-    Welch's t where both sides have three seeds with a bounded A. Otherwise, one or two seeds included, the intervals of
-    the mean A are combined with the run-to-run variance TAU^2 (1 / m + 1 / n), see `_minus`, `_ceiling`.
+    Welch's t where both sides have three seeds with a bounded A. Otherwise, one or two seeds included, the difference
+    of the posterior draws of the mean A, with an assumed run-to-run variance of TAU^2 (1 / m + 1 / n). What an
+    unbounded fit says of A beyond its readings rests on the law alone: only the level that it has reached counts as its
+    lower end.
     """
     if _suit_welch(fits) and _suit_welch(baseline):
         return _welch(np.array([fit.A for fit in fits]), np.array([fit.A for fit in baseline])), WELCH
-    run_margin = NORMAL_QUANTILE * TAU * math.sqrt(1 / len(fits) + 1 / len(baseline))
-    sides = ([_ceiling(fit) for fit in side] for side in (fits, baseline))
-    return _minus(*map(_mean, sides), extra_margin=run_margin), ASSUMED
+    estimate = float(np.mean([fit.A for fit in fits]) - np.mean([fit.A for fit in baseline]))
+    lower, upper = (
+        np.mean([_at_least(fit) for fit in a], axis=0)
+        - np.mean([fit.draws.A for fit in b], axis=0)
+        + run_to_run(len(fits), len(baseline), a[0].draws.A.size)
+        for a, b in ((fits, baseline), (baseline, fits))
+    )
+    lo = interval_of(estimate, lower, has_lo=_is_bounded(baseline)).lo
+    hi = interval_of(-estimate, upper, has_lo=_is_bounded(fits)).lo
+    return Interval(estimate=estimate, lo=lo, hi=None if hi is None else -hi), ASSUMED
 
 
-def _ceiling(fit: Fit) -> Interval:
-    """A for a comparison. What an unbounded fit says of A beyond its readings rests on the law alone: only the level
-    that it has reached counts as its lower end.
-    """
-    reached = float(fit.predict(fit.window[1])[0])
-    return Interval(estimate=fit.A, lo=fit.A_lo if fit.A_hi is not None else min(fit.A_lo, reached), hi=fit.A_hi)
+def run_to_run(num_seeds: int, num_baseline_seeds: int, num_draws: int) -> np.ndarray:
+    """Draws of what two means differ by because runs of one recipe do: N(0, TAU^2 (1 / m + 1 / n))."""
+    spread = TAU * math.sqrt(1 / num_seeds + 1 / num_baseline_seeds)
+    return spread * np.random.default_rng(0).permutation(ndtri((np.arange(num_draws) + 0.5) / num_draws))
+
+
+def interval_of(estimate: float, draws: np.ndarray, *, has_lo: bool = True, has_hi: bool = True) -> Interval:
+    """The 95 % interval of draws; an end that is infinite or that nothing bounds is None."""
+    lo, hi = np.quantile(draws, TAILS, method="closest_observation")
+    return Interval(
+        estimate=estimate,
+        lo=float(lo) if has_lo and math.isfinite(lo) else None,
+        hi=float(hi) if has_hi and math.isfinite(hi) else None,
+    )
+
+
+def _is_bounded(fits: Sequence[Fit]) -> bool:
+    return all(fit.A_hi is not None for fit in fits)
+
+
+def _at_least(fit: Fit) -> np.ndarray:
+    """Draws of A for the lower end of a comparison: of an unbounded fit, the level at the end of its readings."""
+    return fit.draws.A if fit.A_hi is not None else fit.predict_draws(fit.window[1])[:, 0]
 
 
 def difference_in_words(delta: Interval) -> Difference:
@@ -218,6 +251,13 @@ def difference_in_words(delta: Interval) -> Difference:
     if delta.lo is None or delta.hi is None or delta.hi - delta.lo > 2 * WIDEST_MARGIN:
         return "cannot tell"
     return "no difference seen"
+
+
+def paper_rule(delta: float) -> Difference:
+    """The paper's rule on a difference in A: within 0.02 there is none (ScaleRL §4, A.5)."""
+    if abs(delta) <= PAPER_MARGIN:
+        return "no difference seen"
+    return "ceiling up" if delta > 0 else "ceiling down"
 
 
 def efficiency_in_words(ratio: Interval | None) -> Efficiency:
@@ -238,7 +278,8 @@ def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | No
 
     The target lies 80 % of the way from R_0 (mean over all the fits) to the lowest level that any of the fitted curves
     has at the end of its window. None where a curve does not rise to it within its window. Seeds count by geometric
-    mean.
+    mean. The interval is Welch's on the logs of each seed's from three seeds a side on; else it comes from the
+    posteriors, the ceiling of each run being off by an assumed TAU.
     """
     every = (*fits, *baseline)
     R_0 = float(np.mean([fit.R_0 for fit in every]))
@@ -246,20 +287,51 @@ def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | No
     if lowest <= R_0 or any(fit.verdict == "no rise" for fit in every):
         return None
     target = R_0 + TARGET_SHARE * (lowest - R_0)
-    sides = []
-    for side in (fits, baseline):
-        needed = []
-        for fit in side:
-            estimate, lo, hi = fit.compute_to_reach(target)
-            if estimate is None or not fit.window[0] <= estimate <= fit.window[1]:
-                return None
-            needed.append(
-                Interval(estimate=math.log(estimate), lo=math.log(lo) if lo else None, hi=hi and math.log(hi))
-            )
-        sides.append(_mean(needed))
-    log_ratio = _minus(*sides)
-    lo, hi = (None if end is None else math.exp(end) for end in (log_ratio.lo, log_ratio.hi))
-    return Interval(estimate=math.exp(log_ratio.estimate), lo=lo, hi=hi)
+    sides: list[list[Sided]] = []
+    for number, side in enumerate((fits, baseline)):
+        needed = [(fit.compute_to_reach(target)[0], fit) for fit in side]
+        inside = [
+            (C, fit.compute_draws(target, ceiling_shift=_own_ceiling(fit, 2 * seed + number)))
+            for seed, (C, fit) in enumerate(needed)
+            if C and fit.window[0] <= C <= fit.window[1]
+        ]
+        if len(inside) < len(needed):
+            return None
+        sides.append(inside)
+    return _geometric_ratio(*sides)
+
+
+def _own_ceiling(fit: Fit, number: int) -> np.ndarray:
+    """Draws of how far the ceiling of one run lies off its recipe's, N(0, TAU^2)."""
+    num = fit.draws.A.size
+    return TAU * np.random.default_rng(number).permutation(ndtri((np.arange(num) + 0.5) / num))
+
+
+def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
+    """C_mid of `fits` over that of `baseline`, seeds by geometric mean; None where a curve does not rise."""
+    if any(fit.verdict == "no rise" for fit in (*fits, *baseline)):
+        return None
+    return _geometric_ratio(
+        [(fit.C_mid, fit.draws.C_mid) for fit in fits], [(fit.C_mid, fit.draws.C_mid) for fit in baseline]
+    )
+
+
+def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
+    """Ratio of geometric means of (estimate, draws): Welch's t on the logs of the estimates from three seeds a side on,
+    else the draws give the interval.
+    """
+    logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
+    if min(logs.size, baseline_logs.size) >= MIN_SEEDS_FOR_WELCH:
+        in_logs = _welch(logs, baseline_logs)
+    else:
+        in_logs = interval_of(float(logs.mean() - baseline_logs.mean()), _log_mean(top) - _log_mean(bottom))
+    lo, hi = (None if end is None else math.exp(end) for end in (in_logs.lo, in_logs.hi))
+    return Interval(estimate=math.exp(in_logs.estimate), lo=lo, hi=hi)
+
+
+def _log_mean(side: Sequence[Sided]) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.mean([np.log(draws) for _, draws in side], axis=0)
 
 
 def _suit_welch(fits: Sequence[Fit]) -> bool:
@@ -280,36 +352,14 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
     return Interval(estimate=difference, lo=difference - margin, hi=difference + margin)
 
 
-def _mean(intervals: Sequence[Interval]) -> Interval:
-    """The mean of independent estimates, margins added in squares."""
-    estimate = float(np.mean([interval.estimate for interval in intervals]))
-    below = math.hypot(*(interval.below for interval in intervals)) / len(intervals)
-    above = math.hypot(*(interval.above for interval in intervals)) / len(intervals)
-    return _interval(estimate, below, above)
-
-
-def _minus(a: Interval, b: Interval, *, extra_margin: float = 0.0) -> Interval:
-    """a - b with the margins of independent, skewed intervals added in squares (Zou and Donner 2008)."""
-    below, above = math.hypot(a.below, b.above, extra_margin), math.hypot(a.above, b.below, extra_margin)
-    return _interval(a.estimate - b.estimate, below, above)
-
-
-def _interval(estimate: float, below: float, above: float) -> Interval:
-    return Interval(
-        estimate=estimate,
-        lo=estimate - below if math.isfinite(below) else None,
-        hi=estimate + above if math.isfinite(above) else None,
-    )
-
-
 def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(float(np.mean(np.log(values))))
 
 
-def _verdict(fits: Sequence[Fit], ceiling: Interval) -> Verdict:
+def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
     """The verdict on all seeds: what one of them did wrong, else what their common interval of A says."""
     verdicts = {fit.verdict for fit in fits}
     for verdict in ("collapsed", "no rise"):
         if verdict in verdicts:
             return verdict
-    return ceiling_verdict(ceiling.estimate - ceiling.below, ceiling.hi)
+    return ceiling_verdict(ceiling_lo, ceiling_hi)
