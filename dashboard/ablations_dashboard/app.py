@@ -2,7 +2,12 @@
 
 import streamlit as st
 
-from ablations_dashboard.views import sweep
+from ablations_dashboard.views import forecast, sweep
 
 st.set_page_config(page_title="Ablations", layout="wide")
-st.navigation([st.Page(sweep.show, title="Sweep", url_path="sweep", default=True)]).run()
+st.navigation(
+    [
+        st.Page(sweep.show, title="Sweep", url_path="sweep", default=True),
+        st.Page(forecast.show, title="Forecast", url_path="forecast"),
+    ]
+).run()

@@ -10,10 +10,11 @@ import streamlit as st
 
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Row
+from ablations.progress import Row, all_ended
 from ablations.results import FittedRun, FittedVariant, Results, compare_variants, read_results
 from ablations.scalars import row_scalars
 from ablations.state import HEARTBEAT_LIMIT_S, is_locked
+from ablations.steering.stops import read_stops
 from ablations.summary import numbers
 from scalerl.metrics import read_rows
 
@@ -28,13 +29,18 @@ Stamp = tuple[int, int]
 def load_results(home: Home, plan: Plan) -> Results:
     """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
     variants = tuple(_load_variant(home, plan, variant) for variant in plan.variants)
-    return Results(plan=plan, variants=variants, comparison=compare_variants(variants, plan.reference))
+    return Results(
+        plan=plan,
+        variants=variants,
+        comparison=compare_variants(variants, plan.reference),
+        stops=read_stops(home.sweep(plan.sweep), plan),
+    )
 
 
 def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:
     """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
     states = {row.state.state for row in rows}
-    if "running" in states or states == {"done"}:
+    if "running" in states or all_ended(home, plan, list(rows)):
         return "running" in states
     beats = [home.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or is_locked(home.sweep(plan.sweep) / "lock")

@@ -5,14 +5,15 @@ import time
 import pandas as pd
 import streamlit as st
 
-from ablations.errors import AblationsError
 from ablations.figures import CURVES_LEGEND, Style, curves_figure, loo_figure, styles
-from ablations.home import Home, find_home
+from ablations.fit.words import in_words
+from ablations.home import Home
 from ablations.plan import Plan
 from ablations.progress import Row, read_rows, share, summary
 from ablations.results import Results
 from ablations.summary import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import AXES, Axis, metric_figure
+from ablations_dashboard.choose import choose_sweep, choose_variants
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 REFRESH_S = 10
@@ -23,13 +24,7 @@ SMOOTHED = (1, 5, 10, 25, 50)
 
 def show() -> None:
     """Choose a sweep and show it; it is read again every few seconds until the last run has ended."""
-    home = find_home(None)
-    name = choose_sweep(home)
-    try:
-        plan = home.read_plan(name)
-    except AblationsError as error:
-        st.error(str(error))
-        st.stop()
+    home, plan = choose_sweep()
     is_live = may_change(home, plan, read_rows(home, plan), now=time.time())
     variants = choose_variants(plan)
     st.fragment(show_sweep, run_every=REFRESH_S if is_live else None)(home, plan, variants, is_live)
@@ -52,34 +47,6 @@ def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> No
     if results.comparison is not None:
         show_comparison(results)
     show_metrics(home, plan, variants)
-
-
-def choose_sweep(home: Home) -> str:
-    """The sweep named in the URL, or the one last started."""
-    names = home.sweep_names()
-    if not names:
-        st.title("Ablations")
-        st.info(f"No sweep in `{home.path}`. `platform sweep sweeps/loo.yaml --home {home.path}` makes one.")
-        st.stop()
-    asked = st.query_params.get("sweep")
-    name = st.sidebar.selectbox("Sweep", names, index=names.index(asked) if asked in names else 0)
-    st.query_params["sweep"] = name
-    st.sidebar.caption(f"Home folder `{home.path}`")
-    return name
-
-
-def choose_variants(plan: Plan) -> list[str]:
-    """The variants named in the URL, or all."""
-    names = [variant.name for variant in plan.variants]
-    asked = [name for name in st.query_params.get_all("variant") if name in names]
-    chosen = st.sidebar.pills(
-        "Variants", names, selection_mode="multi", default=asked or names, key=f"variants {plan.sweep}"
-    )
-    if set(chosen) in (set(), set(names)):
-        st.query_params.pop("variant", None)
-        return names
-    st.query_params["variant"] = chosen
-    return chosen
 
 
 def show_progress(plan: Plan, rows: list[Row]) -> None:
@@ -141,6 +108,9 @@ def show_comparison(results: Results) -> None:
     st.download_button(
         "Download as CSV", comparison_csv(results), f"{results.plan.sweep}.csv", "text/csv", icon=":material/download:"
     )
+    with st.expander("How far each fit can be believed"):
+        for run in results.runs:
+            st.markdown(f"**{run.name}**: {in_words(run.fit, ' modelled GPU-hours') if run.fit else run.reason}")
     with st.expander("What the verdicts mean"):
         for name, meaning in glossary(results):
             st.markdown(f"**{name}**: {meaning}.")

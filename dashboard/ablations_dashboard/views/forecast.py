@@ -1,0 +1,69 @@
+"""What more compute would buy: forecasts of every variant, and who would lead."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.compare import Interval
+from ablations.figures import FORECAST_LEGEND, forecast_figure
+from ablations.forecast.of_sweep import SweepForecast, forecast_sweep
+from ablations.results import Results
+from ablations.summary import interval_text
+from ablations_dashboard.choose import choose_sweep
+from ablations_dashboard.load import load_results
+
+TIMES = (1, 2, 3, 5, 10)
+"""Budgets that may be chosen, in budgets of the sweep."""
+
+
+def show() -> None:
+    """Choose a sweep and a budget; show the forecasts there."""
+    home, plan = choose_sweep()
+    results = load_results(home, plan)
+    st.title(f"{plan.sweep}: what more compute would buy")
+    if not any(variant.fits for variant in results.variants):
+        st.info(f"No fit yet. {'; '.join(results.reasons)}.")
+        st.stop()
+    times = choose_times()
+    names = [variant.name for variant in results.variants]
+    banded = st.multiselect("Uncertainty of", names, default=[plan.reference], key=f"forecast band {plan.sweep}")
+    compute = times * plan.budget_gpu_hours
+    st.plotly_chart(forecast_figure(results, banded=banded, compute=compute), theme=None, key="forecast")
+    st.caption(FORECAST_LEGEND)
+    show_table(forecast_sweep(results, budgets_gpu_hours=[compute]), results)
+
+
+def choose_times() -> int:
+    """The budget named in the URL, or twice the sweep's."""
+    asked = {str(times): times for times in TIMES}.get(st.query_params.get("times", ""), 2)
+    chosen = st.select_slider("Compute, in budgets of the sweep", TIMES, value=asked)
+    st.query_params["times"] = str(chosen)
+    return chosen
+
+
+def show_table(found: SweepForecast, results: Results) -> None:
+    """One line a variant at the chosen budget, and what has no forecast."""
+    lines = []
+    for one in found.variants:
+        (outlook,) = one.outlooks
+        at, cost, difference = outlook.prediction, outlook.cost_of_a_point, outlook.difference
+        lines.append(
+            {
+                "variant": one.variant,
+                "seeds": one.num_seeds,
+                "pass rate [95 %]": f"{at.estimate:.3f} [{at.lo:.3f}, {at.hi:.3f}]",
+                f"less {found.reference}'s": shown(difference, "+.3f"),
+                "P(wins)": f"{outlook.chance.wins:.2f}",
+                "GPU-hours for 0.01 more": shown(cost, ".4g"),
+            }
+        )
+    st.dataframe(pd.DataFrame(lines), hide_index=True)
+    unit = results.plan.compute_unit_gpu_hours
+    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / unit:g}"
+    st.caption(f"Modelled GPU-hours. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
+    for reason in found.reasons:
+        st.warning(f"No forecast: {reason}")
+
+
+def shown(interval: Interval | None, form: str) -> str:
+    """The interval as text; empty where there is none."""
+    return "" if interval is None else interval_text(interval.estimate, interval.lo, interval.hi, form)

@@ -1,0 +1,296 @@
+"""What more compute would buy: pass rates at any compute, compute to a target, crossings, and who is likely to win.
+
+Every function takes the fits of one variant, one a seed, and works on joint draws: draw i of a variant is the mean over
+its seeds of draw i of each. Readings of different seeds are never pooled. An estimate is the median of eq. 1's draws.
+Intervals and probabilities hold model error beyond the fitted range (`ablations.fit.averaging`). How much two runs of
+one recipe differ comes in as `run_offsets` describes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from ablations.compare import MIN_SEEDS_FOR_WELCH, TAU, Interval
+from ablations.errors import AblationsError
+from ablations.fit import Fit
+from ablations.fit.averaging import average, model_error_share
+
+FURTHEST = 100.0
+"""Nothing is looked for beyond this many times the largest compute fitted."""
+NUM_GRID = 400
+ONE_POINT = 0.01
+SLOPE_STEP = 0.01
+"""Of ln C; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
+
+SPREAD = "Student's t on the spread between the seeds"
+ASSUMED = f"an assumed run-to-run sd of {TAU}, as there are fewer than {MIN_SEEDS_FOR_WELCH} seeds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """The pass rate of a variant at one compute.
+
+    Prediction(compute=32000.0, estimate=0.606, lo=0.589, hi=0.622, lo_80=0.596, hi_80=0.616, extrapolation=4.0)
+    """
+
+    compute: float
+    estimate: float
+    lo: float
+    """End of the 95 % interval, with the estimate in it."""
+    hi: float
+    lo_80: float
+    hi_80: float
+    extrapolation: float
+    """Compute over the largest one fitted (the least of the seeds')."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """Where two curves cross for the last time: from there on the one that leads keeps the lead.
+
+    Crossing(compute=5200.0, lo=3900.0, hi=11000.0, probability=0.83, leads_after=True)
+
+    Looked for from the start of the windows to 100 times the largest compute fitted.
+    """
+
+    compute: float | None
+    """Median over the draws that cross; None when none does."""
+    lo: float | None
+    hi: float | None
+    probability: float
+    """That they cross at all: the share of the draws that do."""
+    leads_after: bool
+    """Whether the first of the two leads beyond, in most of the draws that cross."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chance:
+    """How likely a variant is the best of all at one compute: `Chance(variant="scalerl", wins=0.62, rule=ASSUMED)`."""
+
+    variant: str
+    wins: float
+    rule: str
+    """What stands for the difference between two runs of one recipe."""
+
+    @property
+    def is_assumed(self) -> bool:
+        return self.rule == ASSUMED
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def joint_draws(
+    fits: Sequence[Fit], compute: np.ndarray | float, *, assume_run_sd: bool = False, eq1_alone: bool = False
+) -> np.ndarray:
+    """Draws of the pass rate of a variant's recipe at each compute, shape (num_draws, num_compute).
+
+    With fewer than three seeds and without `assume_run_sd` they are draws for the very runs that were made.
+    """
+    fits = _some(fits)
+    compute = np.atleast_1d(np.asarray(compute, dtype=float))
+    share = 0.0 if eq1_alone else None
+    drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
+    if assume_run_sd or len(fits) >= MIN_SEEDS_FOR_WELCH:
+        drawn = drawn + run_offsets(fits, compute)
+    return drawn.clip(0, 1)
+
+
+def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
+    """How far the seeds' mean lies off the mean of very many runs of the recipe, drawn as often as the curves are.
+
+    Fewer than three seeds: N(0, TAU^2 / m). Three or more: their total variance S^2 has the posterior
+    (m - 1) s^2 / chi^2_(m-1), s^2 the variance of the seeds' medians, and what it exceeds the fits' own variance v by
+    is between runs: N(0, max(S^2 - v, 0) / m). With exact fits that makes Student's t of the seeds' mean; it never
+    makes less of the uncertainty than the fits do. s and v are those of eq. 1, as model error is common to all seeds.
+    """
+    rng = np.random.default_rng([crc32(fit.readings.score.tobytes()) for fit in fits])
+    m, num_draws = len(fits), fits[0].draws.A.size
+    z = rng.standard_normal((num_draws, 1))
+    if m < MIN_SEEDS_FOR_WELCH:
+        return z * TAU / np.sqrt(m)
+    of_seeds = [fit.predict_draws(compute) for fit in fits]
+    spread = np.median(of_seeds, axis=1).var(axis=0, ddof=1)
+    own = np.var(of_seeds, axis=1).mean(axis=0)
+    total = (m - 1) * spread / rng.chisquare(m - 1, (num_draws, 1))
+    return z * np.sqrt(np.maximum(total - own, 0) / m)
+
+
+def run_rule(fits: Sequence[Fit]) -> str:
+    """What stands for the difference between two runs of one recipe, in words."""
+    return SPREAD if len(fits) >= MIN_SEEDS_FOR_WELCH else ASSUMED
+
+
+def predict(fits: Sequence[Fit], compute: float) -> Prediction:
+    """The pass rate at any compute with its 80 % and 95 % interval.
+
+    Of these runs' mean curve with one or two seeds, of the recipe's from three on, like A in a comparison.
+    """
+    estimate = float(np.median(joint_draws(fits, _positive(compute), eq1_alone=True)))
+    drawn = joint_draws(fits, compute)
+    lo, lo_80, hi_80, hi = (float(q) for q in np.quantile(drawn, (0.025, 0.1, 0.9, 0.975)))
+    return Prediction(
+        compute=compute,
+        estimate=estimate,
+        lo=min(lo, estimate),
+        hi=max(hi, estimate),
+        lo_80=min(lo_80, estimate),
+        hi_80=max(hi_80, estimate),
+        extrapolation=compute / min(fit.window[1] for fit in fits),
+    )
+
+
+def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float) -> Interval:
+    """Pass rate of `fits` less that of `baseline` at one compute, run-to-run differences included in the interval."""
+    _positive(compute)
+
+    def drawn(*, eq1_alone: bool) -> np.ndarray:
+        first, second = (
+            joint_draws(side, compute, assume_run_sd=True, eq1_alone=eq1_alone) for side in (fits, baseline)
+        )
+        return (first - second)[:, 0]
+
+    return _interval(drawn(eq1_alone=True), drawn(eq1_alone=False))
+
+
+def compute_to_reach(fits: Sequence[Fit], score: float) -> Interval | None:
+    """Compute at which the variant reaches a pass rate; None where half of the curves of eq. 1 or more never do.
+
+    "Never" is not up to 100 times the largest compute fitted; an end of the interval is None in the same sense, and 0
+    where R_0 is `score` or more.
+    """
+    grid = _grid(fits, start=0.01)
+
+    def drawn(*, eq1_alone: bool) -> np.ndarray:
+        scores = np.maximum.accumulate(joint_draws(fits, np.append(0.0, grid), eq1_alone=eq1_alone), axis=1)
+        return np.where(scores[:, 0] >= score, 0.0, _first_crossings(scores[:, 1:] - score, grid))
+
+    return _finite_interval(drawn(eq1_alone=True), drawn(eq1_alone=False))
+
+
+def crossing(fits: Sequence[Fit], other: Sequence[Fit]) -> Crossing:
+    """Where the curves of two variants cross for the last time, and how likely they cross at all.
+
+    With one or two seeds of a variant it is about these runs: how much others of its recipe would differ is not in it.
+    """
+    grid = _grid((*fits, *other), start=1.0)
+    first, second = (joint_draws(side, grid) for side in (fits, other))
+    ahead = first - second
+    at = _last_crossings(ahead, grid)
+    crosses = np.isfinite(at)
+    if not crosses.any():
+        return Crossing(compute=None, lo=None, hi=None, probability=0.0, leads_after=bool(np.median(ahead[:, -1]) > 0))
+    lo, median, hi = (float(q) for q in np.quantile(at[crosses], (0.025, 0.5, 0.975)))
+    return Crossing(
+        compute=median,
+        lo=lo,
+        hi=hi,
+        probability=float(crosses.mean()),
+        leads_after=bool(np.mean(ahead[crosses, -1] > 0) > 0.5),
+    )
+
+
+def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
+    """Compute for 0.01 more of pass rate at one compute, 0.01 / (dR/dC); None where half of the curves do not rise.
+
+    "Do not rise" is over 100 times the largest compute fitted for the point; an end of the interval is None in the same
+    sense. The share of other families is held while the slope is taken: it is a slope of laws, not of the passage from
+    one to the other.
+    """
+    ends = _positive(compute) * np.exp(SLOPE_STEP * np.array([-0.5, 0.5]))
+
+    def drawn(*, eq1_alone: bool) -> np.ndarray:
+        slopes = []
+        for fit in _some(fits):
+            share = 0.0 if eq1_alone else model_error_share(np.array([compute]), fit.window[1])
+            below, above = average(fit).predict_draws(ends, share=share).T
+            slopes.append((above - below) / (ends[1] - ends[0]))
+        slope = np.mean(slopes, axis=0)
+        with np.errstate(divide="ignore", over="ignore"):
+            cost = np.where(slope > 0, ONE_POINT / slope, np.inf)
+        return np.where(cost <= FURTHEST * max(fit.window[1] for fit in fits), cost, np.inf)
+
+    return _finite_interval(drawn(eq1_alone=True), drawn(eq1_alone=False))
+
+
+def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float) -> tuple[Chance, ...]:
+    """P(variant wins) at one compute, the likeliest winner first: the share of joint draws in which it is highest.
+
+    Run-to-run differences are included. Its Monte Carlo sd is at most 0.5 / sqrt(num_draws): 0.011 with 2000 draws.
+    """
+    if not groups:
+        raise AblationsError("no variant has a fit; a leaderboard needs one")
+    drawn = [joint_draws(fits, _positive(compute), assume_run_sd=True)[:, 0] for fits in groups.values()]
+    # Draws that end at 1 together share the win.
+    ahead = np.stack(drawn) == np.max(drawn, axis=0)
+    wins = np.mean(ahead / ahead.sum(axis=0), axis=1)
+    chances = [
+        Chance(variant=name, wins=float(share), rule=run_rule(fits))
+        for (name, fits), share in zip(groups.items(), wins, strict=True)
+    ]
+    return tuple(sorted(chances, key=lambda chance: -chance.wins))
+
+
+def _grid(fits: Sequence[Fit], *, start: float) -> np.ndarray:
+    """Compute from `start` times the first reading fitted to 100 times the last, evenly spaced in ln C."""
+    fits = _some(fits)
+    first, last = min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)
+    return np.geomspace(start * first, FURTHEST * last, NUM_GRID)
+
+
+def _first_crossings(above: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Compute at which each row first is 0 or more, linear in ln C between nodes; infinite where it never is."""
+    reached = above >= 0
+    node = np.argmax(reached, axis=1)
+    at = _root(above, grid, np.maximum(node, 1))
+    at[reached[:, 0]] = grid[0]
+    at[~reached.any(axis=1)] = np.inf
+    return at
+
+
+def _last_crossings(ahead: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Compute at which each row changes its sign for the last time; infinite where it never does."""
+    changes = np.sign(ahead[:, 1:]) * np.sign(ahead[:, :-1]) < 0
+    node = changes.shape[1] - np.argmax(changes[:, ::-1], axis=1)
+    at = _root(ahead, grid, node)
+    at[~changes.any(axis=1)] = np.inf
+    return at
+
+
+def _root(values: np.ndarray, grid: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Where each row is 0 between the nodes `node` - 1 and `node`, linear in ln C."""
+    rows = np.arange(node.size)
+    before, after = values[rows, node - 1], values[rows, node]
+    share = np.divide(before, before - after, out=np.zeros_like(before), where=before != after).clip(0, 1)
+    return np.exp((1 - share) * np.log(grid[node - 1]) + share * np.log(grid[node]))
+
+
+def _interval(of_eq1: np.ndarray, drawn: np.ndarray) -> Interval:
+    """The median of eq. 1's draws with the 95 % interval of all, that holds it."""
+    estimate = float(np.quantile(of_eq1, 0.5, method="closest_observation"))
+    lo, hi = np.quantile(drawn, (0.025, 0.975), method="closest_observation")
+    return Interval(estimate=estimate, lo=min(float(lo), estimate), hi=max(float(hi), estimate))
+
+
+def _finite_interval(of_eq1: np.ndarray, drawn: np.ndarray) -> Interval | None:
+    """The same of draws that may be infinite: an infinite end is None, and so is all with an infinite estimate."""
+    found = _interval(of_eq1, drawn)
+    if not np.isfinite(found.estimate):
+        return None
+    return found if np.isfinite(found.hi or 0.0) else Interval(estimate=found.estimate, lo=found.lo, hi=None)
+
+
+def _some(fits: Sequence[Fit]) -> Sequence[Fit]:
+    if not fits:
+        raise AblationsError("a forecast needs the fit of at least one seed; found none")
+    return fits
+
+
+def _positive(compute: float) -> float:
+    if not (np.isfinite(compute) and compute > 0):
+        raise AblationsError(f"compute is {compute:g}; a forecast needs a finite number greater than 0")
+    return compute

@@ -1,0 +1,189 @@
+"""The forecast of a sweep: every variant at every budget asked for, and against the reference."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ablations.compare import Interval
+from ablations.errors import AblationsError
+from ablations.fit import Fit
+from ablations.fit.averaging import average
+from ablations.forecast.backtest import Backtest, backtest
+from ablations.forecast.forecasts import (
+    Chance,
+    Crossing,
+    Prediction,
+    compute_to_reach,
+    cost_of_a_point,
+    crossing,
+    difference_at,
+    leaderboard,
+    predict,
+)
+from ablations.results import FittedRun, FittedVariant, Results
+
+DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
+"""Times the plan's budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """A variant at one budget.
+
+    Outlook(prediction=Prediction(compute=3000.0, estimate=0.79, ...), chance=Chance(variant="loo-loss", wins=0.2, ...),
+            difference=Interval(estimate=-0.01, lo=-0.03, hi=0.02), cost_of_a_point=Interval(estimate=410.0, ...))
+    """
+
+    prediction: Prediction
+    chance: Chance
+    difference: Interval | None
+    """Pass rate less the reference's; None for the reference and where that has no forecast."""
+    cost_of_a_point: Interval | None
+    """Modelled GPU-hours for 0.01 more of pass rate; None where the curve may well be flat."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, the prediction's numbers at the top."""
+        return asdict(self.prediction) | {
+            "wins": self.chance.wins,
+            "rule": self.chance.rule,
+            "difference": self.difference and asdict(self.difference),
+            "cost_of_a_point": self.cost_of_a_point and asdict(self.cost_of_a_point),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantForecast:
+    """A variant at every budget."""
+
+    variant: str
+    num_seeds: int
+    outlooks: tuple[Outlook, ...]
+    reach: Interval | None
+    """Compute to the pass rate asked for; None where it is not asked or half of the curves never get there."""
+    crossing: Crossing | None
+    """With the reference; None for the reference itself and where that has no forecast."""
+    weights: dict[str, float]
+    """Akaike weights of the families, mean over the seeds."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "variant": self.variant,
+            "num_seeds": self.num_seeds,
+            "budgets": [outlook.to_json() for outlook in self.outlooks],
+            "compute_to_reach": self.reach and asdict(self.reach),
+            "crossing": self.crossing and asdict(self.crossing),
+            "weights": self.weights,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepForecast:
+    """Every variant that has a forecast, in the plan's order, and why the others have none."""
+
+    sweep: str
+    reference: str
+    budgets_gpu_hours: tuple[float, ...]
+    score: float | None
+    """The pass rate whose compute was asked for."""
+    variants: tuple[VariantForecast, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Akaike weights of the families, mean over the variants."""
+        return _mean_weights([variant.weights for variant in self.variants])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"sweep": "loo", "reference": "scalerl", "variants": [...], "reasons": [...], ...}."""
+        return {
+            "sweep": self.sweep,
+            "reference": self.reference,
+            "budgets_gpu_hours": list(self.budgets_gpu_hours),
+            "score": self.score,
+            "weights": self.weights,
+            "variants": [variant.to_json() for variant in self.variants],
+            "reasons": list(self.reasons),
+        }
+
+
+def forecast_sweep(
+    results: Results, *, budgets_gpu_hours: Sequence[float] = (), score: float | None = None
+) -> SweepForecast:
+    """Forecast all variants at these computes, by default at the plan's budget and at 2 and 10 times as much."""
+    plan = results.plan
+    budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
+    if score is not None and not 0 < score <= 1:
+        raise AblationsError(f"score is {score:g}; a pass rate to reach lies in (0, 1]")
+    groups = forecast_groups(results)
+    chances = [{one.variant: one for one in leaderboard(groups, budget)} if groups else {} for budget in budgets]
+    baseline = groups.get(plan.reference, [])
+
+    def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
+        against = baseline if name != plan.reference else []
+        return VariantForecast(
+            variant=name,
+            num_seeds=len(fits),
+            outlooks=tuple(
+                Outlook(
+                    prediction=predict(fits, budget),
+                    chance=by_name[name],
+                    difference=difference_at(fits, against, budget) if against else None,
+                    cost_of_a_point=cost_of_a_point(fits, budget),
+                )
+                for budget, by_name in zip(budgets, chances, strict=True)
+            ),
+            reach=None if score is None else compute_to_reach(fits, score),
+            crossing=crossing(fits, against) if against else None,
+            weights=_mean_weights([average(fit).weights for fit in fits]),
+        )
+
+    return SweepForecast(
+        sweep=plan.sweep,
+        reference=plan.reference,
+        budgets_gpu_hours=budgets,
+        score=score,
+        variants=tuple(of_variant(name, fits) for name, fits in groups.items()),
+        reasons=(*results.reasons, *_collapses(results)),
+    )
+
+
+def forecast_groups(results: Results) -> dict[str, list[Fit]]:
+    """The fits of each variant that something is forecast from: a curve that has collapsed does not follow its law."""
+    groups = {variant.name: _forecastable(variant) for variant in results.variants}
+    return {name: fits for name, fits in groups.items() if fits}
+
+
+def backtest_sweep(results: Results) -> Backtest:
+    """The forecasts that every finished run would have had."""
+    curves = [run.curve for run in results.runs if run.curve is not None and _is_finished(run, results)]
+    if not curves:
+        raise AblationsError(
+            f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
+            f"{results.plan.budget_gpu_hours:g} GPU-hours; a backtest needs one that has"
+        )
+    return backtest(curves, fit_from=results.plan.fit_from_gpu_hours)
+
+
+def _is_finished(run: FittedRun, results: Results) -> bool:
+    return run.cost_gpu_hours >= results.plan.budget_gpu_hours
+
+
+def _forecastable(variant: FittedVariant) -> list[Fit]:
+    return [fit for fit in variant.fits if fit.verdict != "collapsed"]
+
+
+def _collapses(results: Results) -> list[str]:
+    return [
+        f"{run.variant}, seed {run.seed}: the pass rate fell for good after compute {run.fit.window[1]:.4g}; "
+        "nothing is forecast from the part before"
+        for run in results.runs
+        if run.fit is not None and run.fit.verdict == "collapsed"
+    ]
+
+
+def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = weights[0] if weights else {}
+    return {name: float(np.mean([one[name] for one in weights])) for name in names}

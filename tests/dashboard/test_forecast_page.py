@@ -1,0 +1,59 @@
+"""The forecast page, run by AppTest over a home folder with finished runs."""
+
+from pathlib import Path
+
+from fixtures_home import BUDGET, TRUTH, make_home
+from streamlit.testing.v1 import AppTest
+
+from ablations.forecast.of_sweep import forecast_sweep
+from ablations.results import read_results
+
+
+def open_page(monkeypatch, home: Path, **query) -> AppTest:
+    monkeypatch.setenv("ABLATIONS_HOME", str(home))
+
+    def script() -> None:
+        from ablations_dashboard.views import forecast
+
+        forecast.show()
+
+    page = AppTest.from_function(script, default_timeout=60)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def captions(page: AppTest) -> str:
+    return " ".join(caption.value for caption in page.caption)
+
+
+def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_path):
+    home, plan = make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path)
+    table = page.dataframe[0].value
+    found = forecast_sweep(read_results(home, plan), budgets_gpu_hours=[2 * BUDGET])
+    assert list(table["variant"]) == list(TRUTH)
+    for line, one in zip(table.to_dict("records"), found.variants, strict=True):
+        at = one.outlooks[0].prediction
+        assert line["pass rate [95 %]"] == f"{at.estimate:.3f} [{at.lo:.3f}, {at.hi:.3f}]"
+        assert line["P(wins)"] == f"{one.outlooks[0].chance.wins:.2f}"
+    assert table["less scalerl's"][0] == ""
+    assert table["less scalerl's"][1].startswith("-0.0")
+    assert "`platform forecast loo --budget 2`" in captions(page)
+
+
+def test_the_budget_is_read_from_the_url_and_kept_in_it(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, times="5")
+    assert page.select_slider[0].value == 5
+    assert "--budget 5`" in captions(page)
+    page.select_slider[0].set_value(10).run()
+    assert page.query_params["times"] == "10"
+
+
+def test_without_a_fit_the_page_says_why(monkeypatch, tmp_path):
+    make_home(tmp_path, fraction=0.05, state="running")
+    page = open_page(monkeypatch, tmp_path)
+    assert "a fit needs at least 6" in page.info[0].value
