@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ import submitit
 
 from ablations.home import Home
 from ablations.job import train_run
-from ablations.state import RunState, read_state
+from ablations.state import read_state
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -27,90 +27,126 @@ NO_TIME_LIMIT_MIN = 60 * 24 * 365
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Submission:
+    """A job of ours and the compute it trains its run to."""
+
+    job: submitit.Job[None]
+    budget_gpu_hours: float
+
+
 @dataclass(kw_only=True)
 class LocalPool:
-    """Trains runs on this machine, `jobs` at a time: `for killed in LocalPool(...).train(["3f0c9a1b2d4e", ...])`."""
+    """Trains runs on this machine, `jobs` at a time, each to a budget of its own.
+
+    >>> pool.add("3f0c9a1b2d4e", 2000.0)
+    >>> for killed in pool.work(): ...
+    """
 
     home: Home
     submissions: Path
     """Folder under which each submission gets its own."""
-    budget_gpu_hours: float
     threads: int
     """CPU threads of one run."""
     jobs: int
     """Most runs at once."""
     cancel_marker: Path
     """While this file exists no run is started and those that train are asked to stop."""
-    _running: dict[str, submitit.Job[None]] = field(default_factory=dict)
+    _waiting: dict[str, float] = field(default_factory=dict)
+    """Runs not started yet with their budgets, first added first."""
+    _running: dict[str, _Submission] = field(default_factory=dict)
+    _stopping: set[str] = field(default_factory=set)
+    """Running runs that were asked one by one to stop."""
 
-    def train(self, run_ids: list[str]) -> Generator[str | None, None, None]:
-        """Train every run that is not done; ends when none is left running.
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        """Train a run until its compute reaches the budget; one that waits gets the new budget, one that runs goes on
+        to it afterwards.
+        """
+        self._waiting[run_id] = budget_gpu_hours
+
+    def stop(self, run_id: str) -> None:
+        """Ask one run to write its checkpoint and end; one that only waits is forgotten."""
+        self._waiting.pop(run_id, None)
+        if run_id in self._running:
+            self._stopping.add(run_id)
+            self._ask_to_stop([run_id])
+
+    def is_busy(self, run_id: str) -> bool:
+        """Whether a run waits or runs here."""
+        return run_id in self._waiting or run_id in self._running
+
+    def work(self) -> Generator[str | None, None, None]:
+        """Train every run that was added, also between two yields, and is not done; ends when none waits or runs.
 
         Yields twice a second: a run whose process ended without a word, or None. A run that another process holds is
         waited for. Whatever interrupts the loop, running runs are asked to checkpoint and stop, and waited for.
         """
-        waiting = list(run_ids)
         try:
-            while waiting or self._running:
-                killed = self._reap(waiting)
-                self._start(waiting)
+            while self._waiting or self._running:
+                killed = self._reap()
+                self._start()
+                self._ask_to_stop(self._stopping)
                 yield from killed or [None]
                 time.sleep(POLL_S)
         finally:
-            self._stop()
+            self._stop_all()
 
-    def _state(self, run_id: str) -> RunState:
-        return read_state(self.home.run(run_id), self.budget_gpu_hours)
-
-    def _start(self, waiting: list[str]) -> None:
+    def _start(self) -> None:
         if self.cancel_marker.exists():
-            waiting.clear()
-            self._ask_to_stop()
+            self._waiting.clear()
+            self._ask_to_stop(self._running)
             return
-        for run_id in list(waiting):
+        for run_id, budget_gpu_hours in list(self._waiting.items()):
             if len(self._running) >= self.jobs:
                 return
-            state = self._state(run_id).state
+            state = read_state(self.home.run(run_id), budget_gpu_hours).state
             if state == "done":  # another sweep has trained it since
-                waiting.remove(run_id)
-            elif state != "running":  # else another sweep is training it; look again later
-                waiting.remove(run_id)
-                self._running[run_id] = self._submit(run_id)
+                del self._waiting[run_id]
+            elif state != "running" and run_id not in self._running:
+                del self._waiting[run_id]
+                job = self._submit(run_id, budget_gpu_hours)
+                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
+            # Else it trains, for another sweep or to a smaller budget of ours; look again later.
 
-    def _submit(self, run_id: str) -> submitit.Job[None]:
+    def _submit(self, run_id: str, budget_gpu_hours: float) -> submitit.Job[None]:
         folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
         executor = submitit.LocalExecutor(folder)
         executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
         run = self.home.run(run_id).path
         with environment({variable: str(self.threads) for variable in THREAD_VARIABLES}), interrupts_ignored():
-            return executor.submit(train_run, run, self.budget_gpu_hours, self.home.warm_starts)
+            return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
 
-    def _reap(self, waiting: list[str]) -> list[str]:
+    def _reap(self) -> list[str]:
         """Forget jobs that ended; returns the runs among them that left no word."""
         killed = []
-        for run_id, job in list(self._running.items()):
-            if not job.done():
+        for run_id, submission in list(self._running.items()):
+            if not submission.job.done():
                 continue
             del self._running[run_id]
-            state = self._state(run_id).state
+            was_stopped = run_id in self._stopping
+            self._stopping.discard(run_id)
+            state = read_state(self.home.run(run_id), submission.budget_gpu_hours).state
+            if was_stopped:
+                continue
             if state == "running" or (state == "cancelled" and not self.cancel_marker.exists()):
-                waiting.append(run_id)  # another sweep took the run first, or cancelled it while we still want it
+                # Another sweep took the run first, or cancelled it while we still want it.
+                self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif state in ("pending", "stale"):
                 killed.append(run_id)
         return killed
 
-    def _ask_to_stop(self) -> None:
-        """SIGTERM to every run of ours that trains; one that is only starting is asked when called again."""
-        for run_id in self._running:
-            pid = self._state(run_id).pid
+    def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
+        """SIGTERM to those of our runs that train; one that is only starting is asked when called again."""
+        for run_id in run_ids:
+            pid = read_state(self.home.run(run_id), self._running[run_id].budget_gpu_hours).pid
             if pid is not None:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
 
-    def _stop(self) -> None:
+    def _stop_all(self) -> None:
         deadline = time.monotonic() + STOP_LIMIT_S
-        while any(not job.done() for job in self._running.values()) and time.monotonic() < deadline:
-            self._ask_to_stop()
+        while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
+            self._ask_to_stop(self._running)
             time.sleep(POLL_S)
 
 

@@ -117,7 +117,7 @@ class Ledger:
 
     def lacks_fit(self, home: Home, plan: Plan, variant: PlannedVariant) -> bool:
         """Whether a variant and the reference have ended, and MLflow's fit does not rest on what there is to fit."""
-        if not all(has_ended(folder, plan.budget_gpu_hours) for folder in compared_runs(home, plan, variant)):
+        if not all(has_ended(folder, plan) for folder in compared_runs(home, plan, variant)):
             return False
         known = self.variants.get(variant.name)
         return known is None or known.fit != fit_basis(home, plan, variant)
@@ -155,10 +155,11 @@ def run_state(folder: RunFolder) -> str:
     return folder.read_status().get("state", "")
 
 
-def has_ended(folder: RunFolder, budget_gpu_hours: float) -> bool:
-    """Whether a run writes no more; one that is done with less than the budget has yet to go on."""
+def has_ended(folder: RunFolder, plan: Plan) -> bool:
+    """Whether a run writes no more; without a total to share, one that is done with less than the budget goes on."""
     status = folder.read_status()
-    is_short = status.get("state") == "done" and status["compute_gpu_hours"] < budget_gpu_hours
+    budget = plan.budget_gpu_hours if plan.total_gpu_hours is None else 0.0
+    is_short = status.get("state") == "done" and status["compute_gpu_hours"] < budget
     return status.get("state") in ENDED and not is_short
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -12,10 +12,14 @@ from rich.table import Table
 
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.state import RunState, read_state
+from ablations.search.record import read_search
+from ablations.state import ENDED, RunState, read_state
+from ablations.steering.allocation import Allocation, read_allocation
+from ablations.steering.stops import Stopped, read_stops
 
 STYLES = {
     "done": "green",
+    "stopped": "magenta",
     "running": "cyan",
     "failed": "red",
     "stale": "yellow",
@@ -37,18 +41,60 @@ class Row:
 
 
 def read_rows(home: Home, plan: Plan) -> list[Row]:
-    """The state of every run of the plan."""
+    """The state of every run of the plan: done when it has what the sweep gives it, stopped when a rule ended it."""
+    allocation, stops = read_plan_allocation(home, plan), read_stops(home.sweep(plan.sweep), plan)
     return [
-        Row(variant=variant.name, seed=run.seed, id=run.id, state=read_state(home.run(run.id), plan.budget_gpu_hours))
+        Row(
+            variant=variant.name,
+            seed=run.seed,
+            id=run.id,
+            state=_state_in_sweep(home, plan, run.id, allocation, stops.get(run.id)),
+        )
         for variant in plan.variants
         for run in variant.runs
     ]
 
 
+def read_plan_allocation(home: Home, plan: Plan) -> Allocation | None:
+    """How the plan's total is shared out so far; None where it has none."""
+    total = plan.total_gpu_hours
+    return None if total is None else read_allocation(home.sweep(plan.sweep), total)
+
+
+def _state_in_sweep(
+    home: Home, plan: Plan, run_id: str, allocation: Allocation | None, stopped: Stopped | None
+) -> RunState:
+    """The state of a run with what the sweep has decided of it; its folder is shared and knows nothing of that."""
+    allotted = allocation.allotted.get(run_id) if allocation else None
+    state = read_state(home.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
+    said = [state.message] if state.message else []
+    # Another sweep, without the rule, may have trained it to the end since.
+    if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
+        return replace(state, state="stopped", message=stopped.text(plan.reference), pid=None)
+    if stopped and not stopped.ends_run:
+        said.append(stopped.text(plan.reference))
+    if allocation and allotted is not None:
+        said.append(f"given {allotted:.4g} GPU-hours: {allocation.last_word(run_id)}")
+    return replace(state, message="; ".join(said))
+
+
+def all_ended(home: Home, plan: Plan, rows: list[Row]) -> bool:
+    """Whether nothing is left to do: every run has ended, and no round of a total or trial is still to come."""
+    allocation, search = read_plan_allocation(home, plan), read_search(home, plan)
+    is_decided = allocation is None or allocation.finished != ""
+    return all(row.state.state in ENDED for row in rows) and is_decided and (search is None or search.is_complete)
+
+
 def to_json(plan: Plan, rows: list[Row]) -> dict[str, Any]:
     """Plain data for scripts."""
     runs = [{"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state)} for row in rows]
-    return {"sweep": plan.sweep, "budget_gpu_hours": plan.budget_gpu_hours, "runs": runs}
+    return {
+        "sweep": plan.sweep,
+        "budget_gpu_hours": plan.budget_gpu_hours,
+        "total_gpu_hours": plan.total_gpu_hours,
+        "stop": plan.stop,
+        "runs": runs,
+    }
 
 
 def status_table(plan: Plan, rows: list[Row]) -> Table:
@@ -80,11 +126,24 @@ def share(state: RunState, plan: Plan) -> float:
 
 
 def summary(plan: Plan, rows: list[Row]) -> str:
-    """`3 done, 2 running, 4 pending; 41 % of the compute`."""
+    """`3 done, 2 running, 4 pending; 41 % of the compute`; of a total, the GPU-hours."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
+    if plan.total_gpu_hours is not None:
+        trained = sum(row.state.compute_gpu_hours for row in rows)
+        return f"{states}; {trained:.4g} GPU-hours trained, {plan.total_gpu_hours:.4g} to share"
     spent = sum(share(row.state, plan) for row in rows) / len(rows)
     return f"{states}; {spent:.0%} of the compute"
+
+
+def left_to_train(plan: Plan, rows: list[Row]) -> float:
+    """The most GPU-hours that may still be trained."""
+    left = sum(
+        max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows if row.state.state != "stopped"
+    )
+    if plan.total_gpu_hours is None:
+        return left
+    return min(left, max(0.0, plan.total_gpu_hours - sum(row.state.compute_gpu_hours for row in rows)))
 
 
 class Progress:
@@ -94,7 +153,7 @@ class Progress:
         self._home, self._plan, self._console = home, plan, console
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._started = time.monotonic()
-        self._share_before: float | None = None
+        self._left_before: float | None = None
         self._said, self._said_at = "", 0.0
 
     def __enter__(self) -> "Progress":
@@ -105,6 +164,10 @@ class Progress:
     def __exit__(self, *exception: object) -> None:
         if self._live:
             self._live.stop()
+
+    def follow(self, plan: Plan) -> None:
+        """Show a plan that has grown in place of the one before."""
+        self._plan = plan
 
     def update(self) -> None:
         """Read the states again and show them."""
@@ -122,10 +185,10 @@ class Progress:
             self._console.print(f"{self._plan.sweep}: {summary(self._plan, rows)}{'; ' if left else ''}{left}")
 
     def _time_left(self, rows: list[Row]) -> str:
-        spent = sum(share(row.state, self._plan) for row in rows)
-        if self._share_before is None:
-            self._share_before = spent
-        elapsed, done = time.monotonic() - self._started, spent - self._share_before
-        if done <= 0.02 * len(rows):
+        left = left_to_train(self._plan, rows)
+        if self._left_before is None:
+            self._left_before = left
+        elapsed, done = time.monotonic() - self._started, self._left_before - left
+        if done <= 0.02 * len(rows) * self._plan.budget_gpu_hours:
             return ""
-        return f"about {max(1, round((len(rows) - spent) * elapsed / done / 60))} min left"
+        return f"about {max(1, round(left * elapsed / done / 60))} min left"

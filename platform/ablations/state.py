@@ -10,7 +10,9 @@ from filelock import FileLock, Timeout
 
 from scalerl.run_folder import RunFolder
 
-State = Literal["pending", "running", "stale", "done", "failed", "cancelled"]
+State = Literal["pending", "running", "stale", "done", "stopped", "failed", "cancelled"]
+ENDED = frozenset({"done", "stopped"})
+"""States in which a sweep has nothing left to do for a run; `stopped` is one that its stop rule ended early."""
 HEARTBEAT_LIMIT_S = 120.0
 """A run on another machine whose heartbeat is older than this is stale."""
 

@@ -23,7 +23,11 @@ class Tracker:
         self._ended = self._count_ended()
 
     def _count_ended(self) -> int:
-        return sum(row.state.state in ("done", "failed") for row in read_rows(self._home, self._plan))
+        return sum(row.state.state in ("done", "stopped", "failed") for row in read_rows(self._home, self._plan))
+
+    def follow(self, plan: Plan) -> None:
+        """Take a plan that has grown in place of the one before."""
+        self._plan = plan
 
     def tick(self) -> None:
         """Start a synchroniser if there is something new and none is at work."""

@@ -217,8 +217,8 @@ class Synchroniser:
         self._log_fit(parent.mlflow_id, results, variant.name, basis, ended)
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
-        states = {run_state(folder) for folder in self._folders(variant)}
-        self._set_state(parent.mlflow_id, "done" if states == {"done"} else "failed", ended)
+        is_done = all(run.id in results.stopped or run_state(self.home.run(run.id)) == "done" for run in variant.runs)
+        self._set_state(parent.mlflow_id, "done" if is_done else "failed", ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))
 
     def _log_fit(self, mlflow_id: str, results: Results, name: str, basis: str, ended: int) -> None:

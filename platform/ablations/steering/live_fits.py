@@ -1,0 +1,101 @@
+"""Fits of a sweep's runs while they grow: a run log is read again, and fitted again, when it has a new evaluation."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ablations.curve import Curve
+from ablations.errors import AblationsError
+from ablations.expand import Run
+from ablations.fit import Fit, fit_with
+from ablations.fit_options import FitSettings
+from ablations.home import Home
+from ablations.results import curve_of
+from ablations.steering.stopping import recent_truncation
+from scalerl.metrics import read_rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Log:
+    """What a run log said when it was last read."""
+
+    size: int
+    curve: Curve | None
+    truncation: float | None
+
+
+class LiveFits:
+    """>>> if fits.refresh(run): fits.newest(run, 2)"""
+
+    def __init__(self, home: Home, settings: FitSettings) -> None:
+        self._home, self._settings = home, settings
+        self._logs: dict[str, _Log] = {}
+        self._fits: dict[tuple[str, int], Fit | None] = {}
+
+    def refresh(self, run: Run) -> bool:
+        """Read the log again if an evaluation is due in it; whether there is one more than before."""
+        folder, before = self._home.run(run.id), self._logs.get(run.id)
+        size = folder.metrics.stat().st_size if folder.metrics.exists() else 0
+        if (before and before.size == size) or not self._is_due(run, before):
+            return False
+        try:
+            rows = list(read_rows(folder.metrics))
+            curve = curve_of(rows, f"{run.variant}-s{run.seed}")
+        except ValueError:  # a broken log has no curve; `platform compare` says what is wrong with it
+            rows, curve = [], None
+        truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]
+        self._logs[run.id] = _Log(size=size, curve=curve, truncation=recent_truncation(truncated))
+        return num_readings(curve) > num_readings(before.curve if before else None)
+
+    def _is_due(self, run: Run, before: _Log | None) -> bool:
+        """Whether the run has passed a point of its grid of evaluations that the curve read last does not have."""
+        if before is None or before.curve is None:
+            return True
+        every = run.recipe.evaluation.every * run.recipe.compute_unit_gpu_hours
+        compute = self._home.run(run.id).read_status().get("compute_gpu_hours", 0.0)
+        return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
+
+    def curve(self, run: Run) -> Curve | None:
+        """The readings when the log was last read."""
+        return self._logs[run.id].curve if run.id in self._logs else None
+
+    def truncation(self, run: Run) -> float | None:
+        """Share of truncated answers over the last training steps."""
+        return self._logs[run.id].truncation if run.id in self._logs else None
+
+    def newest(self, run: Run, count: int) -> tuple[list[Fit], list[float]]:
+        """The fits after each of the last `count` evaluations and their compute; none where readings are too few."""
+        curve = self.curve(run)
+        if curve is None:
+            return [], []
+        sizes = range(max(1, curve.compute.size - count + 1), curve.compute.size + 1)
+        fitted = [(fit, float(curve.compute[size - 1])) for size in sizes if (fit := self._fit(run, curve, size))]
+        return [fit for fit, _ in fitted], [compute for _, compute in fitted]
+
+    def fits(self, runs: Sequence[Run]) -> list[Fit]:
+        """The newest fit of each run that has one; a curve that collapsed predicts nothing and is left out."""
+        newest = [fit for run in runs for fit in self.newest(run, 1)[0]]
+        return [fit for fit in newest if fit.verdict != "collapsed"]
+
+    def _fit(self, run: Run, curve: Curve, size: int) -> Fit | None:
+        """The fit of the first `size` readings, made once."""
+        key = (run.id, size)
+        if key not in self._fits:
+            try:
+                self._fits[key] = fit_with(first_readings(curve, size), self._settings)
+            except AblationsError:  # too few readings
+                self._fits[key] = None
+        return self._fits[key]
+
+
+def num_readings(curve: Curve | None) -> int:
+    """Evaluations beyond step 0."""
+    return 0 if curve is None else int((curve.compute > 0).sum())
+
+
+def first_readings(curve: Curve, size: int) -> Curve:
+    """The curve as it was after `size` readings."""
+    samples = None if curve.samples is None else curve.samples[:size]
+    return replace(
+        curve, compute=curve.compute[:size], score=curve.score[:size], samples=samples, prompts=None, step=None
+    )

@@ -1,0 +1,227 @@
+"""A sweep that decides while it trains: which runs end early, and which get more of the total.
+
+The rules are `stopping` and `allocation`; here they meet run folders, files and the pool. Every decision is on disk
+before it takes effect, so that the same command, started again, goes on with the same ones.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ablations.expand import Run, Study
+from ablations.home import Home
+from ablations.plan import Plan
+from ablations.state import read_state
+from ablations.steering.allocation import (
+    Allocation,
+    Candidate,
+    Extension,
+    Grid,
+    equal_share,
+    evaluation_gpu_hours,
+    first_round,
+    least_share,
+    next_round,
+    read_allocation,
+    write_allocation,
+)
+from ablations.steering.live_fits import LiveFits, num_readings
+from ablations.steering.stopping import Finding, ceiling_below_probability, judge
+from ablations.steering.stops import Stopped, read_stops, write_stops
+
+
+class Pool(Protocol):
+    """What steering asks of `ablations.dispatch.LocalPool`."""
+
+    def add(self, run_id: str, budget_gpu_hours: float) -> None: ...
+    def stop(self, run_id: str) -> None: ...
+    def is_busy(self, run_id: str) -> bool: ...
+
+
+class Steering:
+    """Stops and rounds of one sweep; its process is the only one that writes their files."""
+
+    def __init__(self, study: Study, plan: Plan, home: Home) -> None:
+        self._study, self._plan, self._home = study, plan, home
+        self._folder = home.sweep(plan.sweep)
+        self._stop = study.sweep.stop
+        self._stops = read_stops(self._folder, plan)
+        # What is left of a run is foretold from all that it has shown, beyond fit_on too.
+        self._fits = LiveFits(home, replace(plan.fit_settings, fit_to=math.inf))
+        self._runs = {run.id: run for run in study.runs}
+        total = plan.total_gpu_hours
+        self._allocation = None if total is None else read_allocation(self._folder, total)
+
+    def begin(self) -> dict[str, float]:
+        """Judge what is there; then the runs to train and the GPU-hours to which."""
+        self._judge_news()
+        if self._allocation is None:
+            return self._unreached(dict.fromkeys(self._runs, self._plan.budget_gpu_hours))
+        self._share_first(self._allocation)
+        while not (missing := self._unreached(self._allocation.allotted)) and self._decide_round():
+            pass
+        return missing
+
+    def steer(self, pool: Pool) -> list[str]:
+        """Judge the runs that have a new evaluation, and begin the next round when one is over; returns what to say."""
+        said = self._judge_news(pool)
+        if self._allocation is None or any(pool.is_busy(run_id) for run_id in self._runs):
+            return said
+        if not (self._folder / "cancelled").exists():
+            for extension in self._decide_round():
+                pool.add(extension.run, extension.to)
+        return said
+
+    def _judge_news(self, pool: Pool | None = None) -> list[str]:
+        """Judge the runs that have a new evaluation and stop those that are to end; returns what to say."""
+        if self._stop is None:
+            return []
+        said = []
+        for run in [run for run in self._study.runs if self._fits.refresh(run)]:
+            said += self._judged(run)
+            if pool and self._is_stopped(run.id):
+                pool.stop(run.id)
+        return said
+
+    def _is_stopped(self, run_id: str) -> bool:
+        return run_id in self._stops and self._stops[run_id].ends_run
+
+    def _is_done(self, run_id: str, budget_gpu_hours: float) -> bool:
+        return read_state(self._home.run(run_id), budget_gpu_hours).state == "done"
+
+    def _unreached(self, budgets: dict[str, float]) -> dict[str, float]:
+        return {
+            run_id: budget
+            for run_id, budget in budgets.items()
+            if run_id in self._runs and not self._is_stopped(run_id) and not self._is_done(run_id, budget)
+        }
+
+    def _judged(self, run: Run) -> list[str]:
+        """Judge a run and write down what was found; returns what to say of it."""
+        finding = self._finding(run)
+        if finding is None:
+            return []
+        is_done = self._is_done(run.id, self._plan.budget_gpu_hours)
+        if is_done and finding.rule in ("gain", "dominated"):
+            return []
+        ends_run = finding.ends_run and not is_done
+        if run.id in self._stops and not ends_run:
+            return []  # it has been flagged before
+        fits, _ = self._fits.newest(run, 1)
+        curve, stop = self._fits.curve(run), self._stop
+        assert curve is not None
+        assert stop is not None
+        stopped = Stopped(
+            run=run.id,
+            variant=run.variant,
+            seed=run.seed,
+            rule=finding.rule,
+            ends_run=ends_run,
+            value=finding.value,
+            compute_gpu_hours=float(curve.compute[-1]),
+            num_readings=num_readings(curve),
+            A_lo=fits[-1].A_lo if fits else None,
+            A_hi=fits[-1].A_hi if fits else None,
+            budget_gpu_hours=self._plan.budget_gpu_hours,
+            stop=stop.model_dump(),
+        )
+        self._stops[run.id] = stopped
+        write_stops(self._folder, self._stops.values())
+        return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan.reference)}"]
+
+    def _finding(self, run: Run) -> Finding | None:
+        if self._stop is None or self._is_stopped(run.id):
+            return None
+        fits, compute = self._fits.newest(run, 2)
+        is_reference = run.variant == self._plan.reference
+        return judge(
+            self._stop,
+            fits=fits,
+            compute_now=compute,
+            budget=self._plan.budget_gpu_hours,
+            truncation=self._fits.truncation(run),
+            reference_fits=None if is_reference else self._fits.fits(self._runs_of(self._plan.reference)),
+        )
+
+    def _runs_of(self, variant: str) -> list[Run]:
+        return [run for run in self._study.runs if run.variant == variant]
+
+    def _grid(self, total: float) -> Grid:
+        every = evaluation_gpu_hours(self._study.reference.recipe)
+        return Grid(every=every, slice_evaluations=equal_share(total, len(self._runs), every=every))
+
+    def _share_first(self, allocation: Allocation) -> None:
+        """The first share of every run that has none."""
+        new = [run.id for run in self._study.runs if run.id not in allocation.allotted]
+        if not new:
+            return
+        extensions = first_round(
+            {run_id: self._home.run(run_id).read_status().get("compute_gpu_hours", 0.0) for run_id in new},
+            allocation.left(),
+            most=self._plan.budget_gpu_hours,
+            least=least_share(
+                every=evaluation_gpu_hours(self._study.reference.recipe), fit_from=self._plan.fit_from_gpu_hours
+            ),
+            grid=self._grid(allocation.total_gpu_hours),
+        )
+        self._write(allocation.with_round(extensions))
+
+    def _decide_round(self) -> Sequence[Extension]:
+        """Decide who trains on, write it down and return it; empty when nobody does."""
+        allocation = self._allocation
+        assert allocation is not None
+        candidates = self._candidates(allocation)
+        left = allocation.left(self._unused(allocation))
+        extensions = next_round(candidates, left, grid=self._grid(allocation.total_gpu_hours))
+        if extensions:
+            self._write(allocation.with_round(extensions, candidates))
+        else:
+            self._write(allocation.closed(candidates, left))
+        return extensions
+
+    def _unused(self, allocation: Allocation) -> float:
+        """GPU-hours that stopped runs were given and did not use."""
+        bought, allotted = allocation.bought, allocation.allotted
+        return sum(
+            min(bought[run_id], max(0.0, allotted[run_id] - stopped.compute_gpu_hours))
+            for run_id, stopped in self._stops.items()
+            if stopped.ends_run and run_id in allotted
+        )
+
+    def _candidates(self, allocation: Allocation) -> list[Candidate]:
+        """The runs that have reached what they were given, and are neither stopped nor collapsed."""
+        candidates = []
+        for run in self._study.runs:
+            reached = allocation.allotted[run.id]
+            self._fits.refresh(run)
+            fits, _ = self._fits.newest(run, 1)
+            if self._is_stopped(run.id) or not self._is_done(run.id, reached):
+                continue
+            if fits and fits[0].verdict == "collapsed":
+                continue
+            width = None if not fits else (1.0 if fits[0].A_hi is None else fits[0].A_hi) - fits[0].A_lo
+            candidates.append(
+                Candidate(
+                    run=run.id,
+                    variant=run.variant,
+                    reached=reached,
+                    most=self._plan.budget_gpu_hours,
+                    width=width,
+                    above=self._above_reference(run.variant),
+                    is_reference=run.variant == self._plan.reference,
+                )
+            )
+        return candidates
+
+    def _above_reference(self, variant: str) -> float | None:
+        """P(the variant's ceiling lies above the reference's); None where either has no fit."""
+        if variant == self._plan.reference:
+            return None
+        fits, reference_fits = (self._fits.fits(self._runs_of(name)) for name in (variant, self._plan.reference))
+        return 1 - ceiling_below_probability(fits, reference_fits) if fits and reference_fits else None
+
+    def _write(self, allocation: Allocation) -> None:
+        names = {run.id: f"{run.variant}, seed {run.seed}" for run in self._study.runs}
+        write_allocation(self._folder, allocation, names)
+        self._allocation = allocation

@@ -1,0 +1,46 @@
+"""The sweep of `fixtures_home` as one that stops runs or shares out a total, without training anything."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fixtures_home import BUDGET, make_plan
+
+from ablations.expand import Run, Study
+from ablations.home import Home
+from ablations.plan import Plan
+from ablations.steering.steering import Steering
+from ablations.sweep import Stop
+
+# As much of a resolved recipe as steering reads: an evaluation every 50 GPU-hours.
+RECIPE = cast(Any, SimpleNamespace(evaluation=SimpleNamespace(every=50 / BUDGET), compute_unit_gpu_hours=BUDGET))
+
+
+class RecordedPool:
+    """What steering asked of the pool."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[str, float]] = []
+        self.stopped: list[str] = []
+
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        self.added.append((run_id, budget_gpu_hours))
+
+    def stop(self, run_id: str) -> None:
+        self.stopped.append(run_id)
+
+    def is_busy(self, run_id: str) -> bool:
+        return False
+
+
+def steered(home: Home, stop: Stop | None, **changes: Any) -> tuple[Steering, Plan]:
+    """The steering of the fixture's sweep under a stop block, and its plan with other changes, as it is written."""
+    plan = replace(make_plan(), stop=stop and stop.model_dump(), **changes)
+    plan.write(home.sweep(plan.sweep) / "plan.json")
+    runs = tuple(
+        Run(variant=variant.name, seed=run.seed, id=run.id, recipe=RECIPE)
+        for variant in plan.variants
+        for run in variant.runs
+    )
+    study = SimpleNamespace(sweep=SimpleNamespace(stop=stop), reference=SimpleNamespace(recipe=RECIPE), runs=runs)
+    return Steering(cast(Study, study), plan, home), plan

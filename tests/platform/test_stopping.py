@@ -1,0 +1,287 @@
+"""The rules that end runs early: probabilities against worked-out ones, and what is kept of a stopped run."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
+from fixtures_steering import RecordedPool, steered
+
+from ablations.curve import Curve
+from ablations.errors import AblationsError
+from ablations.fit import Fit, fit_curve
+from ablations.home import Home
+from ablations.plan import Plan
+from ablations.progress import read_rows, status_table, summary
+from ablations.steering.stopping import (
+    Finding,
+    dominated_probability,
+    gain_probability,
+    judge,
+    probability_below,
+    recent_truncation,
+    twice_running,
+)
+from ablations.steering.stops import Stopped, read_stops, write_stops
+from ablations.sweep import Stop
+
+GAIN = Stop(gain_below=0.05, probability=0.9)
+
+
+class DrawnFit:
+    """A fit as far as the rules know it: its verdict and its draws of eq. 1 with B = 1 and R_0 = 0."""
+
+    def __init__(self, A: np.ndarray | list[float], *, C_mid: float = 100.0, verdict: str = "resolved") -> None:
+        self.A, self.C_mid, self.verdict = np.asarray(A, dtype=float), C_mid, verdict
+
+    def predict_draws(self, compute: np.ndarray) -> np.ndarray:
+        return self.A[:, None] * compute / (compute + self.C_mid)
+
+
+def drawn(A: np.ndarray | list[float], **settings: Any) -> Fit:
+    return cast(Fit, DrawnFit(A, **settings))
+
+
+def test_the_gain_probability_is_the_share_of_curves_that_rise_by_less():
+    # From C_mid to 3 C_mid a curve with B = 1 rises from A / 2 to 3 A / 4; A / 4 < 0.101 for A = 0.01 ... 0.40.
+    fit = drawn(0.01 * np.arange(1, 101))
+    assert gain_probability(fit, compute_now=100.0, budget=300.0, gain_below=0.101) == pytest.approx(0.40)
+
+
+def test_a_run_near_its_ceiling_has_little_to_gain_and_one_on_the_rise_has():
+    compute = np.arange(0.0, 16001.0, 213.0)
+    law = 0.3 + 0.31 / (1 + (2542 / np.maximum(compute, 1e-9)) ** 1.92)
+    score = np.random.default_rng(5).binomial(16000, law) / 16000
+
+    def probability(num_readings: int) -> float:
+        readings = Curve(name="a", compute=compute[:num_readings], score=score[:num_readings])
+        fit = fit_curve(readings, fit_from=500.0)
+        return gain_probability(fit, compute_now=compute[num_readings - 1], budget=16000.0, gain_below=0.01)
+
+    # The law gains 0.1723 from 2,130 GPU-hours to 16,000, and 0.0012 from 14,910.
+    assert probability(11) < 0.01
+    assert probability(71) > 0.99
+
+
+def test_the_difference_of_two_runs_holds_how_much_runs_of_one_recipe_differ():
+    # Both sides known exactly, 0.01 apart: Phi(0.01 / (0.0075 sqrt 2)) = Phi(0.942809) = 0.827111.
+    assert probability_below([np.array([0.60])], [np.array([0.61])]) == pytest.approx(0.827111, abs=1e-6)
+    # Against the mean of three seeds: Phi(0.01 / (0.0075 sqrt(4 / 3))) = Phi(1.154701) = 0.875893.
+    seeds = [np.array([0.60]), np.array([0.61]), np.array([0.62])]
+    assert probability_below([np.array([0.60])], seeds) == pytest.approx(0.875893, abs=1e-6)
+
+
+def test_draws_of_two_runs_are_taken_as_independent_whatever_their_order():
+    # Normal, sd 0.02 each, 0.01 apart: Phi(0.01 / sqrt(2 x 0.02^2 + 2 x 0.0075^2)) = Phi(0.331042) = 0.629694.
+    # Paired in order, the two would differ by exactly 0.01 and give 0.8271.
+    a = np.sort(np.random.default_rng(3).normal(0.60, 0.02, 2000))
+    assert probability_below([a], [a + 0.01]) == pytest.approx(0.6297, abs=0.012)
+
+
+def test_a_variant_is_dominated_by_what_it_will_be_at_the_budget_not_by_what_it_is():
+    # At C = 900: 0.6 x 0.9 = 0.54 and 0.62 x 900 / 1900 = 0.2937; at C = 90000 0.5993 and 0.6132.
+    fast, high = drawn([0.60]), drawn([0.62], C_mid=1000.0)
+    assert dominated_probability(high, [fast], budget=900.0) > 0.999
+    assert dominated_probability(high, [fast], budget=90000.0) == pytest.approx(0.095768, abs=1e-6)
+
+
+def test_a_probability_must_hold_at_two_evaluations_running():
+    assert not twice_running([0.95], 0.9)
+    assert not twice_running([0.95, 0.89, 0.95], 0.9)
+    assert twice_running([0.2, 0.95, 0.91], 0.9)
+    assert not twice_running([0.95, 0.9], 0.9)
+
+
+def test_truncation_is_the_mean_of_the_last_twenty_steps():
+    assert recent_truncation([0.5] * 19) is None
+    assert recent_truncation([1.0] * 10 + [0.0] * 15 + [0.2] * 5) == pytest.approx(0.05)
+
+
+def verdict(stop: Stop, fits: list[Fit], **changes: Any) -> Finding | None:
+    inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn([0.6])]}
+    compute = [1000.0 + 50 * number for number in range(len(fits))]
+    return judge(stop, fits=fits, compute_now=compute, **(inputs | changes))
+
+
+def test_the_gain_rule_ends_a_run_and_says_how_sure_it_was():
+    # From 1000 to 2000 a curve with C_mid = 3000 gains 0.6 (0.4 - 0.25) = 0.09, one with C_mid = 100 0.026.
+    assert verdict(GAIN, [drawn([0.6]), drawn([0.6])]) == Finding(rule="gain", value=1.0, ends_run=True)
+    assert verdict(GAIN, [drawn([0.6])]) is None
+    assert verdict(GAIN, [drawn([0.6], C_mid=3000.0), drawn([0.6])]) is None
+    assert verdict(Stop(), [drawn([0.6]), drawn([0.6])]) is None
+
+
+def test_the_dominated_rule_compares_with_the_reference_at_the_full_budget():
+    stop = Stop(dominated=0.95)
+    found = verdict(stop, [drawn([0.56])])
+    assert found is not None
+    assert (found.rule, found.ends_run) == ("dominated", True)
+    # 0.04 x 2000 / 2100 = 0.0381 apart: Phi(0.0381 / 0.0106) = Phi(3.592) = 0.99984.
+    assert found.value == pytest.approx(0.99984, abs=1e-5)
+    assert verdict(stop, [drawn([0.59])]) is None
+    assert verdict(stop, [drawn([0.56])], reference_fits=[]) is None
+
+
+def test_the_reference_is_never_ended_by_any_rule():
+    stop = Stop(gain_below=0.05, dominated=0.95, collapse="stop")
+    flat = [drawn([0.6]), drawn([0.6])]
+    assert verdict(stop, flat, reference_fits=None) is None
+    collapsed = verdict(stop, [drawn([0.6], verdict="collapsed")], reference_fits=None)
+    assert collapsed == Finding(rule="collapse", value=1.0, ends_run=False)
+    truncated = verdict(stop, flat, reference_fits=None, truncation=0.3)
+    assert truncated == Finding(rule="truncation", value=0.3, ends_run=False)
+
+
+@pytest.mark.parametrize(("collapse", "ends_run"), [("stop", True), ("flag", False)])
+def test_a_collapse_and_truncated_answers_stop_or_flag_a_run(collapse, ends_run):
+    stop = Stop(collapse=collapse)
+    assert verdict(stop, [drawn([0.6], verdict="collapsed")]) == Finding(rule="collapse", value=1.0, ends_run=ends_run)
+    assert verdict(stop, [], truncation=0.11) == Finding(rule="truncation", value=0.11, ends_run=ends_run)
+    assert verdict(stop, [], truncation=0.10) is None
+
+
+def test_a_fit_up_to_a_collapse_predicts_nothing():
+    stop = Stop(gain_below=0.05, dominated=0.9)
+    collapsed = drawn([0.5], verdict="collapsed")
+    assert verdict(stop, [collapsed, collapsed]) == Finding(rule="collapse", value=1.0, ends_run=False)
+    assert verdict(GAIN, [collapsed, drawn([0.6])]) is None
+
+
+def test_a_flagged_run_may_still_be_ended_by_a_prediction():
+    found = verdict(GAIN, [drawn([0.6]), drawn([0.6])], truncation=0.3)
+    assert found == Finding(rule="gain", value=1.0, ends_run=True)
+
+
+def states(home: Home, plan: Plan) -> dict[str, str]:
+    return {row.variant: row.state.state for row in read_rows(home, plan)}
+
+
+def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05, probability=0.9))
+    reference, loss, _ = (variant.runs[0].id for variant in plan.variants)
+    assert steering.begin() == {reference: BUDGET}
+    assert states(home, plan) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
+
+    stopped = read_stops(home.sweep("loo"), plan)[loss]
+    # 36 evaluations of 50 GPU-hours are 1800; the law rises from 0.5302 there to 0.5318 at 2000.
+    assert (stopped.rule, stopped.num_readings, stopped.compute_gpu_hours) == ("gain", 36, 1800.0)
+    assert stopped.A_lo is not None
+    assert stopped.A_hi is not None
+    assert stopped.A_lo < 0.54 < stopped.A_hi
+    message = next(row.state.message for row in read_rows(home, plan) if row.id == loss)
+    assert message.startswith(f"stopped, A in [{stopped.A_lo:.3f}, {stopped.A_hi:.3f}]: gain to 2000 GPU-hours below")
+    assert "after 36 readings (1800 GPU-hours)" in message
+    assert summary(plan, read_rows(home, plan)).startswith("2 stopped, 1 cancelled")
+    assert status_table(plan, read_rows(home, plan)).row_count == 3
+
+    again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
+    assert again.begin() == {reference: BUDGET}
+    assert read_stops(home.sweep("loo"), plan)[loss] == stopped
+
+
+def test_a_raised_budget_or_another_rule_judges_a_stopped_run_again(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.6, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    assert len(steering.begin()) == 1
+
+    # The law of loo-loss gains 0.0113 from 1200 GPU-hours to 2000: less than 0.05, more than 0.005.
+    stricter, strict_plan = steered(home, Stop(gain_below=0.005))
+    assert len(stricter.begin()) == 3
+    assert states(home, strict_plan)["loo-loss"] == "cancelled"
+
+    without, plan_without = steered(home, None)
+    assert len(without.begin()) == 3
+    assert set(states(home, plan_without).values()) == {"cancelled"}
+
+    larger, large_plan = steered(home, Stop(gain_below=0.05), budget_gpu_hours=20000.0)
+    larger.begin()
+    # The law of loo-loss gains 0.0194 from 1200 GPU-hours to 20000.
+    loss = plan.variants[1].runs[0].id
+    assert read_stops(home.sweep("loo"), large_plan)[loss].budget_gpu_hours == 20000.0
+    assert read_stops(home.sweep("loo"), plan) == {}
+
+
+def test_a_run_that_another_sweep_trained_to_the_end_is_done(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    steering.begin()
+    write_state(home, plan.variants[1].runs[0].id, "done", compute=BUDGET)
+    assert states(home, plan)["loo-loss"] == "done"
+
+
+def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.1, state="running")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    pool, loss = RecordedPool(), plan.variants[1].runs[0].id
+    steering.begin()
+    assert steering.steer(pool) == []
+
+    rng = np.random.default_rng(4)
+    with home.run(loss).metrics.open("a") as file:
+        for compute in np.arange(250.0, 1801.0, 50.0):
+            file.write(json.dumps(eval_row(compute, (0.54, 1.80, 320.0), rng)) + "\n")
+    assert steering.steer(pool) == []  # its status says nothing of an evaluation yet
+    write_state(home, loss, "running", compute=1800.0)
+    (said,) = steering.steer(pool)
+    assert said.startswith("loo-loss, seed 0: stopped, A in [0.5")
+    assert pool.stopped == [loss]
+    assert steering.steer(pool) == []
+
+
+def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.3, state="cancelled")
+    steering, plan = steered(home, Stop())
+    loss = plan.variants[1].runs[0].id
+    rng = np.random.default_rng(6)
+    rows = [train_row(25.0 * step, rng) | {"truncated": 0.02 if step < 10 else 0.17} for step in range(1, 31)]
+    evaluations = [eval_row(compute, (0.54, 1.8, 320.0), rng) for compute in np.arange(0.0, 301.0, 50.0)]
+    home.run(loss).metrics.write_text("".join(json.dumps(row) + "\n" for row in [*evaluations, *rows]))
+    assert len(steering.begin()) == 3
+    row = next(row for row in read_rows(home, plan) if row.id == loss)
+    assert row.state.state == "cancelled"
+    assert row.state.message == "flagged: 17% of its answers are truncated, after 6 readings (300 GPU-hours)"
+
+
+def test_a_broken_log_is_not_judged(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    log = home.run(plan.variants[1].runs[0].id).metrics
+    log.write_text("garbage\n" + log.read_text())
+    assert len(steering.begin()) == 2
+
+
+STOPPED = Stopped(
+    run="81d2f0a95c3b",
+    variant="loo-loss",
+    seed=0,
+    rule="dominated",
+    ends_run=True,
+    value=0.967,
+    compute_gpu_hours=4899.0,
+    num_readings=23,
+    A_lo=0.5871,
+    A_hi=None,
+    budget_gpu_hours=BUDGET,
+    stop=Stop(dominated=0.95).model_dump(),
+)
+
+
+def test_stops_are_read_as_they_were_written_and_an_open_interval_is_a_bound(tmp_path):
+    plan = replace(make_plan(), stop=Stop(dominated=0.95).model_dump())
+    write_stops(tmp_path, [STOPPED])
+    assert read_stops(tmp_path, plan) == {"81d2f0a95c3b": STOPPED}
+    assert STOPPED.text("scalerl") == (
+        "stopped, A >= 0.58: below scalerl at 2000 GPU-hours with probability 0.97, after 23 readings (4899 GPU-hours)"
+    )
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"runs": [{"run": "x"}]}', '{"runs": 3}'])
+def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
+    (tmp_path / "stopped.json").write_text(content)
+    plan = replace(make_plan(), stop=Stop().model_dump())
+    with pytest.raises(AblationsError, match=r"stopped\.json: not a list of stopped runs .* delete it"):
+        read_stops(tmp_path, plan)
