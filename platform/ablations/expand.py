@@ -17,10 +17,13 @@ from ablations.forms import Draft, drafts
 from ablations.lookup import find_file
 from ablations.override import vary
 from ablations.resolve import resolve
+from ablations.search.points import SearchSpace, search_space
 from ablations.source import Source, read_yaml
 from ablations.sweep import Sweep
 from ablations.validation import validated
 from scalerl.recipe import ResolvedRecipe
+
+TRIAL_PREFIX = "trial-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,8 @@ class Study:
     """Settings of the command line, which every variant has."""
     variants: tuple[Variant, ...]
     runs: tuple[Run, ...]
+    space: SearchSpace | None = None
+    """What a search may try, where the sweep is one; its trials become variants one by one (`ablations.search`)."""
 
     @property
     def reference(self) -> Variant:
@@ -73,14 +78,21 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) ->
     scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
     reference = Variant(name=recipe_file.stem, overrides={}, recipe=resolve(recipe_file, scale_file, sets))
     variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
+    space = search_space(sweep.search, source, reference.recipe) if sweep.search else None
     _check_comparison(sweep, source, variants)
     return Study(
         sweep=sweep,
         scale=scale_file.stem,
         sets=sets,
         variants=variants,
-        runs=tuple(_run(variant, seed) for variant in variants for seed in sweep.seeds),
+        runs=runs_of(variants, sweep.seeds),
+        space=space,
     )
+
+
+def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[Run, ...]:
+    """Each variant once with each seed."""
+    return tuple(_run(variant, seed) for variant in variants for seed in seeds)
 
 
 def _run(variant: Variant, seed: int) -> Run:
@@ -118,11 +130,25 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
 
 
 def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises when nothing is left to compare, or a published fit belongs to no variant."""
-    if len(variants) == 1:
+    """Raises when nothing is left to compare, or what is said of variants is of none."""
+    if sweep.search:
+        _check_search(sweep, source, variants)
+    elif len(variants) == 1:
         raise source.place(("grid",)).error("every combination left is the reference", "give an axis another value")
     names = [variant.name for variant in variants]
     for name in sweep.published:
         if name not in names:
             place = source.place(("published", name))
             raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+
+
+def _check_search(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
+    """Raises when a search is asked for beside what has no effect on its trials, or a variant has a trial's name."""
+    for variant in variants:
+        if variant.name.startswith(TRIAL_PREFIX):
+            place = source.place(("variants", variant.name))
+            raise place.error(f"'{variant.name}' is how trials of the search are named", "rename it")
+    for key, is_written in ((("stop",), sweep.stop), (("budget", "total"), sweep.budget.total)):
+        if is_written is not None:
+            right = "leave it out; every trial is trained to the budget's compute"
+            raise source.place(key).error("no effect on a search", right)

@@ -19,7 +19,8 @@ from ablations.lookup import find_file
 from ablations.override import Override, overrides_from, overrides_in
 from ablations.resolve import checked_recipe
 from ablations.source import KeyPath, Source, read_yaml
-from ablations.sweep import Axes, LeaveOneOut, Sweep, Values, label
+from ablations.sweep import Axes, LeaveOneOut, Sweep
+from ablations.values import Values, label
 from scalerl.recipe import Recipe, ResolvedRecipe
 
 MAX_COMBINATIONS = 1000

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
+from ablations.fit_options import FitOptions, FitSettings
 from scalerl.run_folder import write_atomically
 
 
@@ -57,9 +58,26 @@ class Plan:
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
     """Readings outside [fit_from, fit_to] are not fitted; those above check the forecast."""
+    total_gpu_hours: float | None = None
+    """Modelled GPU-hours of all runs together, shared out in rounds; None where every run gets its budget."""
+    stop: dict[str, Any] | None = None
+    """When runs end early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
+    fit: dict[str, Any] = field(default_factory=dict)
+    """How curves are fitted, as in the sweep file: {"r0": "anchored", "loss": "squares", "cutoff": "given"}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     variants: tuple[PlannedVariant, ...]
+
+    @property
+    def fit_settings(self) -> FitSettings:
+        """What a fit of one of its curves is told."""
+        options = FitOptions(**self.fit)
+        return FitSettings(
+            fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,
+            fit_to=self.fit_to_gpu_hours,
+            r0=options.r0,
+            loss=options.loss,
+        )
 
     @classmethod
     def read(cls, path: Path) -> "Plan":

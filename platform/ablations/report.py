@@ -5,12 +5,28 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
-from ablations.figures import CURVES_LEGEND, curves_figure, loo_figure, styles
+from ablations.errors import AblationsError
+from ablations.figures import (
+    CURVES_LEGEND,
+    LINEARISED_LEGEND,
+    curves_figure,
+    linearised_figure,
+    linearised_note,
+    loo_figure,
+    styles,
+)
 from ablations.home import Home
+from ablations.paper_mode import columns as paper_columns
+from ablations.paper_mode import notes, paper_comparison
+from ablations.plan import Plan
 from ablations.results import Results
 from ablations.summary import columns, glossary, method, sentence, warnings
 from scalerl.run_folder import write_atomically
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True}
 
@@ -57,8 +73,9 @@ $warnings
 <h2>Comparison with $reference</h2>
 <div class="wide">$table</div>
 <p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are modelled GPU-hours, idle time
-included. A compute ratio under 1 reaches the common target with less compute than $reference; its interval leaves out
-how runs of one recipe differ by chance.</p>
+included. A compute ratio under 1 reaches the common target with less compute than $reference.</p>
+<h2>Paper mode</h2>
+$paper
 <h2>What the verdicts mean</h2>
 <dl>$verdicts</dl>
 <h2>How this was made</h2>
@@ -86,19 +103,41 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         sentences="".join(f"<li>{escape(sentence(results, variant))}</li>" for variant in results.variants),
         legend=escape(CURVES_LEGEND),
         method=escape(method(results)),
-        curves=curves_figure(results).to_html(full_html=False, include_plotlyjs=True, config=FIGURE_SETTINGS),
-        ceilings=loo_figure(results).to_html(full_html=False, include_plotlyjs=False, config=FIGURE_SETTINGS),
-        table=_table(results),
+        curves=_figure(curves_figure(results), with_plotly=True),
+        ceilings=_figure(loo_figure(results)),
+        table=_table(results.plan, [(variant.name, columns(results, variant)) for variant in results.variants]),
+        paper=_paper_section(results),
         verdicts=_definitions(glossary(results)),
         origin=_definitions(_origin(home, results, now)),
     )
 
 
-def _table(results: Results) -> str:
-    look = styles(results.plan)
-    lines = [(look[variant.name].colour, columns(results, variant)) for variant in results.variants]
+def _paper_section(results: Results) -> str:
+    """The comparison as the paper makes it: warning, table, figure; or why there is none."""
+    try:
+        comparison = paper_comparison(results)
+    except AblationsError as error:
+        return f'<p class="note">{escape(str(error))}</p>'
+    lines = [(variant.name, paper_columns(comparison, variant)) for variant in comparison.variants]
+    method, warning, *reasons = map(escape, notes(comparison))
+    legend = escape(f"{LINEARISED_LEGEND} {linearised_note(comparison)}")
+    return (
+        f'<p class="warning">{warning}</p><div class="wide">{_table(results.plan, lines)}</div>'
+        f'<p class="note">{" ".join([method, *reasons])}</p>'
+        f"<figure>{_figure(linearised_figure(comparison, results.plan))}<figcaption>{legend}</figcaption></figure>"
+    )
+
+
+def _figure(figure: "Figure", *, with_plotly: bool = False) -> str:
+    """A figure as HTML; the first of a page brings the library."""
+    return figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS)
+
+
+def _table(plan: Plan, lines: Sequence[tuple[str, dict[str, str]]]) -> str:
+    """One row a variant, given as its name and its cells by column name."""
+    look = styles(plan)
     head = "".join(f"<th>{escape(name)}</th>" for name in lines[0][1])
-    body = "".join(f"<tr>{_cells(colour, list(cells.values()))}</tr>" for colour, cells in lines)
+    body = "".join(f"<tr>{_cells(look[name].colour, list(cells.values()))}</tr>" for name, cells in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

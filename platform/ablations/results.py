@@ -3,8 +3,8 @@
 A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ import numpy as np
 from ablations.compare import Comparison, VariantResult, compare, mean_ceiling
 from ablations.curve import Curve, read_csv
 from ablations.errors import AblationsError
-from ablations.fit import Fit, asymptote_text, fit_curve
+from ablations.fit import Fit, asymptote_text, fit_with
+from ablations.fit_options import FitSettings
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.steering.stops import Stopped, read_stops
 from scalerl.metrics import read_rows
 from scalerl.run_folder import RunFolder
 
@@ -104,7 +106,8 @@ class FittedVariant:
         if any(fit.verdict == "no rise" for fit in self.fits):
             return "no rise"
         ceiling = mean_ceiling(self.fits)
-        text = asymptote_text(ceiling.estimate, ceiling.estimate - ceiling.below, ceiling.hi)
+        assert ceiling.lo is not None  # every fit bounds A from below
+        text = asymptote_text(ceiling.estimate, ceiling.lo, ceiling.hi)
         return text if ceiling.hi is None else f"A {text}"
 
 
@@ -116,11 +119,19 @@ class Results:
     variants: tuple[FittedVariant, ...]
     comparison: Comparison | None
     """None while the reference has no fit."""
+    stops: Mapping[str, Stopped] = field(default_factory=dict)
+    """Runs that a rule of the sweep has stopped or flagged, by id."""
 
     @property
     def runs(self) -> list[FittedRun]:
         """The runs of all variants."""
         return [run for variant in self.variants for run in variant.runs]
+
+    @property
+    def stopped(self) -> dict[str, Stopped]:
+        """Runs that a rule has ended before the budget, and that no other sweep has trained on since, by id."""
+        short = {run.id for run in self.runs if run.cost_gpu_hours < self.plan.budget_gpu_hours}
+        return {run_id: stop for run_id, stop in self.stops.items() if stop.ends_run and run_id in short}
 
     @property
     def reasons(self) -> list[str]:
@@ -144,7 +155,8 @@ class Results:
     def verdict(self, name: str) -> str:
         """What is known of a variant in few words: "weak; ceiling down", or "no fit"."""
         line = self.compared(name)
-        return f"{line.verdict}; {line.difference}; {line.efficiency}" if line else "no fit"
+        said = f"{line.verdict}; {line.difference}; {line.efficiency}" if line else "no fit"
+        return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant's line of the comparison that there are, and its cost; no A without an upper end."""
@@ -173,6 +185,7 @@ class Results:
                 for run in self.runs
             ],
             "reasons": self.reasons,
+            "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,
         }
 
@@ -180,27 +193,28 @@ class Results:
 def read_results(home: Home, plan: Plan) -> Results:
     """The runs of a plan as they are, fitted in the plan's window and compared."""
     variants = tuple(_read_variant(home, plan, variant) for variant in plan.variants)
-    return Results(plan=plan, variants=variants, comparison=compare_variants(variants, plan.reference))
+    return Results(
+        plan=plan,
+        variants=variants,
+        comparison=compare_variants(variants, plan.reference),
+        stops=read_stops(home.sweep(plan.sweep), plan),
+    )
 
 
-def fit_file(path: Path, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedCurve]:
+def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
     """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
-    window = fit_from or 0.0, np.inf if fit_to is None else fit_to
     fitted = []
     for curve in read_csv(path):
-        fit, reason = _try_fit(curve, window)
+        fit, reason = _try_fit(curve, settings)
         fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
     return fitted
 
 
-def fit_sweep(home: Home, sweep: str, fit_from: float | None = None, fit_to: float | None = None) -> list[FittedRun]:
-    """A fit of every run of a sweep, in its plan's window where none is given."""
+def fit_sweep(home: Home, sweep: str, **changes: Any) -> list[FittedRun]:
+    """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given."""
     plan = home.read_plan(sweep)
-    window = (
-        plan.fit_from_gpu_hours if fit_from is None else fit_from,
-        plan.fit_to_gpu_hours if fit_to is None else fit_to,
-    )
-    return [_read_run(home, variant.name, run, window) for variant in plan.variants for run in variant.runs]
+    settings = replace(plan.fit_settings, **changes)
+    return [_read_run(home, variant.name, run, settings) for variant in plan.variants for run in variant.runs]
 
 
 def curve_of(rows: Iterable[dict[str, Any]], name: str) -> Curve | None:
@@ -226,12 +240,11 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str) -> Curve | None:
 
 
 def _read_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
-    window = plan.fit_from_gpu_hours, plan.fit_to_gpu_hours
-    runs = tuple(_read_run(home, variant.name, run, window) for run in variant.runs)
+    runs = tuple(_read_run(home, variant.name, run, plan.fit_settings) for run in variant.runs)
     return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
-def _read_run(home: Home, variant: str, run: PlannedRun, window: tuple[float, float]) -> FittedRun:
+def _read_run(home: Home, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
     folder, name = home.run(run.id), f"{variant}-s{run.seed}"
     rows: list[dict[str, Any]] = []
     curve, fit = None, None
@@ -242,7 +255,7 @@ def _read_run(home: Home, variant: str, run: PlannedRun, window: tuple[float, fl
         if curve is None:
             reason = _why_empty(folder)
         else:
-            fit, reason = _try_fit(curve, (window[0], _reading_at(curve, window[1])))
+            fit, reason = _try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
     except ValueError as error:
         reason = str(error)
     return FittedRun(
@@ -264,10 +277,10 @@ def _reading_at(curve: Curve, compute: float) -> float:
     return float(due[0]) if due.size else compute
 
 
-def _try_fit(curve: Curve, window: tuple[float, float]) -> tuple[Fit | None, str]:
+def _try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
     """The fit, or why there is none."""
     try:
-        return fit_curve(curve, fit_from=window[0], fit_to=window[1]), ""
+        return fit_with(curve, settings), ""
     except AblationsError as error:
         return None, str(error)
 

@@ -12,8 +12,8 @@ from ablations.errors import AblationsError
 from ablations.expand import Study
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Progress, read_rows, summary
-from ablations.state import read_state
+from ablations.progress import Progress, read_plan_allocation, read_rows, status_table, summary
+from ablations.steering.allocation import FIRST_EVALUATIONS, evaluation_gpu_hours, least_share
 from ablations.tracker import Tracker
 
 
@@ -33,7 +33,8 @@ def sweep_name(study: Study, scale_option: str | None) -> str:
 def make_plan(study: Study, name: str, *, budget: float | None, command: str) -> Plan:
     """The plan of a study; `budget` replaces the file's, both in the scale's compute unit."""
     unit = study.reference.recipe.compute_unit_gpu_hours
-    total = (study.sweep.budget.compute if budget is None else budget) * unit
+    compute = (study.sweep.budget.compute if budget is None else budget) * unit
+    stop, total = study.sweep.stop, study.sweep.budget.total
     runs: dict[str, list[PlannedRun]] = {}
     for run in study.runs:
         runs.setdefault(run.variant, []).append(PlannedRun(seed=run.seed, id=run.id))
@@ -44,15 +45,33 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         reference=study.reference.name,
         scale=study.scale,
         compute_unit_gpu_hours=unit,
-        budget_gpu_hours=total,
-        fit_from_gpu_hours=study.sweep.budget.fit_from * total,
-        fit_to_gpu_hours=study.sweep.budget.fit_on * total,
+        budget_gpu_hours=compute,
+        fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
+        fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
+        fit=study.sweep.fit.model_dump(),
+        total_gpu_hours=None if total is None else checked_total(study, total * unit, compute),
+        stop=stop and stop.model_dump(),
         published={variant: fit.model_dump() for variant, fit in study.sweep.published.items()},
         variants=tuple(
             PlannedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(runs[variant.name]))
             for variant in study.variants
         ),
     )
+
+
+def checked_total(study: Study, total: float, compute: float) -> float:
+    """The GPU-hours of all runs together; AblationsError when too few for a first share, or as many as without it."""
+    recipe, num_runs = study.reference.recipe, len(study.runs)
+    fit_from = study.sweep.budget.fit_from * compute
+    least, whole = num_runs * least_share(every=evaluation_gpu_hours(recipe), fit_from=fit_from), num_runs * compute
+    if not least <= total < whole:
+        unit = recipe.compute_unit_gpu_hours
+        raise AblationsError(
+            f"sweep '{study.sweep.name}': budget.total: found {total / unit:g}; must be at least {least / unit:g}, "
+            f"so that each of {num_runs} runs has {FIRST_EVALUATIONS} evaluations to be judged by, and below "
+            f"{whole / unit:g}, which gives each its compute of {compute / unit:g} without any sharing"
+        )
+    return total
 
 
 def run_sweep(
@@ -67,8 +86,15 @@ def run_sweep(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            prepare(study, plan, home, file)
-            train_missing(study, plan, home, jobs, tracking_uri, console)
+            if study.space is None:
+                prepare(study, plan, home, file)
+                train_missing(study, plan, home, jobs, tracking_uri, console)
+            else:
+                from ablations.search.loop import resume, run_search
+
+                search = resume(study, plan, home)
+                prepare(search.study, search.plan, home, file)
+                run_search(search, home, jobs, tracking_uri, console)
     except Timeout:
         raise AblationsError(
             f"sweep '{plan.sweep}' is already being run from another process; `platform status {plan.sweep}` shows it"
@@ -87,31 +113,48 @@ def prepare(study: Study, plan: Plan, home: Home, file: Path) -> None:
 
 def train_missing(study: Study, plan: Plan, home: Home, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Dispatch the runs that have not reached the budget, and keep MLflow informed beside them."""
+    from ablations.steering.steering import Steering  # loads SciPy, which --dry-run does without
+
     names = {run.id: run.variant for run in study.runs}
-    missing = [run_id for run_id in names if read_state(home.run(run_id), plan.budget_gpu_hours).state != "done"]
+    steering = Steering(study, plan, home)
+    missing = steering.begin()
     tracker = Tracker(home, plan, tracking_uri)
     if missing:
-        console.print(
-            f"{plan.sweep}: {len(missing)} of {len(names)} runs to train, {jobs} at a time, in {home.path}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        say(console, f"{plan.sweep}: {len(missing)} of {len(names)} runs to train, {jobs} at a time, in {home.path}")
         from ablations.dispatch import LocalPool  # submitit is slow to load and only needed here
 
         pool = LocalPool(
             home=home,
             submissions=home.sweep(plan.sweep) / "submitit",
-            budget_gpu_hours=plan.budget_gpu_hours,
             threads=study.reference.recipe.threads,
             jobs=jobs,
             cancel_marker=home.sweep(plan.sweep) / "cancelled",
         )
-        with Progress(home, plan, console) as progress, closing(pool.train(missing)) as events:
+        for run_id, budget_gpu_hours in missing.items():
+            pool.add(run_id, budget_gpu_hours)
+        with Progress(home, plan, console) as progress, closing(pool.work()) as events:
             for killed in events:
                 if killed:
                     console.print(f"{names[killed]}: its process was killed; `platform logs {killed}` shows its output")
+                for said in steering.steer(pool):
+                    say(console, said)
                 progress.update()
                 tracker.tick()
-        console.print(f"{plan.sweep}: {summary(plan, read_rows(home, plan))}", markup=False, highlight=False)
+        say(console, f"{plan.sweep}: {summary(plan, read_rows(home, plan))}")
+    say_decisions(plan, home, console)
     tracker.finish(console)
+
+
+def say_decisions(plan: Plan, home: Home, console: Console) -> None:
+    """Which runs were stopped or given more, and why; nothing for a sweep that does neither."""
+    if plan.stop is None and plan.total_gpu_hours is None:
+        return
+    console.print(status_table(plan, read_rows(home, plan)))
+    allocation = read_plan_allocation(home, plan)
+    if allocation and allocation.finished:
+        say(console, f"{plan.sweep}: {len(allocation.rounds)} rounds; {allocation.finished}")
+
+
+def say(console: Console, text: str) -> None:
+    """One line as it is."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

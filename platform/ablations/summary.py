@@ -55,13 +55,20 @@ def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
         "B": interval_text(line.B, None, None, ".2f") if line else "",
         "C_mid": interval_text(line.C_mid, None, None, ".0f") if line else "",
         "R_0": f"{line.R_0:.3f}" if line else "",
-        "fit": line.verdict if line else NO_FIT,
+        "fit": _fit_cell(results, variant),
         "cost, GPU-hours": f"{variant.cost_gpu_hours:.0f}",
     }
     if results.plan.published:
         published = results.plan.published.get(variant.name, {})
         cells["published A, B, C_mid"] = ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
     return cells
+
+
+def _fit_cell(results: Results, variant: FittedVariant) -> str:
+    line = results.compared(variant.name)
+    stopped = sum(stop.variant == variant.name for stop in results.stopped.values())
+    said = line.verdict if line else NO_FIT
+    return said if not stopped else f"{said}; stopped" if stopped == len(variant.runs) else f"{said}; {stopped} stopped"
 
 
 def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str | None]:
@@ -107,12 +114,7 @@ def method(results: Results) -> str:
     """Where the intervals of the differences come from; empty when nothing is compared."""
     lines = results.comparison.variants if results.comparison else ()
     rules = dict.fromkeys(line.delta_rule for line in lines if line.difference != "reference")
-    if not rules:
-        return ""
-    return (
-        f"Intervals hold 95 %; those of differences come from {' or '.join(rules)}; those of compute ratios hold the "
-        "fits' uncertainty, not how much two runs of one recipe differ."
-    )
+    return f"Intervals hold 95 %; those of differences and ratios come from {' or '.join(rules)}." if rules else ""
 
 
 def glossary(results: Results) -> list[tuple[str, str]]:
@@ -135,9 +137,19 @@ def warnings(results: Results) -> list[str]:
         found.append(f"The runs were trained with {len(versions)} versions of the code: {', '.join(versions)}.")
     if any(version.endswith("+dirty") for version in versions):
         found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
-    unfinished = [run for run in results.runs if run.cost_gpu_hours < results.plan.budget_gpu_hours]
-    if unfinished:
+    plan, stopped = results.plan, results.stopped
+    unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
+    if plan.total_gpu_hours is not None:
+        costs = [run.cost_gpu_hours for run in results.runs]
+        found.append(
+            f"A total of {plan.total_gpu_hours:.4g} modelled GPU-hours is shared out, {sum(costs):.4g} of it spent: "
+            f"the runs were given from {min(costs):.4g} to {max(costs):.4g}."
+        )
+    elif unfinished:
         found.append(f"{len(unfinished)} of {len(results.runs)} runs have not reached the budget.")
+    for stop in results.stops.values():
+        if stop.run in stopped or not stop.ends_run:
+            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan.reference)}.")
     return found
 
 

@@ -12,38 +12,14 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ablations.source import read_yaml, shown_value
+from ablations.fit_options import FitOptions
+from ablations.search.space import Search
+from ablations.source import read_yaml
 from ablations.validation import validated
+from ablations.values import Label, Name, Named, Overrides, Seed, Values, unique
 from scalerl.frozen import Frozen
-
-
-def label(value: str | int | float | bool) -> str:
-    """How a value reads in the name of a variant, as YAML would write it: `true`, `64`, `0.1`, `grpo`."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _nameable(name: str) -> str:
-    allowed = all(character.isascii() and (character.isalnum() or character in "._+-") for character in name)
-    if not (allowed and name[:1].isalnum() and len(name) <= 64):
-        raise ValueError(f"{name!r} is not a name; names are up to 64 letters, digits and . _ + -, no sign first")
-    return name
-
-
-def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    labels = [label(value) for value in values]
-    if twice := [name for position, name in enumerate(labels) if name in labels[:position]]:
-        raise ValueError(f"{twice[0]} is listed twice; list each value once")
-    return values
-
-
-def _names_itself(value: Any) -> Any:
-    if isinstance(value, dict | list) or value is None:
-        raise ValueError(
-            f"found {shown_value(value)}; must be a number or a word, other values need a name of their own"
-        )
-    return _nameable(value) if isinstance(value, str) else value
 
 
 def _not_left_empty(value: Any) -> Any:
@@ -52,31 +28,6 @@ def _not_left_empty(value: Any) -> Any:
     return value
 
 
-def _written_as(values: Any) -> Literal["named", "listed"] | None:
-    match values:
-        case dict():
-            return "named"
-        case list() | tuple():
-            return "listed"
-    return None
-
-
-Name = Annotated[str, AfterValidator(_nameable)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Overrides = Annotated[dict[str, Any], Field(min_length=1)]
-"""Dotted path of the resolved recipe to its value, see `ablations.override`."""
-Named = Annotated[dict[Name, Overrides], Field(min_length=1)]
-Label = Annotated[Any, AfterValidator(_names_itself)]
-Listed = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_unique)]
-Values = Annotated[
-    Annotated[Named, Tag("named")] | Annotated[Listed, Tag("listed")],
-    Discriminator(
-        _written_as,
-        custom_error_type="axis_values",
-        custom_error_message="must be a list of values, or `name: {path: value}` for each of them",
-    ),
-]
-"""The values of an axis: named sets of overrides, or a list of values of the path that the axis is called."""
 Axes = Annotated[dict[Name, Values], Field(min_length=1)]
 
 
@@ -90,10 +41,13 @@ class LeaveOneOut(Frozen):
 
 
 class Budget(Frozen):
-    """Compute of each run, and the part of it that curves are fitted on."""
+    """Compute of each run and of all together, and the part of a run that curves are fitted on."""
 
     compute: Annotated[float, Field(gt=0)] = 1.0
-    """In the scale's unit."""
+    """Of a run, in the scale's unit; the most it gets where `total` is given."""
+    total: Annotated[float, Field(gt=0)] | None = None
+    """Of all runs together, in the same unit; it goes in rounds to the runs whose ceiling or rank is open (see
+    `ablations.steering.allocation`). Without it every run gets `compute`."""
     fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
     fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -103,6 +57,34 @@ class Budget(Frozen):
     def _window_not_empty(self) -> Self:
         if self.fit_from >= self.fit_on:
             raise ValueError(f"fit_from {self.fit_from} must lie below fit_on {self.fit_on}")
+        return self
+
+
+class Stop(Frozen):
+    """When a run ends before its budget; the reference never does. A run stopped early is shown as stopped.
+
+        stop: {gain_below: 0.01, probability: 0.9, dominated: 0.95}
+
+    Without any key runs that collapse are flagged, and none is stopped.
+    """
+
+    gain_below: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """A run ends when its pass rate will rise by less than this between now and the full budget, at two evaluations
+    running."""
+    probability: Annotated[float, Field(ge=0.5, lt=1)] = 0.9
+    """How sure `gain_below` must be: over this."""
+    dominated: Annotated[float, Field(ge=0.5, lt=1)] | None = None
+    """A run ends when its pass rate at the full budget lies below the reference's with more than this probability."""
+    collapse: Literal["stop", "flag"] = "flag"
+    """What becomes of a run whose pass rate has fallen for good, or whose answers are cut off too often."""
+    truncation_above: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Share of truncated answers, over 20 training steps, that is too often: over 0.10 to 0.15 runs went on to collapse
+    (ScaleRL A.15)."""
+
+    @model_validator(mode="after")
+    def _probability_has_effect(self) -> Self:
+        if "probability" in self.model_fields_set and self.gain_below is None:
+            raise ValueError("probability has no effect without gain_below; give both, or leave it out")
         return self
 
 
@@ -118,7 +100,7 @@ class Published(Frozen):
 
 
 class Sweep(Frozen):
-    """One study. The forms `leave_one_out`, `axes`, `grid`, `zip` and `variants` add up; at least one is needed."""
+    """One study. `leave_one_out`, `axes`, `grid`, `zip`, `variants` and `search` add up; at least one is needed."""
 
     name: Name
     """Names the sweep's folder and experiment."""
@@ -140,17 +122,29 @@ class Sweep(Frozen):
     """Variants written out."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip left out: axis to value name; axes not mentioned match any value."""
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_unique)] = (0,)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0,)
     """Each variant is trained once with each."""
     budget: Budget = Budget()
     """How long each run is."""
+    stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
+    """When runs end early; without it none does."""
+    search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
+    """Variants that a sampler proposes one after the other, see `ablations.search.loop`."""
+    fit: FitOptions = FitOptions()
+    """How curves are fitted."""
     published: dict[str, Published] = Field(default_factory=dict)
     """What a paper reports, by name of the variant."""
 
     @model_validator(mode="after")
+    def _one_cutoff(self) -> Self:
+        if self.fit.cutoff == "auto" and self.budget.fit_from > 0:
+            raise ValueError("budget.fit_from has no effect with fit.cutoff auto; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
     def _studies_something(self) -> Self:
-        if not (self.leave_one_out or self.axes or self.grid or self.zip or self.variants):
-            raise ValueError("nothing to compare; add leave_one_out, axes, grid, zip or variants")
+        if not (self.leave_one_out or self.axes or self.grid or self.zip or self.variants or self.search):
+            raise ValueError("nothing to compare; add leave_one_out, axes, grid, zip, variants or search")
         return self
 
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from ablations.fit import asymptote_text
+from ablations.fit.doubt import cutoff_table
+from ablations.fit.words import in_words
 from ablations.results import FittedCurve, Results
 from ablations.summary import columns, interval_text, method, warnings
 
@@ -76,3 +80,16 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
         )
         table.add_row(one.name, *map(escape, cells))
     return table
+
+
+def fit_words(one: FittedCurve) -> Group:
+    """What a fit says in words, and the table of A against the cut-off."""
+    if one.fit is None:
+        return Group(f"\n{escape(one.name)}: {escape(one.reason)}")
+    table = Table(box=None, pad_edge=False)
+    for name in ("from compute", "points", "A [95 %]", "verdict"):
+        table.add_column(name, justify="left" if name == "verdict" else "right")
+    for row in cutoff_table(one.fit):
+        A = asymptote_text(row.A, row.A_lo, row.A_hi)
+        table.add_row(f"{row.fit_from:.4g}", str(row.points), A, row.verdict)
+    return Group(f"\n[bold]{escape(one.name)}[/]: {escape(in_words(one.fit))}", table)

@@ -50,6 +50,65 @@ def test_killing_everything_at_random_moments_changes_no_metric(platform, study,
     assert read_metrics(disturbed) == undisturbed
 
 
+def steered(study: Path, name: str, text: str) -> Path:
+    """The study under another name, with more in its file."""
+    path = study.with_name(f"{name}.yaml")
+    path.write_text(study.read_text().replace("name: small", f"name: {name}").replace("budget: {compute: 1.0}", text))
+    return path
+
+
+def test_a_stop_rule_ends_variants_early_and_another_sweep_may_train_them_on(platform, study, home):
+    # Every gain lies below 0.9, so the rule holds as soon as two fits do: after 7 evaluations of 50.
+    file = steered(study, "stopping", "budget: {compute: 5.0}\nstop: {gain_below: 0.9}")
+    printed = platform("sweep", str(file)).stdout
+    assert "stopped, A" in printed
+    runs = json.loads(platform("status", "stopping", "--json").stdout)["runs"]
+    assert [run["state"] for run in runs] == ["done", "stopped", "stopped"]
+    assert all("gain to 40 GPU-hours below 0.9 with probability" in run["message"] for run in runs[1:])
+    assert all(7 * 0.8 <= run["compute_gpu_hours"] < 5.0 * 8.0 for run in runs[1:])
+    stopped = json.loads((home / "sweeps" / "stopping" / "stopped.json").read_text())["runs"]
+    assert {one["run"] for one in stopped if one["ends_run"]} == {run["id"] for run in runs[1:]}
+    assert all((home / "runs" / run["id"] / "checkpoint.pt").exists() for run in runs)
+
+    before = read_metrics(home)
+    platform("sweep", str(file))
+    assert read_metrics(home) == before
+
+    further = max(run["compute_gpu_hours"] for run in runs[1:]) + 2 * 0.8
+    without = steered(study, "trained", f"budget: {{compute: {further / 8.0}}}")
+    platform("sweep", str(without))
+    after = read_metrics(home)
+    assert all(after[run["id"]][-1]["compute_gpu_hours"] >= further for run in runs)
+    assert all(after[run_id][: len(rows)] == rows for run_id, rows in before.items())
+    again = json.loads(platform("status", "stopping", "--json").stdout)["runs"]
+    assert [run["state"] for run in again] == ["done", "stopped", "stopped"]
+
+
+def test_a_total_is_shared_out_in_rounds_and_a_killed_sweep_decides_the_same(platform, study, home, tmp_path):
+    file = steered(study, "sharing", "budget: {compute: 2.0, total: 2.9}")
+    platform("sweep", str(file))
+    allocation = json.loads((home / "sweeps" / "sharing" / "allocation.json").read_text())
+    rounds = allocation["rounds"]
+    assert [one["to"] for one in rounds[0]["extensions"]] == pytest.approx([8 * 0.8] * NUM_RUNS)
+    spent = sum(one["to"] - one["from"] for round_ in rounds for one in round_["extensions"])
+    assert spent <= 2.9 * 8.0 + 1e-9  # a sum of multiples of 0.8
+    runs = json.loads(platform("status", "--json").stdout)["runs"]
+    assert {run["state"] for run in runs} == {"done"}
+    assert all(run["message"].startswith("given ") for run in runs)
+    trained = sum(run["compute_gpu_hours"] for run in runs)
+    assert spent <= trained <= spent + NUM_RUNS * 0.8
+
+    disturbed = tmp_path / "disturbed"
+    moments = random.Random(20261121)
+    for _ in range(2):
+        process = start(disturbed, "sweep", str(file))
+        time.sleep(moments.uniform(3.0, 9.0))
+        kill_tree(process)
+    assert start(disturbed, "sweep", str(file)).wait(timeout=200) == 0
+    assert json.loads((disturbed / "sweeps" / "sharing" / "allocation.json").read_text()) == allocation
+    assert read_metrics(disturbed) == read_metrics(home)
+
+
 def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
     runs = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"]
     assert [run["variant"] for run in runs] == ["scalerl", "loo-loss", "loo-off_policy"]

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from fixtures_home import make_home
+from fixtures_home import make_home, write_state
+from fixtures_steering import steered
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.sweep import Stop
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
@@ -46,6 +48,55 @@ def test_compare_prints_the_reference_and_every_variant(tmp_path):
     assert [variant["curve"] for variant in printed["variants"]] == ["scalerl", "loo-loss", "loo-curriculum"]
     wanted = FIT_KEYS | {"cost", "delta_A", "delta_A_lo", "delta_A_hi", "compute_ratio"}
     assert all(wanted <= set(variant) for variant in printed["variants"])
+
+
+STEERED_SWEEP = """
+name: steered
+reference: scalerl
+scale: laptop
+axes: {logits: [bf16]}
+budget: {compute: 1.0, total: %s}
+stop: {gain_below: 0.01, dominated: 0.95}
+"""
+
+
+def steered_sweep(folder: Path, total: float) -> Path:
+    path = folder / "steered.yaml"
+    path.write_text(STEERED_SWEEP % total)
+    return path
+
+
+def test_a_dry_run_says_what_the_total_is_and_when_runs_stop(tmp_path):
+    arguments = ["sweep", str(steered_sweep(tmp_path, 1.5)), "--dry-run", "--home", str(tmp_path / "home")]
+    # A unit of the laptop scale is 1500 modelled GPU-hours.
+    printed = run(*arguments)
+    assert "2 runs at scale laptop, 2250 modelled GPU-hours to share, at most 1500 each" in printed
+    assert (
+        "stops a run whose gain to the budget stays below 0.01 (P > 0.9) or that ends below scalerl (P > 0.95), "
+        "flags a run that collapses or truncates over 10% of its answers; 2250 left to train"
+    ) in printed
+    data = json.loads(run(*arguments, "--json"))
+    assert (data["budget_gpu_hours"], data["total_gpu_hours"], data["stop"]["dominated"]) == (1500.0, 2250.0, 0.95)
+
+
+@pytest.mark.parametrize("total", [0.01, 2.0])
+def test_a_total_that_shares_nothing_out_is_refused_with_its_bounds(total, tmp_path):
+    result = command("sweep", str(steered_sweep(tmp_path, total)), "--dry-run", "--home", str(tmp_path / "home"))
+    assert result.returncode == 2
+    assert f"sweep 'steered': budget.total: found {total:g}; must be at least " in result.stderr
+    assert "and below 2, which gives each its compute of 1 without any sharing" in result.stderr
+
+
+def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    steering.begin()
+    run("status", "loo", "--home", str(tmp_path), code=3)
+    write_state(home, plan.variants[0].runs[0].id, "done")
+    printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path)))
+    assert [one["state"] for one in printed["runs"]] == ["done", "stopped", "stopped"]
+    assert "stopped, A in [" in printed["runs"][1]["message"]
+    assert "gain to 2000 GPU-hours below 0.05" in run("status", "loo", "--home", str(tmp_path))
 
 
 def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):

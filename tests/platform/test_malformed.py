@@ -51,6 +51,7 @@ EXPECTED = {
     "binary.yaml": Expected(2, "", "not text: byte 0x89 is not UTF-8", "save the file as UTF-8 YAML"),
     "budget_infinite.yaml": Expected(7, "budget.compute", "found inf", "must be a finite number"),
     "budget_misspelt.yaml": Expected(9, "budget.fit_no", "unknown key 'fit_no'", "did you mean 'fit_on'?"),
+    "budget_total_zero.yaml": Expected(7, "budget.total", "found 0", "must be above 0"),
     "budget_zero.yaml": Expected(7, "budget.compute", "found 0", "must be above 0"),
     "control_character.yaml": Expected(
         2, "", "not YAML: control character '\\x00'", "check the indentation, brackets and quotes around this line"
@@ -79,8 +80,8 @@ EXPECTED = {
     "leave_one_out_word.yaml": Expected(4, "leave_one_out", "found 'baseline'", "must be a mapping"),
     "later_feature.yaml": Expected(
         7,
-        "search",
-        "unknown key 'search'",
+        "callbacks",
+        "unknown key 'callbacks'",
         "keys are: name, doc, reference, scale, leave_one_out, axes, grid, zip, variants, exclude, seeds, budget",
     ),
     "leave_one_out_empty.yaml": Expected(7, "leave_one_out", "found nothing; must be a mapping", ""),
@@ -104,7 +105,7 @@ EXPECTED = {
         "check the indentation, brackets and quotes around this line",
     ),
     "nothing_to_compare.yaml": Expected(
-        1, "", "nothing to compare; add leave_one_out, axes, grid, zip or variants", ""
+        1, "", "nothing to compare; add leave_one_out, axes, grid, zip, variants or search", ""
     ),
     "override_boolean_for_number.yaml": Expected(
         5, "variants.a.batch.prompts", "found true", "must be an integer, in digits only"
@@ -205,10 +206,101 @@ EXPECTED = {
         3, "tasks.0.symbol", "unknown key 'symbol'", "did you mean 'symbols'? keys are: type"
     ),
     "scales/task_range.yaml": Expected(3, "tasks.0.symbols", "found 99", "must be at most 36"),
+    "search_choice_named_badly.yaml": Expected(
+        7, "search.space.size.choices.small.batch.promts", "unknown key 'promts'", "did you mean 'prompts'?"
+    ),
+    "search_choice_unknown.yaml": Expected(
+        7, "search.space.loss.type.choices.1", "unknown type 'dapoo'", "did you mean 'dapo'?"
+    ),
+    "search_choices_beside_low.yaml": Expected(
+        7, "search.space.batch.prompts", "low beside choices has no effect; give a range or choices", ""
+    ),
+    "search_cmaes_with_choices.yaml": Expected(
+        4, "search", "sampler cmaes searches ranges only, and loss.type has choices; use tpe or gp", ""
+    ),
+    "search_dimension_is_a_list.yaml": Expected(7, "search.space.batch.prompts", "found a list", "must be a mapping"),
+    "search_empty_space.yaml": Expected(6, "search.space", "found nothing", "must be a mapping"),
+    "search_fraction_of_an_integer.yaml": Expected(
+        7, "search.space.batch.prompts.high", "found 8.5", "must be a whole number, as batch.prompts is"
+    ),
+    "search_grid_without_step.yaml": Expected(
+        8,
+        "search.space.optimiser.learning_rate",
+        "a grid needs a step or choices here",
+        "add step, or use another sampler",
+    ),
+    "search_half_a_range.yaml": Expected(
+        7, "search.space.batch.prompts", "must be a range, {low: x, high: y}, or {choices: [...]}", ""
+    ),
+    "search_log_of_zero.yaml": Expected(
+        7, "search.space.optimiser.learning_rate", "low 0 has no logarithm; log: true needs a low above 0", ""
+    ),
+    "search_log_with_step.yaml": Expected(
+        7, "search.space.batch.prompts", "log and step contradict each other; steps are even, a logarithm is not", ""
+    ),
+    "search_low_above_high.yaml": Expected(7, "search.space.batch.prompts", "low 32 must lie below high 8", ""),
+    "search_more_trials_than_points.yaml": Expected(
+        5, "search.trials", "6 trials, but the space holds 3 recipes beside the reference", "must be at most 3"
+    ),
+    "search_named_like_a_trial.yaml": Expected(
+        9, "variants.trial-000", "'trial-000' is how trials of the search are named", "rename it"
+    ),
+    "search_no_trials.yaml": Expected(4, "search.trials", "missing", "it has no default"),
+    "search_objective_half.yaml": Expected(8, "search.objective.1.budget", "missing", "it has no default"),
+    "search_objective_misspelt.yaml": Expected(
+        8, "search.objective.type", "unknown type 'asymptot'", "did you mean 'asymptote'?"
+    ),
+    "search_objective_of_other.yaml": Expected(
+        8,
+        "search.objective.score",
+        "unknown key 'score'",
+        "keys of asymptote are: type, of ('score' belongs to compute_to_reach)",
+    ),
+    "search_one_choice.yaml": Expected(
+        7, "search.space.loss.type", "one choice leaves nothing to search; give two or more", ""
+    ),
+    "search_range_of_a_word.yaml": Expected(
+        7, "search.space.loss.type", "unknown type '1.0'", "types are: cispo, grpo, dapo, gspo"
+    ),
+    "search_refused_at_high.yaml": Expected(
+        8, "search.space.loss.min_ratio", "min_ratio 6.0 must lie below max_ratio 5.0", ""
+    ),
+    "search_refused_inside.yaml": Expected(7, "search.space.model.hidden", "found 20", "must be a multiple of 8"),
+    "search_refused_together.yaml": Expected(
+        7,
+        "search.space.off_policy.k",
+        "with off_policy.k = 1, batch.prompts = 1: 16 decoding slots hold more than k + 1 = 2 batches of 1 x 4 "
+        "rollouts, so most slots could never be filled; use at most 8",
+        "",
+    ),
+    "search_set_twice.yaml": Expected(
+        8,
+        "search.space.size.choices.small.batch.prompts",
+        "with batch.prompts = 4, size = small: batch.prompts is set twice",
+        "first at tests/data/malformed/search_set_twice.yaml:7: search.space.batch.prompts",
+    ),
+    "search_step_misses_high.yaml": Expected(
+        7, "search.space.batch.prompts", "steps of 8 from low 4 do not meet high 30; must be 28 or 36", ""
+    ),
+    "search_unknown_path.yaml": Expected(
+        7, "search.space.optimiser.learning_rat", "unknown key 'learning_rat'", "did you mean 'learning_rate'?"
+    ),
+    "search_unknown_sampler.yaml": Expected(5, "search.sampler", "unknown value 'tpee'", "did you mean 'tpe'?"),
+    "search_with_stop.yaml": Expected(
+        8, "stop", "no effect on a search", "leave it out; every trial is trained to the budget's compute"
+    ),
     "seeds_as_text.yaml": Expected(7, "seeds.0", "found '0'", "must be an integer, in digits only"),
     "seeds_empty.yaml": Expected(7, "seeds", "found an empty list", "must have at least 1 entry"),
     "seeds_negative.yaml": Expected(9, "seeds.1", "found -1", "must be at least 0"),
     "seeds_repeated.yaml": Expected(7, "seeds", "0 is listed twice; list each value once", ""),
+    "stop_collapse_unknown.yaml": Expected(7, "stop.collapse", "unknown value 'halt'", "values are: stop, flag"),
+    "stop_dominated_unlikely.yaml": Expected(7, "stop.dominated", "found 0.05", "must be at least 0.5"),
+    "stop_is_a_number.yaml": Expected(7, "stop", "found 0.01", "must be a mapping"),
+    "stop_left_empty.yaml": Expected(7, "stop", "found nothing; must be a mapping", ""),
+    "stop_misspelt.yaml": Expected(8, "stop.gain_bellow", "unknown key 'gain_bellow'", "did you mean 'gain_below'?"),
+    "stop_probability_alone.yaml": Expected(
+        7, "stop", "probability has no effect without gain_below; give both, or leave it out", ""
+    ),
     "tab.yaml": Expected(5, "", "a tab in the indentation", "indent with spaces"),
     "times_huge.yaml": Expected(
         5, "variants.a.batch.prompts", "found times: 1e+308", "must be a number above 0 and at most 1000000"

@@ -1,5 +1,8 @@
 """The plan: what is written is read back, and a broken file says so."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from ablations.errors import AblationsError
@@ -27,6 +30,20 @@ PLAN = Plan(
 def test_a_plan_is_read_as_it_was_written(tmp_path):
     PLAN.write(tmp_path / "sweeps" / "loo" / "plan.json")
     assert Plan.read(tmp_path / "sweeps" / "loo" / "plan.json") == PLAN
+
+
+def test_a_plan_holds_the_total_and_the_stop_rules(tmp_path):
+    plan = replace(PLAN, total_gpu_hours=3000.0, stop={"gain_below": 0.01, "probability": 0.9})
+    plan.write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json") == plan
+
+
+def test_a_plan_written_before_there_were_totals_has_none(tmp_path):
+    PLAN.write(tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    del content["total_gpu_hours"], content["stop"]
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert Plan.read(tmp_path / "plan.json") == PLAN
 
 
 def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations.errors import AblationsError
+from ablations.fit_options import FitSettings
 from ablations.results import curve_of, fit_file, fit_sweep, read_results
 
 
@@ -112,14 +113,14 @@ def test_a_sweep_is_fitted_in_its_plans_window_unless_another_is_given(tmp_path)
     home, plan = make_home(tmp_path)
     dataclasses.replace(plan, fit_to_gpu_hours=1000.0).write(home.sweep("loo") / "plan.json")
     assert fit_sweep(home, "loo")[0].fit.window == (50.0, 1000.0)
-    assert fit_sweep(home, "loo", 100.0, 1500.0)[0].fit.window == (150.0, 1500.0)
+    assert fit_sweep(home, "loo", fit_from=100.0, fit_to=1500.0)[0].fit.window == (150.0, 1500.0)
 
 
 def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
     long = finished.variant("scalerl").runs[0].curve
     rows = [f"long,{compute},{score},16000" for compute, score in zip(long.compute, long.score, strict=True)]
     (tmp_path / "curves.csv").write_text("\n".join(["curve,compute,score,samples", *rows, "short,0,0.3,16000"]) + "\n")
-    fitted, refused = fit_file(tmp_path / "curves.csv")
+    fitted, refused = fit_file(tmp_path / "curves.csv", FitSettings())
     assert fitted.fit.predict(1000.0) == pytest.approx(finished.variant("scalerl").fits[0].predict(1000.0))
     assert refused.to_json()["curve"] == "short"
     assert "at least 6" in refused.to_json()["reason"]

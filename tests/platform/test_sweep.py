@@ -7,7 +7,7 @@ import pytest
 from ablations.errors import FileError
 from ablations.expand import expand
 from ablations.source import read_yaml
-from ablations.sweep import Budget, load_sweep
+from ablations.sweep import Budget, Stop, load_sweep
 from ablations.validation import validated
 from scalerl.recipe import Recipe, Scale
 
@@ -26,6 +26,22 @@ def test_what_a_sweep_leaves_out_has_its_default(tmp_path):
     assert sweep.seeds == (0,)
     assert sweep.budget == Budget(compute=1.0, fit_from=0.0, fit_on=1.0)
     assert sweep.published == {}
+
+
+def test_a_sweep_stops_no_run_unless_it_says_so(tmp_path):
+    assert load_sweep(written(tmp_path, "axes: {logits: [bf16]}\n")).stop is None
+
+
+def test_a_stop_block_without_keys_only_flags_runs_that_collapse(tmp_path):
+    stop = load_sweep(written(tmp_path, "axes: {logits: [bf16]}\nstop: {}\n")).stop
+    assert stop == Stop(gain_below=None, dominated=None, collapse="flag", truncation_above=0.1)
+
+
+def test_a_stop_block_and_a_total_are_read(tmp_path):
+    text = "axes: {logits: [bf16]}\nstop: {gain_below: 0.01, dominated: 0.95, collapse: stop}\nbudget: {total: 12}\n"
+    sweep = load_sweep(written(tmp_path, text))
+    assert sweep.stop == Stop(gain_below=0.01, probability=0.9, dominated=0.95, collapse="stop")
+    assert sweep.budget == Budget(compute=1.0, total=12.0)
 
 
 def test_numbers_may_be_written_as_integers_or_with_an_exponent(tmp_path):

@@ -307,7 +307,7 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
 
 def test_an_asymptote_without_an_upper_end_is_never_shown(finished):
     home, _ = finished
-    change_plan(home, fit_to_gpu_hours=400.0)  # hardly past C_mid = 320
+    change_plan(home, fit_to_gpu_hours=320.0)  # C_mid
     sync(home.path, "loo")
     metrics = runs_of(home)["loo-loss"].data.metrics
     assert not {"A", "A_hi"} & set(metrics)
@@ -318,7 +318,7 @@ def test_an_asymptote_that_only_an_earlier_fit_had_is_shown_no_more(finished):
     home, _ = finished
     sync(home.path, "loo")
     before = history_of(home, "A")
-    change_plan(home, fit_to_gpu_hours=400.0)
+    change_plan(home, fit_to_gpu_hours=320.0)
     sync(home.path, "loo")
     metrics = runs_of(home)["loo-loss"].data.metrics
     assert math.isnan(metrics["A"])

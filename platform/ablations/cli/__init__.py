@@ -3,6 +3,7 @@
     common.py    options, the home folder's sweeps by name, output
     run.py       sweep, train, cancel
     read.py      status, logs, fit, compare, report
+    forecast.py  forecast
     serve.py     dashboard, mlflow, sync
 
 Exit codes: 0 done, 1 some run failed, 2 the input was wrong, 3 not finished.
@@ -14,7 +15,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import read, run, serve
+from ablations.cli import forecast, read, run, serve
 from ablations.cli.common import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 for command in (
     *(run.sweep, run.train, run.cancel),
     *(read.status, read.logs, read.fit, read.compare, read.report),
+    forecast.forecast,
     *(serve.dashboard, serve.mlflow, serve.sync),
 ):
     app.command()(command)

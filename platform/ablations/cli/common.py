@@ -67,10 +67,10 @@ def find_sweep(home: Home, name: str | None) -> str:
 
 
 def unfinished_code(plan: Plan, home: Home, *, failures: tuple[str, ...] = ("failed",)) -> int:
-    """0 when every run is done, 1 when one failed, 3 when runs are only not finished."""
-    from ablations.progress import read_rows
+    """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
+    from ablations.progress import all_ended, read_rows
 
-    states = {row.state.state for row in read_rows(home, plan)}
-    if states == {"done"}:
+    rows = read_rows(home, plan)
+    if all_ended(home, plan, rows):
         return 0
-    return FAILED if states & set(failures) else NOT_FINISHED
+    return FAILED if {row.state.state for row in rows} & set(failures) else NOT_FINISHED

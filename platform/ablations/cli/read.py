@@ -1,5 +1,6 @@
 """The commands that read: status, logs, fit, compare, report."""
 
+import math
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from ablations.cli.common import (
     unfinished_code,
 )
 from ablations.errors import AblationsError, did_you_mean
+from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
 from ablations.home import Home, find_home
 from ablations.state import is_locked
 
@@ -91,36 +93,75 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
 
 def fit(
     source: Annotated[str, typer.Argument(help="CSV file with columns curve,compute,score, or a sweep.")],
-    fit_from: Annotated[float | None, typer.Option("--from", min=0, help="Leave out readings up to here.")] = None,
+    fit_from: Annotated[
+        str | None, typer.Option("--from", help='Leave out readings up to here; "auto": until they follow the law.')
+    ] = None,
     fit_to: Annotated[float | None, typer.Option("--to", min=0, help="Leave out readings beyond.")] = None,
+    r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
+    loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why to believe each fit, and why not.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1)."""
     from ablations.results import fit_file, fit_sweep
 
+    given = {"fit_from": check_cutoff(fit_from), "fit_to": fit_to, "r0": r0, "loss": loss}
+    settings = {name: value for name, value in given.items() if value is not None}
     if source.endswith(".csv"):
-        fits = fit_file(Path(source), fit_from, fit_to)
+        fits = fit_file(Path(source), FitSettings(**settings))
     else:
         place = find_home(home)
-        fits = fit_sweep(place, find_sweep(place, source), fit_from, fit_to)
+        fits = fit_sweep(place, find_sweep(place, source), **settings)
     if as_json:
         print_json([one.to_json() for one in fits])
-    else:
-        from ablations.tables import fit_table
+        return
+    from ablations.tables import fit_table, fit_words
 
-        console().print(fit_table(fits))
+    console().print(fit_table(fits))
+    if explain:
+        for one in fits:
+            console().print(fit_words(one))
 
 
-def compare(sweep: SweepArgument = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def check_cutoff(text: str | None) -> float | Auto | None:
+    """The compute after which readings count, "auto", or None; AblationsError when it is none of them."""
+    if text is None or text == "auto":
+        return text
+    try:
+        compute = float(text)
+    except ValueError:
+        compute = -1.0
+    if not 0 <= compute < math.inf:
+        raise AblationsError(f'--from: found {text!r}; must be a compute of 0 or more, or "auto"')
+    return compute
+
+
+def compare(
+    sweep: SweepArgument = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="As arXiv 2510.13786 does, to reproduce it: its grid, its rule of 0.02.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Compare the variants of a sweep with its reference."""
     from ablations.results import read_results
-    from ablations.tables import comparison_table
 
     results = read_results(*find_plan(home, sweep))
-    if as_json:
+    if paper:
+        from ablations.paper_mode import paper_comparison, paper_table
+
+        comparison = paper_comparison(results)
+        if as_json:
+            print_json({"sweep": results.plan.sweep} | comparison.to_json())
+        else:
+            console().print(paper_table(comparison, sweep=results.plan.sweep))
+    elif as_json:
         print_json(results.to_json())
     else:
+        from ablations.tables import comparison_table
+
         console().print(comparison_table(results))
 
 

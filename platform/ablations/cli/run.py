@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,7 @@ from ablations.home import Home, find_home
 if TYPE_CHECKING:
     from ablations.expand import Study
     from ablations.plan import Plan
+    from ablations.search.record import SearchRecord
 
 
 def sweep(
@@ -64,6 +66,7 @@ def sweep(
     except KeyboardInterrupt:
         out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
+    plan = place.read_plan(plan.sweep)  # a search has added its trials
     conclude(plan, place, out, as_json)
     if code := unfinished_code(plan, place, failures=("failed", "stale")):
         raise typer.Exit(code)
@@ -77,8 +80,14 @@ def check_budget(budget: float) -> None:
 
 def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     """What a sweep would train, and what of it is already there."""
-    from ablations.progress import read_rows
+    from ablations.progress import left_to_train, read_rows
 
+    search = None
+    if study.space is not None:
+        from ablations.search.loop import resume
+
+        resumed = resume(study, plan, home)
+        plan, search = resumed.plan, resumed.record
     rows = read_rows(home, plan)
     overrides = {variant.name: variant.overrides for variant in plan.variants}
     if as_json:
@@ -93,7 +102,16 @@ def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
             }
             for row in rows
         ]
-        print_json({"sweep": plan.sweep, "budget_gpu_hours": plan.budget_gpu_hours, "runs": runs})
+        print_json(
+            {
+                "sweep": plan.sweep,
+                "budget_gpu_hours": plan.budget_gpu_hours,
+                "total_gpu_hours": plan.total_gpu_hours,
+                "stop": plan.stop,
+                "search": search and search.to_json(),
+                "runs": runs,
+            }
+        )
         return
     from rich.markup import escape
     from rich.table import Table
@@ -106,27 +124,66 @@ def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
         table.add_row(row.variant, str(row.seed), row.id, row.state.state, escape(changes) or "the reference")
     out = console()
     out.print(table)
-    left = sum(max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows)
+    if search is not None:
+        from ablations.search.tables import space_table, to_come_text
+
+        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds)), sep="\n")
+    if plan.total_gpu_hours is None:
+        each = f"{plan.budget_gpu_hours:g} modelled GPU-hours each"
+    else:
+        each = f"{plan.total_gpu_hours:g} modelled GPU-hours to share, at most {plan.budget_gpu_hours:g} each"
+    rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     out.print(
-        f"{len(rows)} runs at scale {study.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours each; "
-        f"{left:g} left to train"
+        f"{len(rows)} runs at scale {study.scale}, {each}{rules}; {left_to_train(plan, rows):g} left to train",
+        soft_wrap=True,
     )
+
+
+def stop_text(plan: "Plan") -> str:
+    """The stop rules in words: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
+    assert plan.stop is not None
+    rules = []
+    if plan.stop["gain_below"] is not None:
+        rules.append(f"whose gain to the budget stays below {plan.stop['gain_below']} (P > {plan.stop['probability']})")
+    if plan.stop["dominated"] is not None:
+        rules.append(f"that ends below {plan.reference} (P > {plan.stop['dominated']})")
+    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
+    if plan.stop["collapse"] == "stop":
+        return f"stops a run {' or '.join([*rules, collapse])}"
+    stops = f"stops a run {' or '.join(rules)}, " if rules else ""
+    return f"{stops}flags a run {collapse}"
 
 
 def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the page."""
     from ablations.report import write_report
     from ablations.results import read_results
+    from ablations.search.record import read_search
     from ablations.tables import comparison_table
 
-    results = read_results(home, plan)
+    results, search = read_results(home, plan), read_search(home, plan)
     if as_json:
-        print_json(results.to_json())
-    else:
+        print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
+    elif search is None:
         out.print(comparison_table(results))
+    else:
+        show_search(search, plan, home, out)
     page = write_report(home, results, now=datetime.now(UTC))
     places = f"report     {page}\ndashboard  {own_command()} dashboard --home {shlex.quote(str(home.path))}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)
+
+
+def show_search(search: "SearchRecord", plan: "Plan", home: Home, out: Console) -> None:
+    """The trials, best first, and the best of them against the reference."""
+    from ablations.results import read_results
+    from ablations.search.tables import note, trials_table
+    from ablations.tables import comparison_table
+
+    names = {plan.reference, *(trial.name for trial in search.best)}
+    shown = replace(plan, variants=tuple(variant for variant in plan.variants if variant.name in names))
+    out.print(trials_table(search))
+    out.print(comparison_table(read_results(home, shown)))
+    out.print(note(search, plan.reference), soft_wrap=True, highlight=False, markup=False)
 
 
 def train(

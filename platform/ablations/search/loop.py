@@ -1,0 +1,302 @@
+"""A search: trials proposed one after the other, each trained, fitted and told to the sampler.
+
+    until there are as many trials as asked for:
+        while fewer runs than `jobs` train: ask for a point, plan it as variant trial-000, trial-001, ..., train it
+        when the runs of a trial have ended: fit them, work out the objective, tell the sampler
+
+What is planned and found is in `search.json` before anything acts on it, and `optuna.db` is made to agree with it, so
+that a search killed at any moment goes on with the trials it had. A point whose recipe is in the sweep already is no
+trial of its own: the sampler is told at once what that recipe gave, and asked again.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from ablations.errors import FileError
+from ablations.expand import TRIAL_PREFIX, Study, Variant, runs_of
+from ablations.home import Home
+from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.progress import Progress, read_rows, summary
+from ablations.run_sweep import say
+from ablations.search.objective import title, value, value_text
+from ablations.search.points import MAX_GRID_POINTS, Point, SearchSpace, point_text
+from ablations.search.record import SearchRecord, SearchTrial, empty_record
+from ablations.search.space import Search
+from ablations.state import read_state
+from ablations.tracker import Tracker
+
+if TYPE_CHECKING:
+    from ablations.dispatch import LocalPool
+    from ablations.search.optuna_study import Asked, OptunaStudy
+
+MAX_ASKS = 20
+"""Points that are asked for in a row and turn out to be known, before one is drawn that is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchState:
+    """A search with the trials it has so far, each a variant of the study and the plan and an entry of the record."""
+
+    study: Study
+    plan: Plan
+    record: SearchRecord
+
+    @property
+    def search(self) -> Search:
+        """The `search:` block."""
+        assert self.study.sweep.search is not None
+        return self.study.sweep.search
+
+    @property
+    def space(self) -> SearchSpace:
+        """What may be tried."""
+        assert self.study.space is not None
+        return self.study.space
+
+    def with_new(self, trial: SearchTrial) -> "SearchState":
+        """The state with one more trial; FileError where the recipe refuses its point."""
+        recipe, settings = self.space.vary(trial.params)
+        variant = Variant(name=trial.name, overrides=settings, recipe=recipe)
+        runs = runs_of([variant], self.study.sweep.seeds)
+        planned = PlannedVariant(
+            name=trial.name,
+            overrides=settings,
+            runs=tuple(PlannedRun(seed=run.seed, id=run.id) for run in runs),
+        )
+        return SearchState(
+            study=replace(self.study, variants=(*self.study.variants, variant), runs=(*self.study.runs, *runs)),
+            plan=replace(self.plan, variants=(*self.plan.variants, planned)),
+            record=self.record.with_trial(trial),
+        )
+
+    def twin(self, params: Point) -> str | None:
+        """The variant that has the recipe of a point."""
+        wanted = self.space.vary(params)[0].canonical_json()
+        return next((one.name for one in self.study.variants if one.recipe.canonical_json() == wanted), None)
+
+    def planned(self, name: str) -> PlannedVariant:
+        """The variant of this name in the plan."""
+        return next(variant for variant in self.plan.variants if variant.name == name)
+
+    def next_name(self) -> str:
+        """`trial-012` after `trial-011`."""
+        numbers = [int(trial.name.removeprefix(TRIAL_PREFIX)) for trial in self.record.trials]
+        return f"{TRIAL_PREFIX}{max(numbers, default=-1) + 1:03d}"
+
+
+def resume(study: Study, plan: Plan, home: Home) -> SearchState:
+    """The search with the trials that its record has. Those that the space no longer holds are left out.
+
+    A trial is open again when the objective, the budget or the window is another, or when a run of it is not done: one
+    that failed is tried again, as every failed run of a sweep is.
+    """
+    assert study.sweep.search is not None
+    assert study.space is not None
+    state = SearchState(study=study, plan=plan, record=empty_record(study.sweep.search, study.space, plan))
+    before = SearchRecord.read(home.sweep(plan.sweep))
+    for trial in before.trials if before else ():
+        if not state.space.contains(trial.params):
+            continue
+        try:
+            known = state.twin(trial.params)
+        except FileError:  # the scale or the reference has changed since
+            continue
+        if known is not None:
+            continue
+        state = state.with_new(replace(trial, state="running", values=(), reason=""))
+        if before and before.rests_on_the_same_as(state.record) and _all_done(state.planned(trial.name), plan, home):
+            state = replace(state, record=state.record.with_trial(trial))
+    return state
+
+
+def run_search(state: SearchState, home: Home, jobs: int, tracking_uri: str | None, console: Console) -> None:
+    """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
+    from ablations.dispatch import LocalPool  # submitit and Optuna are slow to load and only needed here
+    from ablations.search.objective import is_maximised
+    from ablations.search.optuna_study import OptunaStudy
+
+    folder = home.sweep(state.plan.sweep)
+    pool = LocalPool(
+        home=home,
+        submissions=folder / "submitit",
+        threads=state.study.reference.recipe.threads,
+        jobs=jobs,
+        cancel_marker=folder / "cancelled",
+    )
+    maximised = [is_maximised(objective) for objective in state.search.objective]
+    optuna = OptunaStudy(folder / "optuna.db", state.search, state.space, maximised)
+    loop = TrialLoop(state=state, home=home, jobs=jobs, console=console, pool=pool, optuna=optuna)
+    loop.start()
+    tracker = Tracker(home, loop.state.plan, tracking_uri)
+    with Progress(home, loop.state.plan, console) as progress, closing(pool.work()) as events:
+        for killed in events:
+            if killed:
+                say(console, f"{killed}: its process was killed; `platform logs {killed}` shows its output")
+            loop.step()
+            progress.follow(loop.state.plan)
+            tracker.follow(loop.state.plan)
+            progress.update()
+            tracker.tick()
+    say(console, f"{state.plan.sweep}: {summary(loop.state.plan, read_rows(home, loop.state.plan))}")
+    tracker.finish(console)
+
+
+@dataclass(kw_only=True)
+class TrialLoop:
+    """The search while it runs."""
+
+    state: SearchState
+    home: Home
+    jobs: int
+    console: Console
+    pool: "LocalPool"
+    optuna: "OptunaStudy"
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """Optuna's number of each trial."""
+    _left_over: list["Asked"] = field(default_factory=list)
+    """Asked by a process that was killed before it planned them."""
+
+    def start(self) -> None:
+        """Bring Optuna to where the record is, and hand every missing run to the pool."""
+        from ablations.search.optuna_study import Known
+
+        record, plan = self.state.record, self.state.plan
+        known = [
+            Known(
+                params=trial.params,
+                is_finished=trial.state != "running",
+                values=record.told(trial) if trial.state == "done" else None,
+            )
+            for trial in record.trials
+        ]
+        numbers = self.optuna.agree(known)
+        self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
+        self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
+        record.write(self.home.sweep(plan.sweep))
+        for run in self.state.study.runs:
+            if read_state(self.home.run(run.id), plan.budget_gpu_hours).state != "done":
+                self.pool.add(run.id, plan.budget_gpu_hours)
+        self.step()
+
+    def step(self) -> None:
+        """End the trials whose runs have ended, and plan new ones while there is room."""
+        for trial in self.state.record.trials:
+            runs = self.state.planned(trial.name).runs
+            if trial.state == "running" and not any(self.pool.is_busy(run.id) for run in runs):
+                self._end(trial)
+        while self._has_room() and (asked := self._next()):
+            self._plan(asked)
+
+    def _has_room(self) -> bool:
+        if self.state.record.is_exhausted or self.pool.cancel_marker.exists():
+            return False
+        num_busy = sum(self.pool.is_busy(run.id) for run in self.state.study.runs)
+        return num_busy < self.jobs and len(self.state.record.trials) < self.state.search.trials
+
+    def _plan(self, asked: "Asked") -> None:
+        """Write a trial down, then have it trained."""
+        name, plan = self.state.next_name(), self.state.plan
+        self.state = self.state.with_new(SearchTrial(name=name, params=asked.params))
+        self._numbers[name] = asked.number
+        folder = self.home.sweep(plan.sweep)
+        self.state.record.write(folder)
+        self.state.plan.write(folder / "plan.json")
+        for run in self.state.study.runs:
+            if run.variant == name:
+                self.home.run(run.id).create(run.recipe, run.seed)
+                self.pool.add(run.id, plan.budget_gpu_hours)
+        self._say(f"{name}: {point_text(asked.params)}")
+
+    def _end(self, trial: SearchTrial) -> None:
+        """Write down what came of a trial, then tell it."""
+        if _all_done(self.state.planned(trial.name), self.state.plan, self.home):
+            values, reason = self._evaluate(trial.name)
+        elif self.pool.cancel_marker.exists():
+            return
+        else:
+            values, reason = None, self._why_not_done(trial.name)
+        done = replace(trial, state="failed" if values is None else "done", values=values or (), reason=reason)
+        self.state = replace(self.state, record=self.state.record.with_trial(done))
+        self.state.record.write(self.home.sweep(self.state.plan.sweep))
+        self.optuna.tell(self._numbers[trial.name], None if values is None else self.state.record.told(done))
+        self._say(f"{trial.name} failed: {reason}" if values is None else f"{trial.name}: {self._values_text(values)}")
+
+    def _evaluate(self, name: str) -> tuple[tuple[float | None, ...] | None, str]:
+        """The objectives of a variant whose runs are done, or why there are none."""
+        from ablations.results import read_results
+
+        plan = replace(self.state.plan, variants=(self.state.planned(name),))
+        (variant,) = read_results(self.home, plan).variants
+        if variant.reasons:
+            return None, "; ".join(variant.reasons)
+        unit = plan.compute_unit_gpu_hours
+        return tuple(value(objective, variant.fits, unit) for objective in self.state.search.objective), ""
+
+    def _why_not_done(self, name: str) -> str:
+        reasons = []
+        for run in self.state.planned(name).runs:
+            state = read_state(self.home.run(run.id), self.state.plan.budget_gpu_hours)
+            if state.state != "done":
+                because = state.message or f"its process was killed, `platform logs {run.id}` shows its output"
+                reasons.append(f"seed {run.seed}: {because}")
+        return "; ".join(reasons)
+
+    def _next(self) -> "Asked | None":
+        """The next point whose recipe is new; None when there is none left."""
+        for asked in self._proposals():
+            try:
+                twin = self.state.twin(asked.params)
+            except FileError:  # a range that is right at both ends may hold a value that the recipe refuses
+                self.optuna.tell(asked.number, None)
+                continue
+            if twin is None:
+                return asked
+            self.optuna.tell(asked.number, self._told(twin))
+        record = replace(self.state.record, is_exhausted=True)
+        self.state = replace(self.state, record=record)
+        record.write(self.home.sweep(self.state.plan.sweep))
+        self._say(f"the space holds no further recipe; the search ends with {len(record.trials)} trials")
+        return None
+
+    def _proposals(self) -> Iterator["Asked"]:
+        while self._left_over:
+            yield self._left_over.pop(0)
+        if self.state.search.sampler != "grid":
+            for _ in range(MAX_ASKS):
+                yield self.optuna.ask()
+        num_points = self.state.space.num_points
+        if num_points is not None and num_points <= MAX_GRID_POINTS:
+            for point in self._unknown_points():
+                yield self.optuna.put(point)
+
+    def _unknown_points(self) -> Iterator[Point]:
+        """The points of a small space in an order of the search's seed, without those that have been tried."""
+        points = list(self.state.space.points())
+        random.Random(self.state.search.seed).shuffle(points)
+        return (point for point in points if self.state.twin(point) is None)
+
+    def _told(self, name: str) -> tuple[float, ...] | None:
+        """What a sampler is told of a point that a variant has tried; None while nothing is known of it."""
+        trial = next((one for one in self.state.record.trials if one.name == name), None)
+        if trial is not None:
+            return self.state.record.told(trial) if trial.state == "done" else None
+        if not _all_done(self.state.planned(name), self.state.plan, self.home):
+            return None
+        values, _ = self._evaluate(name)
+        return None if values is None else self.state.record.told(SearchTrial(name=name, params={}, values=values))
+
+    def _values_text(self, values: tuple[float | None, ...]) -> str:
+        pairs = zip(self.state.search.objective, values, strict=True)
+        return ", ".join(f"{title(objective)} {value_text(objective, found)}" for objective, found in pairs)
+
+    def _say(self, text: str) -> None:
+        say(self.console, f"{self.state.plan.sweep}: {text}")
+
+
+def _all_done(variant: PlannedVariant, plan: Plan, home: Home) -> bool:
+    return all(read_state(home.run(run.id), plan.budget_gpu_hours).state == "done" for run in variant.runs)

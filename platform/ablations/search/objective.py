@@ -1,0 +1,95 @@
+"""What makes a trial good, read off its fits: one number for each objective of a search.
+
+A value is for people, None where the curve never gets there. `told` is for a sampler: always finite, and more is worse
+or better as `is_maximised` says. A score that is not reached, or only with more than CAP times the budget, is told as
+that much compute rather than as a failed trial: samplers forget failed trials and ask for the same again, and a
+penalty beyond what can be measured would flatten every other difference for a Gaussian process.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ablations.search.space import Asymptote, ComputeToReach, Objective, ScoreAt
+
+if TYPE_CHECKING:
+    from ablations.fit import Fit  # numpy is not needed to show what a search would do
+
+CAP = 10.0
+"""Compute, in budgets, beyond which a forecast of when a score is reached says no more than that it is far."""
+FLOOR = 1e-3
+"""In budgets: the least compute told, where the score is met before RL."""
+
+
+def is_maximised(objective: Objective) -> bool:
+    """Whether more is better."""
+    return objective.type != "compute_to_reach"
+
+
+def value(objective: Objective, fits: Sequence["Fit"], compute_unit_gpu_hours: float) -> float | None:
+    """The objective as the mean over seeds, one fit each; compute in modelled GPU-hours, by geometric mean."""
+    match objective:
+        case Asymptote():
+            return _mean(_ceiling(fit, objective) for fit in fits)
+        case ScoreAt():
+            compute = objective.budget * compute_unit_gpu_hours
+            return _mean(float(fit.predict_draws(compute).mean()) for fit in fits)
+        case ComputeToReach():
+            needed = [_median_compute(fit, objective.score) for fit in fits]
+            if not all(math.isfinite(compute) for compute in needed):
+                return None
+            return math.exp(_mean(math.log(compute) for compute in needed)) if all(needed) else 0.0
+
+
+def told(objective: Objective, found: float | None, budget_gpu_hours: float) -> float:
+    """The same for a sampler: compute as its logarithm, between FLOOR and CAP budgets."""
+    if objective.type == "compute_to_reach":
+        share = math.inf if found is None else found / budget_gpu_hours
+        return math.log(min(max(share, FLOOR), CAP) * budget_gpu_hours)
+    assert found is not None
+    return found
+
+
+def pareto_front(values: Sequence[Sequence[float]], maximised: Sequence[bool]) -> list[int]:
+    """Positions of the values that no other beats: as good in everything, and better in something."""
+    signed = [[one if up else -one for one, up in zip(point, maximised, strict=True)] for point in values]
+    return [position for position, point in enumerate(signed) if not any(_beats(other, point) for other in signed)]
+
+
+def title(objective: Objective) -> str:
+    """A column's head: "A, lower end", "pass rate at 1.5", "compute to 0.6"."""
+    match objective:
+        case Asymptote():
+            return "A, lower end" if objective.of == "lower" else "A"
+        case ScoreAt():
+            return f"pass rate at {objective.budget:g}"
+        case ComputeToReach():
+            return f"compute to {objective.score:g}"
+
+
+def value_text(objective: Objective, found: float | None) -> str:
+    """A value as it may be shown: "0.612", "1830", "never"."""
+    if found is None:
+        return "never"
+    return f"{found:.4g}" if objective.type == "compute_to_reach" else f"{found:.3f}"
+
+
+def _ceiling(fit: "Fit", objective: Asymptote) -> float:
+    """Without an upper end the mean of A is the prior's and not the curve's: the lower end stands for it."""
+    has_mean = objective.of == "mean" and fit.A_hi is not None and fit.verdict != "no rise"
+    return float(fit.draws.A.mean()) if has_mean else fit.A_lo
+
+
+def _median_compute(fit: "Fit", score: float) -> float:
+    """Of all draws; infinite where half of them or more never reach the score."""
+    needed = sorted(fit.compute_draws(score).tolist())
+    return needed[len(needed) // 2]
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(a >= b for a, b in zip(one, other, strict=True)) and list(one) != list(other)

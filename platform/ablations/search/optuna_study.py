@@ -1,0 +1,173 @@
+"""Optuna behind three words: ask, put, tell. The only file that knows it.
+
+Optuna holds nothing of its own: `optuna.db` is made from the search's record, is compared with it at every start, and
+made again when it is lost, broken or of another search. Two things of Optuna's are kept out. A sampler draws the same
+numbers again after a restart, so each question gets a sampler of its own seed. And Optuna's own sampler for grids asks
+for a cell a second time while the first trial of it runs, and ends a study by raising (optuna/optuna#4121), so the
+points of a grid are put here one by one.
+
+CMA-ES alone has a memory, its distribution, in `optuna.db`: with the file it begins again from the middle of the space.
+"""
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from ablations.search.points import Choice, Point, Range, SearchSpace
+from ablations.search.space import Sampler, Search
+
+STUDY_NAME = "search"
+MAX_RANDOM_TRIALS = 10
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A trial as Optuna numbers it: `Asked(number=4, params={"batch.prompts": 16})`."""
+
+    number: int
+    params: Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the record has of a trial; a finished one that failed has no values."""
+
+    params: Point
+    is_finished: bool
+    values: tuple[float, ...] | None
+
+
+class OptunaStudy:
+    """The study of one search, in a SQLite file with this process as its only writer."""
+
+    def __init__(self, path: Path, search: Search, space: SearchSpace, maximised: Sequence[bool]) -> None:
+        self._path, self._search = path, search
+        self._distributions = {one.name: _distribution(one) for one in space.dimensions}
+        self._directions = [StudyDirection.MAXIMIZE if up else StudyDirection.MINIMIZE for up in maximised]
+        self._study = self._open()
+
+    def agree(self, known: Sequence[Known]) -> list[int]:
+        """Make the study hold these trials in these states; gives their numbers.
+
+        What the study lacks it is told; when it says otherwise it is made again.
+        """
+        if not self._could_become(known):
+            self._study = self._open_anew()
+        trials, numbers = self._trials_by_point(), []
+        for one in known:
+            trial = trials.get(_key(one.params))
+            numbers.append(self.put(one.params).number if trial is None else trial.number)
+            if one.is_finished and (trial is None or not trial.state.is_finished()):
+                self.tell(numbers[-1], one.values)
+        return numbers
+
+    def unanswered(self, known: Sequence[Point]) -> list[Asked]:
+        """Trials that were asked before this process and are in no record; what was cut off in the asking is failed."""
+        left = []
+        for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
+            if set(trial.params) != set(self._distributions):
+                self.tell(trial.number, None)
+            elif trial.params not in known:
+                left.append(Asked(number=trial.number, params=trial.params))
+        return left
+
+    def ask(self) -> Asked:
+        """The point that the sampler proposes; it counts as running until it is told."""
+        self._study.sampler = self._sampler(len(self._trials()))
+        trial = self._study.ask(self._distributions)
+        return Asked(number=trial.number, params=trial.params)
+
+    def put(self, params: Point) -> Asked:
+        """A point that is tried without the sampler having asked."""
+        self._study.add_trial(
+            optuna.trial.create_trial(state=TrialState.RUNNING, params=dict(params), distributions=self._distributions)
+        )
+        return Asked(number=len(self._trials()) - 1, params=params)
+
+    def tell(self, number: int, values: tuple[float, ...] | None) -> None:
+        """What came of a trial; None when it failed."""
+        if values is None:
+            self._study.tell(number, state=TrialState.FAIL)
+        else:
+            self._study.tell(number, list(values))
+
+    def _trials(self) -> list[FrozenTrial]:
+        return self._study.get_trials(deepcopy=False)
+
+    def _trials_by_point(self) -> dict[Hashable, FrozenTrial]:
+        """The first trial at each point; later ones were asked twice."""
+        return {_key(trial.params): trial for trial in reversed(self._trials())}
+
+    def _could_become(self, known: Sequence[Known]) -> bool:
+        """Whether telling more is enough: nothing that the study has been told contradicts the record."""
+        if self._study.directions != self._directions:
+            return False
+        if any(trial.distributions.items() - self._distributions.items() for trial in self._trials()):
+            return False
+        trials = self._trials_by_point()
+        return all(_agrees(trials[_key(one.params)], one) for one in known if _key(one.params) in trials)
+
+    def _open(self) -> optuna.Study:
+        try:
+            return self._load()
+        except (SQLAlchemyError, RuntimeError, ValueError):  # a broken file, or of another version of Optuna
+            return self._open_anew()
+
+    def _open_anew(self) -> optuna.Study:
+        for path in (self._path, self._path.with_name(f"{self._path.name}-journal")):
+            path.unlink(missing_ok=True)
+        return self._load()
+
+    def _load(self) -> optuna.Study:
+        storage = optuna.storages.RDBStorage(f"sqlite:///{self._path.absolute()}")
+        return optuna.create_study(
+            storage=storage, study_name=STUDY_NAME, directions=self._directions, load_if_exists=True
+        )
+
+    def _sampler(self, num_asked: int) -> BaseSampler:
+        seed = random.Random(f"{self._search.seed} {num_asked}").getrandbits(32)
+        # Of 12 trials Optuna would draw the first 10 blindly.
+        num_random = max(1, min(MAX_RANDOM_TRIALS, self._search.trials // 3))
+        return make_sampler(self._search.sampler, seed, num_random)
+
+
+def make_sampler(name: Sampler, seed: int, num_random: int) -> BaseSampler:
+    """Optuna's sampler of this name, which proposes the first `num_random` points blindly."""
+    match name:
+        case "tpe":
+            return TPESampler(seed=seed, n_startup_trials=num_random)
+        case "gp":
+            return GPSampler(seed=seed, n_startup_trials=num_random)
+        case "cmaes":
+            return CmaEsSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
+        case "random" | "grid":
+            return RandomSampler(seed=seed)
+
+
+def _distribution(dimension: Range | Choice) -> BaseDistribution:
+    if not isinstance(dimension, Range):
+        return CategoricalDistribution(tuple(dimension.values()))
+    if dimension.is_integer:
+        step = 1 if dimension.log else int(dimension.step or 1)
+        return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log, step=step)
+    return FloatDistribution(dimension.low, dimension.high, log=dimension.log, step=dimension.step)
+
+
+def _key(params: Mapping[str, float | str]) -> Hashable:
+    return frozenset(params.items())
+
+
+def _agrees(trial: FrozenTrial, known: Known) -> bool:
+    if not trial.state.is_finished():
+        return True
+    told = None if trial.values is None else tuple(trial.values)
+    return known.is_finished and told == known.values

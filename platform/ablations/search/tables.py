@@ -1,0 +1,93 @@
+"""A search in a terminal: what it may try, and its trials, best first."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from ablations.search.objective import title, value_text
+from ablations.search.record import SearchRecord, SearchTrial
+
+
+def space_table(record: SearchRecord) -> Table:
+    """What a search may try and by which rule."""
+    table = Table(
+        title=f"search of {record.num_trials} trials, sampler {record.sampler} (seed {record.seed})",
+        caption=objective_text(record),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("setting")
+    table.add_column("range or choices", overflow="fold")
+    for name, written in record.space.items():
+        table.add_row(escape(name), escape(written))
+    return table
+
+
+def objective_text(record: SearchRecord) -> str:
+    """`objective: A, lower end, to be high`; several make a Pareto front."""
+    parts = [f"{title(one)}, to be {'low' if one.type == 'compute_to_reach' else 'high'}" for one in record.objectives]
+    return f"objective: {parts[0]}" if len(parts) == 1 else f"Pareto front of: {'; '.join(parts)}"
+
+
+def to_come_text(record: SearchRecord, num_seeds: int) -> str:
+    """`12 trials to come, each 2 runs of 1500 modelled GPU-hours`."""
+    num_left = max(0, record.num_trials - len(record.trials))
+    runs = "1 run" if num_seeds == 1 else f"{num_seeds} runs"
+    return f"{num_left} trials to come, each {runs} of {record.budget_gpu_hours:g} modelled GPU-hours"
+
+
+def trials_table(record: SearchRecord) -> Table:
+    """One line a trial: the done ones best first, then those that run or failed, and why."""
+    table = Table(title=_head(record), title_justify="left", box=None, pad_edge=False)
+    table.add_column("trial", no_wrap=True)
+    for objective in record.objectives:
+        table.add_column(escape(title(objective)), justify="right")
+    for name in record.space:
+        table.add_column(escape(name), justify="right")
+    table.add_column("", overflow="fold")
+    best = [trial.name for trial in record.best]
+    ranked = record.ranked
+    for trial in [*ranked, *(one for one in record.trials if one.state != "done")]:
+        word = ("best" if len(record.objectives) == 1 else "Pareto front") if trial.name in best else ""
+        table.add_row(
+            trial.name,
+            *_values(record, trial),
+            *(escape(_param(trial.params[name])) for name in record.space),
+            escape(word or _what(trial)),
+            style="green" if word else None,
+        )
+    return table
+
+
+def note(record: SearchRecord, reference: str) -> str:
+    """What the comparison of the best with the reference does not say by itself."""
+    if not record.best:
+        return f"no trial {'is done' if not record.ranked else 'reaches the score'} so far"
+    names = ", ".join(trial.name for trial in record.best)
+    return (
+        f"{names} {'is' if len(record.best) == 1 else 'are'} the best of {len(record.ranked)} by these same readings, "
+        f"which flatters the difference from {reference}; train it with other seeds to confirm it"
+    )
+
+
+def _head(record: SearchRecord) -> str:
+    return (
+        f"{len(record.ranked)} of {record.num_trials} trials done, sampler {record.sampler}; {objective_text(record)}"
+    )
+
+
+def _values(record: SearchRecord, trial: SearchTrial) -> Sequence[str]:
+    if trial.state != "done":
+        return [""] * len(record.objectives)
+    return [value_text(one, found) for one, found in zip(record.objectives, trial.values, strict=True)]
+
+
+def _param(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _what(trial: SearchTrial) -> str:
+    return "" if trial.state == "done" else f"{trial.state}: {trial.reason}" if trial.reason else trial.state
