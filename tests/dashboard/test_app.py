@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 import ablations_dashboard
 from ablations.progress import read_rows
 from ablations.results import read_results
+from ablations.search.record import SearchRecord, SearchTrial
+from ablations.search.space import Asymptote
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 APP = Path(ablations_dashboard.__file__).with_name("app.py")
@@ -229,3 +231,30 @@ def test_metrics_hold_the_mean_of_a_histogram(tmp_path):
     rows = load_metrics(home, planned_run("scalerl", 0).id)
     assert len(rows) == 80
     assert set(rows["staleness_mean"]) == {1.5}  # 100 tokens of age 0, 300 of age 2
+
+
+def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
+    home, plan = make_home(tmp_path)
+    trials = (
+        SearchTrial(name="loo-loss", params={"batch.prompts": 8}, state="done", values=(0.52,)),
+        SearchTrial(name="loo-curriculum", params={"batch.prompts": 16}, state="done", values=(0.58,)),
+    )
+    SearchRecord(
+        sampler="tpe",
+        seed=0,
+        num_trials=3,
+        space={"batch.prompts": "8 to 32, step 8"},
+        objectives=(Asymptote(),),
+        budget_gpu_hours=plan.budget_gpu_hours,
+        fit_from_gpu_hours=0.0,
+        fit_to_gpu_hours=plan.fit_to_gpu_hours,
+        fit={},
+        trials=trials,
+    ).write(home.sweep(plan.sweep))
+    page = open_page(monkeypatch, tmp_path)
+    table = next(frame.value for frame in page.dataframe if "trial" in frame.value.columns)
+    assert list(table["trial"]) == ["loo-curriculum", "loo-loss"]
+    assert list(table["batch.prompts"]) == ["16", "8"]
+    assert list(table[""]) == ["best", ""]
+    assert "2 of 3 trials done by tpe" in text_of(page)
+    assert "flatters the difference from scalerl" in text_of(page)

@@ -11,6 +11,8 @@ from ablations.home import Home
 from ablations.plan import Plan
 from ablations.progress import Row, read_rows, share, summary
 from ablations.results import Results
+from ablations.search.record import read_search
+from ablations.search.tables import note, objective_text, trial_lines
 from ablations.summary import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import AXES, Axis, metric_figure
 from ablations_dashboard.choose import choose_sweep, choose_variants
@@ -43,6 +45,7 @@ def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> No
         st.warning(warning)
     if results.comparison is None:
         st.info(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}.")
+    show_trials(home, plan)
     show_curves(results, variants)
     if results.comparison is not None:
         show_comparison(results)
@@ -79,6 +82,17 @@ def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
         }
         for row in rows
     )
+
+
+def show_trials(home: Home, plan: Plan) -> None:
+    """The trials of a search, best first."""
+    record = read_search(home, plan)
+    if record is None:
+        return
+    st.header("Trials")
+    st.caption(f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}")
+    st.dataframe(pd.DataFrame(trial_lines(record)), hide_index=True)
+    st.caption(f"{note(record, plan.reference)}.")
 
 
 def show_curves(results: Results, shown: list[str]) -> None:

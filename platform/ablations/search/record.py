@@ -3,6 +3,7 @@
 {"sampler": "tpe", "seed": 0, "num_trials": 12, "space": {"batch.prompts": "8 to 32, step 8"},
  "objectives": [{"type": "asymptote", "of": "lower"}],
  "budget_gpu_hours": 2000.0, "fit_from_gpu_hours": 0.0, "fit_to_gpu_hours": 2000.0,
+ "fit": {"r0": "anchored", "loss": "squares", "cutoff": "given"},
  "trials": [{"name": "trial-000", "params": {"batch.prompts": 16}, "state": "done", "values": [0.61], "reason": ""}],
  "is_exhausted": false, "best": ["trial-000"]}
 """
@@ -58,6 +59,7 @@ class SearchRecord:
     budget_gpu_hours: float
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
+    fit: dict[str, Any]
     """What the values rest on, as in the plan."""
     trials: tuple[SearchTrial, ...] = ()
     is_exhausted: bool = False
@@ -90,8 +92,8 @@ class SearchRecord:
         return asdict(self) | {"objectives": objectives, "best": [trial.name for trial in self.best]}
 
     def rests_on_the_same_as(self, other: "SearchRecord") -> bool:
-        """Whether values of both mean the same: objectives, budget and window agree."""
-        basis = ("objectives", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours")
+        """Whether values of both mean the same: objectives, budget, window and fit agree."""
+        basis = ("objectives", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours", "fit")
         return all(getattr(self, name) == getattr(other, name) for name in basis)
 
     def with_trial(self, trial: SearchTrial) -> "SearchRecord":
@@ -145,4 +147,5 @@ def empty_record(search: Search, space: SearchSpace, plan: Plan) -> SearchRecord
         budget_gpu_hours=plan.budget_gpu_hours,
         fit_from_gpu_hours=plan.fit_from_gpu_hours,
         fit_to_gpu_hours=plan.fit_to_gpu_hours,
+        fit=plan.fit,
     )

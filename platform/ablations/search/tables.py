@@ -8,6 +8,9 @@ from rich.table import Table
 from ablations.search.objective import title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 
+BEST = ("best", "Pareto front")
+"""What is said of the best trials by one objective and by several."""
+
 
 def space_table(record: SearchRecord) -> Table:
     """What a search may try and by which rule."""
@@ -48,18 +51,26 @@ def trials_table(record: SearchRecord) -> Table:
     for name in record.space:
         table.add_column(escape(name), justify="right")
     table.add_column("", overflow="fold")
-    best = [trial.name for trial in record.best]
-    ranked = record.ranked
-    for trial in [*ranked, *(one for one in record.trials if one.state != "done")]:
-        word = ("best" if len(record.objectives) == 1 else "Pareto front") if trial.name in best else ""
-        table.add_row(
-            trial.name,
-            *_values(record, trial),
-            *(escape(_param(trial.params[name])) for name in record.space),
-            escape(word or _what(trial)),
-            style="green" if word else None,
-        )
+    for cells in trial_lines(record):
+        table.add_row(*map(escape, cells.values()), style="green" if cells[""] in BEST else None)
     return table
+
+
+def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
+    """The trials as text by column name: name, objectives, settings, and what there is to say."""
+    best = [trial.name for trial in record.best]
+    lines = []
+    for trial in [*record.ranked, *(one for one in record.trials if one.state != "done")]:
+        word = BEST[min(len(record.objectives), 2) - 1] if trial.name in best else ""
+        lines.append(
+            {
+                "trial": trial.name,
+                **dict(zip(map(title, record.objectives), _values(record, trial), strict=True)),
+                **{name: _param(trial.params[name]) for name in record.space},
+                "": word or _what(trial),
+            }
+        )
+    return lines
 
 
 def note(record: SearchRecord, reference: str) -> str:
