@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from ablations.fit.anchor import Anchor, anchor_deviance, anchors
 from ablations.fit.ceiling_profile import ceiling_profile
 from ablations.fit.family import FAMILIES, SIGMOID
-from ablations.fit.noise import AR1, ar1_eigenvectors, lag_1_autocorrelation, noises
+from ablations.fit.noise import AR1, ar1_eigenvectors, lag_1_autocorrelation, noise_grid
 from ablations.fit.posterior import Draws, sample
 from ablations.fit.projection import Prior, solve
 from ablations.fit.readings import HUBER_MADS, huberised
@@ -38,7 +38,7 @@ def covariance(num, run_variance, rho, sampling_variance=SAMPLING_VARIANCE):
 
 
 def drawn(y, family=SIGMOID, num_draws=20_000) -> Draws:
-    noise = noises(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
+    noise = noise_grid(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
     return sample(family, X, y, noise=noise, anchors=ANCHORS, variance=5e-4, num_draws=num_draws)
 
 
@@ -48,7 +48,7 @@ def integrated(y):
     """
     A, r = np.linspace(0.004, 0.999, 61), np.linspace(0.002, 0.55, 51)
     p, q = np.linspace(X.min() + np.log(0.1), np.log(30), 120), np.linspace(np.log(0.3), np.log(6), 34)
-    noise = noises(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
+    noise = noise_grid(y.size, sampling_variance=SAMPLING_VARIANCE, residual_variance=RESIDUAL_VARIANCE)
     density = np.zeros((A.size, r.size, p.size, q.size))
     inside = r[None, :] <= A[:, None]
     g = 1 / (1 + np.exp(np.exp(q) * (p[:, None, None] - X[:, None]))).transpose(0, 2, 1)  # p, q, reading

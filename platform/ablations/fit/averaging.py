@@ -14,7 +14,7 @@ import numpy as np
 from ablations.fit.anchor import anchor_deviance
 from ablations.fit.family import FAMILIES, SIGMOID, Family
 from ablations.fit.fitting import LEAST_SD
-from ablations.fit.noise import lag_1_autocorrelation, noises, one_blas_thread
+from ablations.fit.noise import lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.posterior import Draws, sample
 from ablations.fit.projection import solve
 from ablations.fit.result import Fit
@@ -165,7 +165,7 @@ def _successor(fit: Fit, family: Family, rows: slice) -> Successor:
         family,
         readings.x,
         readings.score,
-        noise=noises(residuals.size, sampling_variance=readings.sampling_variance, residual_variance=variance),
+        noise=noise_grid(residuals.size, sampling_variance=readings.sampling_variance, residual_variance=variance),
         anchors=readings.anchors,
         variance=variance * (1 + rho) / (1 - rho),
     )

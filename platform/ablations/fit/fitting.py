@@ -10,12 +10,12 @@ from ablations.fit.anchor import anchor_deviance, anchors
 from ablations.fit.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.family import SIGMOID
-from ablations.fit.noise import AR1, Noise, lag_1_autocorrelation, noises, one_blas_thread
+from ablations.fit.noise import AR1, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.posterior import Draws, sample
 from ablations.fit.projection import Prior, Solution, solve
 from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, Verdict, ceiling_verdict
-from ablations.fit.window import select_window
+from ablations.fit.window import Window, select_window
 from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
 
 LEAST_SD = 1e-5
@@ -57,38 +57,28 @@ def fit_curve(
         ).fit
     window = select_window(curve, fit_from, fit_to)
     _check_modes(curve, window.start_score, r0, loss)
-    C_max = float(window.compute[-1])
-    x, y = np.log(window.compute / C_max), window.score
-    if loss == "huber":
-        y = huberised(x, y)
-    sampling_variance = 0.0 if window.samples is None else float(np.mean(y * (1 - y) / window.samples))
-    readings = Readings(
-        compute=window.compute,
-        score=y,
-        sampling_variance=sampling_variance,
-        anchors=tuple(anchors(window.start_score, window.start_samples, r0)),
-    )
+    readings = _readings(window, r0, loss)
+    x, y, C_max = readings.x, readings.score, float(readings.compute[-1])
     free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
-    noise, rough_variance = _noise(free, readings)
-    draws = sample(SIGMOID, x, y, noise=noise, anchors=readings.anchors, variance=rough_variance)
-    run_variance = float(np.mean(draws.run_sd**2))
-    run_autocorrelation = float(np.mean(draws.rho * draws.run_sd**2)) / run_variance
-    noise_variance = sampling_variance + run_variance
+    noises, rough_variance = _noises(free, readings)
+    draws = sample(SIGMOID, x, y, noise=noises, anchors=readings.anchors, variance=rough_variance)
+    noise = AR1(
+        y.size,
+        sampling_variance=readings.sampling_variance,
+        run_variance=draws.run_variance,
+        rho=draws.run_autocorrelation,
+    )
     r0_slack = float(np.mean(draws.anchor == 1)) if len(readings.anchors) == 2 else None
-    anchor = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)]
-    prior = anchor.prior(run_variance)
-    best = solve(SIGMOID, x, y, variance=noise_variance, prior=prior)
+    prior = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)].prior(noise.run_variance)
+    best = solve(SIGMOID, x, y, variance=noise.variance, prior=prior)
 
-    box = SIGMOID.box(x)
-    A_draws = draws.r + draws.a
-    B_lo, B_hi = _ends(draws.q, box[1])
-    C_mid_lo, C_mid_hi = _ends(draws.p, box[0], unit=C_max)
-    noise_now = AR1(y.size, sampling_variance=sampling_variance, run_variance=run_variance, rho=run_autocorrelation)
-    at_best, at_one = ceiling_profile(SIGMOID, x, y, np.array([best.r + best.a, 1.0]), noise=noise_now, prior=prior)
-    is_open = C_mid_hi is None or at_one - at_best < CHI_SQUARED_95
+    B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1])
+    C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], unit=C_max)
+    is_open = C_mid_hi is None or _allows_a_ceiling_of_1(readings, best, noise, prior)
     A_lo, A_hi = _ceiling_interval(draws, is_open=is_open)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
-    gain = _flat_deviance(noise_now, readings, run_variance) - _deviance(noise_now, readings, best, run_variance)
+    rises = _flat_deviance(readings, noise) - _deviance(readings, best, noise) > FLAT_LIMIT
+    residuals = window.score - y + best.residuals
     return Fit(
         curve=curve,
         A=best.r + best.a,
@@ -103,19 +93,30 @@ def fit_curve(
         R_0=best.r,
         R_0_lo=R_0_lo,
         R_0_hi=R_0_hi,
-        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=gain > FLAT_LIMIT),
+        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=rises),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=r0_slack,
         points=y.size,
         window=(float(window.compute[0]), C_max),
-        r_squared=_r_squared(window.score, window.score - y + best.residuals),
-        residuals=window.score - y + best.residuals,
-        noise_sd=float(np.sqrt(noise_variance)),
-        autocorrelation=run_variance * run_autocorrelation / noise_variance,
+        r_squared=_r_squared(window.score, residuals),
+        residuals=residuals,
+        noise_sd=float(np.sqrt(noise.variance)),
+        autocorrelation=noise.autocorrelation,
         grid_node=(float(np.exp(best.node[1])), float(C_max * np.exp(best.node[0]))),
         settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss),
         readings=readings,
-        draws=CurveSet(A=A_draws, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
+        draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
+    )
+
+
+def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
+    """What of a window enters the fit."""
+    y = huberised(np.log(window.compute / window.compute[-1]), window.score) if loss == "huber" else window.score
+    return Readings(
+        compute=window.compute,
+        score=y,
+        sampling_variance=0.0 if window.samples is None else float(np.mean(y * (1 - y) / window.samples)),
+        anchors=tuple(anchors(window.start_score, window.start_samples, r0)),
     )
 
 
@@ -127,26 +128,33 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss
         raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
 
 
-def _noise(free: Solution, readings: Readings) -> tuple[Noise, float]:
+def _noises(free: Solution, readings: Readings) -> tuple[Noise, float]:
     """The noises to weigh, and a rough variance of a reading that counts as much as an independent one would."""
     num = free.residuals.size
     variance = float(free.residuals @ free.residuals) / (num - SIGMOID.num_parameters)
     variance = max(variance, readings.sampling_variance, LEAST_SD**2)
-    grid = noises(num, sampling_variance=readings.sampling_variance, residual_variance=variance)
+    grid = noise_grid(num, sampling_variance=readings.sampling_variance, residual_variance=variance)
     rho = lag_1_autocorrelation(free.residuals, SIGMOID.num_parameters)
     return grid, variance * (1 + rho) / (1 - rho)
 
 
-def _deviance(noise: AR1, readings: Readings, best: Solution, run_variance: float) -> float:
-    return noise.deviance(best.residuals) + anchor_deviance(readings.anchors, best.r, run_variance)
+def _allows_a_ceiling_of_1(readings: Readings, best: Solution, noise: AR1, prior: Prior) -> bool:
+    """Whether the readings alone, whatever the prior of B says, do not speak against A = 1."""
+    ceilings = np.array([best.r + best.a, 1.0])
+    at_best, at_1 = ceiling_profile(SIGMOID, readings.x, readings.score, ceilings, noise=noise, prior=prior)
+    return at_1 - at_best < CHI_SQUARED_95
 
 
-def _flat_deviance(noise: AR1, readings: Readings, run_variance: float) -> float:
+def _deviance(readings: Readings, best: Solution, noise: AR1) -> float:
+    return noise.deviance(best.residuals) + anchor_deviance(readings.anchors, best.r, noise.run_variance)
+
+
+def _flat_deviance(readings: Readings, noise: AR1) -> float:
     """The least deviance of a flat line, R_C = R_0."""
-    priors = [anchor.prior(run_variance) for anchor in readings.anchors]
+    priors = [anchor.prior(noise.run_variance) for anchor in readings.anchors]
     levels = [noise.best_level(readings.score, prior) for prior in priors]
     return min(
-        noise.deviance(readings.score - level) + anchor_deviance(readings.anchors, level, run_variance)
+        noise.deviance(readings.score - level) + anchor_deviance(readings.anchors, level, noise.run_variance)
         for level in levels
     )
 

@@ -44,7 +44,7 @@ class Noise:
     log_precisions: list[np.ndarray]
 
 
-def noises(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
+def noise_grid(num_points: int, *, sampling_variance: float, residual_variance: float) -> Noise:
     """The noises to weigh for a curve whose residuals have this variance."""
     run_variances = RUN_NOISE_FACTORS**2 * residual_variance
     eigen = [ar1_eigenvectors(num_points, float(rho)) for rho in RUN_AUTOCORRELATIONS]
@@ -63,8 +63,15 @@ class AR1:
     """One noise, Cov = sampling_variance I + run_variance R(rho), with what is asked of it."""
 
     def __init__(self, num_points: int, *, sampling_variance: float, run_variance: float, rho: float) -> None:
+        self.run_variance, self.rho = run_variance, rho
+        self.variance = sampling_variance + run_variance
         eigenvalues, self.axes = ar1_eigenvectors(num_points, round(rho, 3))
         self.precision = 1 / (sampling_variance + run_variance * eigenvalues)
+
+    @property
+    def autocorrelation(self) -> float:
+        """Lag-1 autocorrelation of a reading's whole noise."""
+        return self.run_variance * self.rho / self.variance
 
     def deviance(self, residuals: np.ndarray) -> float:
         """e' Cov^-1 e."""

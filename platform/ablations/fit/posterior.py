@@ -51,6 +51,16 @@ class Draws:
     A_mean: np.ndarray
     A_sd: np.ndarray
 
+    @property
+    def run_variance(self) -> float:
+        """Mean variance of the run noise."""
+        return float(np.mean(self.run_sd**2))
+
+    @property
+    def run_autocorrelation(self) -> float:
+        """Mean lag-1 autocorrelation of the run noise, strong noise counting more."""
+        return float(np.mean(self.rho * self.run_sd**2)) / self.run_variance
+
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
         z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
