@@ -177,7 +177,7 @@ def _variant_result(
         C_mid_ratio_lo=mid_ratio and mid_ratio.lo,
         C_mid_ratio_hi=mid_ratio and mid_ratio.hi,
         difference="reference" if is_reference else difference_in_words(delta),
-        paper_rule="reference" if is_reference else paper_rule(delta.estimate),
+        paper_rule="reference" if is_reference else paper_rule(delta.estimate if is_bounded else None),
         efficiency="reference" if is_reference else efficiency_in_words(ratio),
     )
 
@@ -188,7 +188,7 @@ def mean_ceiling(fits: Sequence[Fit]) -> Interval:
     if _suit_welch(fits):
         A = np.array([fit.A for fit in fits])
         margin = float(stdtrit(A.size - 1, 0.975) * A.std(ddof=1) / math.sqrt(A.size))
-        return Interval(estimate=estimate, lo=estimate - margin, hi=estimate + margin)
+        return Interval(estimate=estimate, lo=max(0.0, estimate - margin), hi=min(1.0, estimate + margin))
     if len(fits) == 1:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
     draws = np.mean([fit.draws.A for fit in fits], axis=0)
@@ -253,8 +253,10 @@ def difference_in_words(delta: Interval) -> Difference:
     return "no difference seen"
 
 
-def paper_rule(delta: float) -> Difference:
-    """The paper's rule on a difference in A: within 0.02 there is none (ScaleRL §4, A.5)."""
+def paper_rule(delta: float | None) -> Difference:
+    """The paper's rule on a difference in A: within 0.02 there is none (ScaleRL §4, A.5); None where an A is open."""
+    if delta is None:
+        return "cannot tell"
     if abs(delta) <= PAPER_MARGIN:
         return "no difference seen"
     return "ceiling up" if delta > 0 else "ceiling down"
@@ -324,14 +326,21 @@ def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
     if min(logs.size, baseline_logs.size) >= MIN_SEEDS_FOR_WELCH:
         in_logs = _welch(logs, baseline_logs)
     else:
-        in_logs = interval_of(float(logs.mean() - baseline_logs.mean()), _log_mean(top) - _log_mean(bottom))
+        in_logs = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom)
     lo, hi = (None if end is None else math.exp(end) for end in (in_logs.lo, in_logs.hi))
     return Interval(estimate=math.exp(in_logs.estimate), lo=lo, hi=hi)
 
 
-def _log_mean(side: Sequence[Sided]) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.mean([np.log(draws) for _, draws in side], axis=0)
+def _log_ratio_interval(estimate: float, top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
+    """The interval of the draws' log ratio. A curve that never reaches the target needs infinite compute, one that
+    starts above it none; where both sides say so the ratio may be anything, and counts against either end.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sides = [np.mean([np.log(draws) for _, draws in side], axis=0) for side in (top, bottom)]
+        draws = sides[0] - sides[1]
+    is_anything = np.isnan(draws)
+    lo = interval_of(estimate, np.where(is_anything, -np.inf, draws)).lo
+    return Interval(estimate=estimate, lo=lo, hi=interval_of(estimate, np.where(is_anything, np.inf, draws)).hi)
 
 
 def _suit_welch(fits: Sequence[Fit]) -> bool:

@@ -270,3 +270,17 @@ def test_the_ratio_of_c_mid_is_that_of_the_curves():
 )
 def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, words):
     assert paper_rule(delta) == words
+
+
+def test_curves_that_may_never_reach_the_target_leave_a_ratio_with_an_open_end():
+    never = with_ceiling(0.61, 0.60, 0.62)
+    draws = replace(never.draws, A=np.where(np.arange(20_000) % 2, 0.61, 0.31), C_mid=np.full(20_000, 2542.0))
+    row = compared([replace(never, draws=draws)], [replace(never, draws=draws)])
+    assert row.compute_ratio == pytest.approx(1)
+    assert (row.compute_ratio_lo, row.compute_ratio_hi) == (None, None)
+    assert row.efficiency == "cannot tell"
+
+
+def test_an_open_ceiling_has_no_verdict_by_the_rule_of_the_paper():
+    row = compared([with_ceiling(0.9, 0.72, None, reached=0.70)], [with_ceiling(0.60, 0.59, 0.61)])
+    assert row.paper_rule == "cannot tell"

@@ -1,16 +1,19 @@
 """Cut-offs of simulated runs whose early phase is on the law or a known way off it."""
 
+from pathlib import Path
 from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ablations.curve import Curve
+from ablations.curve import Curve, read_csv
 from ablations.errors import AblationsError
 from ablations.fit import fit_curve
 from ablations.fit.cutoff import automatic_cutoff, check_block, normal_equivalent, num_early, sensitivity
 from ablations.fit.doubt import cutoff_table
+
+DATA = Path(__file__).parents[1] / "data" / "curves"
 
 NUM_SAMPLES = 16_000
 EARLY_GPU_HOURS = 1500.0
@@ -142,3 +145,21 @@ def test_standard_errors_are_those_of_a_normal_with_the_same_tail():
     # Chi-squared tables: 13.277 leaves 1 % with four degrees of freedom, and 2.5758 leaves it of a normal.
     assert normal_equivalent(13.277, 4) == pytest.approx(2.5758, abs=1e-3)
     assert np.isfinite(normal_equivalent(1e6, 4))
+
+
+def test_the_table_of_a_collapsed_curve_ends_where_its_fit_does():
+    # From other starts the collapse of this curve would be seen so early that five readings were left.
+    (curve,) = read_csv(DATA / "collapse_seen_elsewhere.csv")
+    fit = fit_curve(curve)
+    rows = cutoff_table(fit)
+    assert fit.verdict == "collapsed"
+    assert rows[0].points == fit.points
+    assert len(rows) >= 2
+
+
+def test_a_collapse_that_leaves_too_few_readings_to_choose_from_leaves_all_of_them():
+    score = [0.2, 0.3, 0.38, 0.44, 0.48, 0.51, 0.53, 0.54, 0.54, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1]
+    curve = Curve(name="early", compute=np.arange(15.0), score=np.array(score))
+    fit = fit_curve(curve, fit_from="auto")
+    assert fit.verdict == "collapsed"
+    assert fit.window[0] == 1

@@ -312,3 +312,59 @@ def fastest(function):
         function()
         seconds.append(time.perf_counter() - started)
     return min(seconds)
+
+
+@pytest.mark.parametrize("end", [8000.0, 16_000.0])
+def test_with_r_0_free_the_intervals_hold_the_truth_and_the_fit(end):
+    fits = [fit_curve(noisy(seed, readings(end=end)), fit_from=1500, r0="free") for seed in range(60)]
+    held = [fit.A_lo <= 0.61 and (fit.A_hi is None or fit.A_hi >= 0.61) for fit in fits]
+    # A 95 % interval holds 51 of 60 or more in all but one case in 1,000.
+    assert sum(held) >= 51
+    for fit in fits:
+        assert np.unique(fit.draws.A).size > 500
+        assert fit.A_lo <= fit.A
+        assert fit.A_hi is None or fit.A_hi >= fit.A
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hardly_rising_curves_without_an_anchor_have_a_posterior(seed):
+    rng = np.random.default_rng(seed)
+    score = 0.31 + 0.02 * readings() / 8000 + 0.003 * rng.standard_normal(readings().size)
+    fit = fit_curve(Curve(name="tiny", compute=readings(), score=score), r0="free")
+    assert np.unique(fit.draws.A).size > 300
+    assert fit.verdict != "resolved"
+    assert fit.A_lo <= fit.A
+
+
+@pytest.mark.parametrize("shape", [1.0, 2.0])
+def test_a_ceiling_of_1_is_not_claimed_for_a_curve_that_has_not_come_near(shape):
+    compute = readings(every=100.0, end=6000.0)
+    score = 0.1 + 0.8 * (1 - np.exp(-((compute / 3000) ** shape)))
+    noise = 0.002 * np.random.default_rng(20).standard_normal(compute.size)
+    fit = fit_curve(Curve(name="Weibull", compute=compute, score=score + noise))
+    assert score.max() < 0.9
+    assert not (fit.A_lo > 0.9 and fit.A_hi is not None)
+
+
+def test_a_lower_bound_that_stands_alone_does_not_rest_on_the_prior_of_B():
+    # Slopes far over the prior's 1.75, readings that end near C_mid: the prior makes up a long way to go.
+    held = []
+    for seed in range(40):
+        curve = noisy(seed, readings(every=80, end=2600), B=4.5)
+        fit = fit_curve(curve)
+        if fit.A_hi is None:
+            held.append(fit.A_lo <= 0.61)
+            assert fit.A_lo <= fit.A
+    assert len(held) >= 20
+    assert sum(held) >= len(held) - 2
+
+
+def test_hubers_intervals_are_as_wide_as_those_of_squares_without_outliers():
+    widths = []
+    for seed in range(10):
+        curve = noisy(seed, readings(end=16_000))
+        huber, squares = (fit_curve(curve, fit_from=1500, loss=loss) for loss in ("huber", "squares"))
+        assert huber.A_hi is not None
+        assert squares.A_hi is not None
+        widths.append((huber.A_hi - huber.A_lo) / (squares.A_hi - squares.A_lo))
+    assert 0.9 < np.median(widths) < 1.4

@@ -46,12 +46,11 @@ def _sums(nodes: Nodes, y: np.ndarray, noise: AR1) -> Sums:
 
 def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
     """At every node the deviance of r (1 - g) + A g for the best r between 0 and A."""
-    # With u = 1 - g and z = y - A g.
-    uu = sums.one_one - 2 * sums.g_one + sums.g_g
-    uz = sums.one_y - sums.g_y - A * (sums.g_one - sums.g_g)
-    zz = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g
-    r = np.clip((uz + prior.value / prior.variance) / (uu + 1 / prior.variance), 0, A)
-    return (zz - 2 * r * uz + r**2 * uu + (r - prior.value) ** 2 / prior.variance)[0]
+    # With z = y - A g.
+    u_z = sums.u_y - A * sums.u_g
+    z_z = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g
+    r = np.clip((u_z + prior.value / prior.variance) / (sums.u_u + 1 / prior.variance), 0, A)
+    return (z_z - 2 * r * u_z + r**2 * sums.u_u + (r - prior.value) ** 2 / prior.variance)[0]
 
 
 def _cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:

@@ -93,8 +93,8 @@ def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:
     end = fit_at(0.0).window[1]
     fitted = (curve.compute > 0) & (curve.compute <= end)
     compute, score = curve.compute[fitted], curve.score[fitted]
-    _require_readings(curve, compute.size, f"with compute in (0, {end:g}], where the fit ends")
-
+    if compute.size < LEAST_READINGS:  # a collapse has left too few to choose from
+        return Cutoff(fit_from=0.0, fit=fit_at(0.0), off_the_law=None)
     first = num_early(compute.size)
     off_the_law = None
     while first > 0:

@@ -18,7 +18,9 @@ def cutoff_table(fit: Fit) -> tuple[CutoffRow, ...]:
     latest = min(num_early(compute.size), compute.size - MIN_POINTS)
     firsts = {round(index) for index in np.linspace(0, latest, NUM_CUTOFFS)}
     firsts.add(int(np.searchsorted(compute, fit.window[0])))
+    # The end is the fit's own: from another start a collapse may be seen elsewhere, or not at all.
+    settings = replace(fit.settings, fit_to=fit.window[1])
     return sensitivity(
         {cutoff_before(compute, first) for first in firsts},
-        fit=lambda fit_from: fit_with(fit.curve, replace(fit.settings, fit_from=fit_from)),
+        fit=lambda fit_from: fit_with(fit.curve, replace(settings, fit_from=fit_from), through_collapse=True),
     )

@@ -1,5 +1,7 @@
 """From a curve to a fit: window, least squares, noise, posterior, verdict."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -22,15 +24,24 @@ LEAST_SD = 1e-5
 """Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
 FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
+NUM_LOWER = 33
+"""Ceilings tried for a lower bound."""
 OPEN_DENSITY = float(np.exp(-3.84 / 2))
 """A ceiling of 1 whose posterior density is at least this share of the highest is not ruled out."""
 EDGE = 0.1
 """An interval of ln C_mid or ln B that ends this near to the edge of the range searched has no end there."""
 
 
-def fit_with(curve: Curve, settings: FitSettings) -> Fit:
+def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = False) -> Fit:
     """`fit_curve` with settings that travel together."""
-    return fit_curve(curve, fit_from=settings.fit_from, fit_to=settings.fit_to, r0=settings.r0, loss=settings.loss)
+    return fit_curve(
+        curve,
+        fit_from=settings.fit_from,
+        fit_to=settings.fit_to,
+        r0=settings.r0,
+        loss=settings.loss,
+        through_collapse=through_collapse,
+    )
 
 
 @one_blas_thread
@@ -41,13 +52,14 @@ def fit_curve(
     fit_to: float = float("inf"),
     r0: R0Mode = "anchored",
     loss: Loss = "squares",
+    through_collapse: bool = False,
 ) -> Fit:
     """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with its posterior.
 
     "auto" starts where the readings begin to follow the law, see `ablations.fit.cutoff`. `r0` says how R_0 is tied to
     the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as one more
     reading of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with
-    outliers.
+    outliers. `through_collapse` is for a window that is known to end before one: none is looked for.
 
     Raises AblationsError with the number of readings needed when there are too few.
     """
@@ -55,7 +67,7 @@ def fit_curve(
         return automatic_cutoff(
             curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss)
         ).fit
-    window = select_window(curve, fit_from, fit_to)
+    window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
     _check_modes(curve, window.start_score, r0, loss)
     readings = _readings(window, r0, loss)
     x, y, C_max = readings.x, readings.score, float(readings.compute[-1])
@@ -74,8 +86,8 @@ def fit_curve(
 
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1])
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], unit=C_max)
-    is_open = C_mid_hi is None or _allows_a_ceiling_of_1(readings, best, noise, prior)
-    A_lo, A_hi = _ceiling_interval(draws, is_open=is_open)
+    profile = partial(ceiling_profile, SIGMOID, x, y, noise=noise, prior=prior)
+    A_lo, A_hi = _ceiling_interval(draws, best, profile, is_open=C_mid_hi is None)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
     rises = _flat_deviance(readings, noise) - _deviance(readings, best, noise) > FLAT_LIMIT
     residuals = window.score - y + best.residuals
@@ -138,13 +150,6 @@ def _noises(free: Solution, readings: Readings) -> tuple[Noise, float]:
     return grid, variance * (1 + rho) / (1 - rho)
 
 
-def _allows_a_ceiling_of_1(readings: Readings, best: Solution, noise: AR1, prior: Prior) -> bool:
-    """Whether the readings alone, whatever the prior of B says, do not speak against A = 1."""
-    ceilings = np.array([best.r + best.a, 1.0])
-    at_best, at_1 = ceiling_profile(SIGMOID, readings.x, readings.score, ceilings, noise=noise, prior=prior)
-    return at_1 - at_best < CHI_SQUARED_95
-
-
 def _deviance(readings: Readings, best: Solution, noise: AR1) -> float:
     return noise.deviance(best.residuals) + anchor_deviance(readings.anchors, best.r, noise.run_variance)
 
@@ -166,16 +171,26 @@ def _ends(values: np.ndarray, side: tuple[float, float], unit: float = 1.0) -> t
     return below, None if hi > side[1] - EDGE else float(unit * np.exp(hi))
 
 
-def _ceiling_interval(draws: Draws, *, is_open: bool) -> tuple[float, float | None]:
-    """The interval of A; no upper end where it is open, or a ceiling of 1 hardly less likely than the likeliest.
+def _ceiling_interval(
+    draws: Draws, best: Solution, profile: Callable[[np.ndarray], np.ndarray], *, is_open: bool
+) -> tuple[float, float | None]:
+    """The interval of A; no upper end where the readings alone, whatever the prior of B says, allow a ceiling of 1,
+    or one of 1 is hardly less likely than the likeliest.
 
-    Where all of the interval is within RESOLVED_WIDTH of 1, 1 itself is the upper end: no pass rate exceeds it.
+    Where the curve itself has come near 1, 1 is the upper end: no pass rate exceeds it.
     """
     A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
-    if A_lo >= 1 - RESOLVED_WIDTH:
+    if A_lo >= 1 - RESOLVED_WIDTH and np.quantile(draws.level_at_end(), 0.025) >= 1 - 2 * RESOLVED_WIDTH:
         return A_lo, A_hi
+    A = best.r + best.a
+    deviance = profile(np.array([A, 1.0]))
     density = draws.ceiling_density(np.linspace(A_lo, 1, 65))
-    return A_lo, None if is_open or density[-1] > OPEN_DENSITY * density.max() else A_hi
+    if not is_open and deviance[1] - deviance[0] >= CHI_SQUARED_95 and density[-1] <= OPEN_DENSITY * density.max():
+        return A_lo, A_hi
+    # A lower bound that stands alone must not rest on the prior of B either.
+    lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
+    allowed = lower[profile(lower) - deviance[0] < CHI_SQUARED_95]
+    return float(min([A, A_lo, *allowed])), None
 
 
 def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -> Verdict:

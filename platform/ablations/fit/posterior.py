@@ -32,13 +32,15 @@ PLAUSIBLE = 26.0
 EDGE_SHARE = 1e-3
 """Most of the probability that may lie at the edge of the zoomed grid."""
 LEAST_SHARE = 1e-300
+FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
+"""Flat to 3 % between the walls."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Draws:
     """Equally likely curves r + a g(p, q), one an entry, with the noise and the anchor that each was drawn with.
 
-    `A_mean` and `A_sd` are those of A given everything else in the draw, before the walls.
+    `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before the walls.
     """
 
     r: np.ndarray
@@ -48,6 +50,7 @@ class Draws:
     run_sd: np.ndarray
     rho: np.ndarray
     anchor: np.ndarray
+    g_end: np.ndarray
     A_mean: np.ndarray
     A_sd: np.ndarray
 
@@ -61,6 +64,10 @@ class Draws:
         """Mean lag-1 autocorrelation of the run noise, strong noise counting more."""
         return float(np.mean(self.rho * self.run_sd**2)) / self.run_variance
 
+    def level_at_end(self) -> np.ndarray:
+        """Pass rate of every drawn curve at the last reading, where x = ln(C / C_max) is 0."""
+        return self.r + self.a * self.g_end
+
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
         z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
@@ -73,6 +80,8 @@ class Linear:
     """The Gaussian of (r, A) for each entry, and ln of the probability of the readings, walls of A included."""
 
     log_evidence: np.ndarray
+    log_walls_of_r: np.ndarray
+    """About ln P(0 <= r <= A): where to look, `_draws` has it exactly."""
     r_mean: np.ndarray
     A_mean: np.ndarray
     r_variance: np.ndarray
@@ -94,6 +103,8 @@ def sample(
 
     Shapes: x and y of (num_points,), x = ln(C / C_max).
     """
+    # Without an anchor too the prior of r must be proper, or shapes that say nothing of r have all the probability.
+    anchors = [anchor if anchor.is_informative else FLAT_ANCHOR for anchor in anchors]
     # Its own numbers for each curve: the draws of two curves are subtracted as independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
     box, whole = _zoomed_box(family, x, y, anchors=anchors, variance=variance), family.box(x)
@@ -117,37 +128,42 @@ def _log_density(family: Family, nodes: Nodes, y: np.ndarray, *, noise: Noise, a
         sums = weighted_sums(
             nodes.g @ noise.axes[rho], y @ noise.axes[rho], noise.axes[rho].sum(axis=0), noise.precisions[rho]
         )
-        parts.append([_linear(sums, noise, rho, anchor).log_evidence for anchor in anchors])
+        found = [_linear(sums, noise, rho, anchor) for anchor in anchors]
+        parts.append([linear.log_evidence + linear.log_walls_of_r for linear in found])
     return np.moveaxis(np.array(parts), 2, 1) + prior
 
 
 def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
-    """(r, A) for every s and node: precision M = X' V^-1 X + anchor, mean M^-1 X' V^-1 y, and the evidence.
+    """(r, A) for every s and node: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, evidence.
 
     ln p(y) = -1/2 (ln |V| + ln |M| + ln v + y' V^-1 y + value^2 / v - mean' M mean) + ln P(0 <= A <= 1).
     """
     v = anchor.variance(noise.run_variances)[:, None]
-    m_rr, m_ra, m_aa = sums.one_one + 1 / v, sums.g_one, sums.g_g
-    b_r, b_a = sums.one_y + anchor.value / v, sums.g_y
+    m_rr, m_rA, m_AA = sums.u_u + 1 / v, sums.u_g, sums.g_g
+    b_r, b_A = sums.u_y + anchor.value / v, sums.g_y
     # Where g hardly varies over the readings only rounding is left of the determinant.
-    determinant = np.maximum(m_rr * m_aa - m_ra**2, 1e-13 * m_rr * m_aa + 1e-300)
-    r, a = (m_aa * b_r - m_ra * b_a) / determinant, (m_rr * b_a - m_ra * b_r) / determinant
-    A_variance = (m_aa + m_rr - 2 * m_ra) / determinant
-    A_sd = np.sqrt(A_variance)
-    inside = ndtr((1 - r - a) / A_sd) - ndtr(-(r + a) / A_sd)
-    misfit = sums.y_y - r * b_r - a * b_a
-    log_v = np.zeros_like(v)
-    if anchor.is_informative:
-        misfit, log_v = misfit + anchor.value**2 / v, np.log(v)
-    log_evidence = 0.5 * (noise.log_precisions[rho][:, None] - np.log(determinant) - log_v - misfit)
+    determinant = np.maximum(m_rr * m_AA - m_rA**2, 1e-13 * m_rr * m_AA + 1e-300)
+    r, A = (m_AA * b_r - m_rA * b_A) / determinant, (m_rr * b_A - m_rA * b_r) / determinant
+    r_variance, A_variance = m_AA / determinant, m_rr / determinant
+    misfit = sums.y_y + anchor.value**2 / v - r * b_r - A * b_A
+    log_evidence = 0.5 * (noise.log_precisions[rho][:, None] - np.log(determinant) - np.log(v) - misfit)
+    r_sd, A_sd = np.sqrt(r_variance), np.sqrt(A_variance)
     return Linear(
-        log_evidence=log_evidence + np.log(np.maximum(inside, LEAST_SHARE)) + np.log(anchor.probability),
+        log_evidence=log_evidence + _log_between(-A / A_sd, (1 - A) / A_sd) + np.log(anchor.probability),
+        log_walls_of_r=_log_between(-r / r_sd, (np.clip(A, 0, 1) - r) / r_sd),
         r_mean=r,
-        A_mean=r + a,
-        r_variance=m_aa / determinant,
+        A_mean=A,
+        r_variance=r_variance,
         A_variance=A_variance,
-        covariance=(m_aa - m_ra) / determinant,
+        covariance=-m_rA / determinant,
     )
+
+
+def _log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
+    mirrored = lo > 0
+    inside = np.where(mirrored, ndtr(-lo) - ndtr(-hi), ndtr(hi) - ndtr(lo))
+    return np.log(np.maximum(inside, LEAST_SHARE))
 
 
 def _draws(
@@ -198,9 +214,19 @@ def _draws(
 
     kept = rng.permutation(_systematic(np.exp(weight - weight.max()), node.size, rng))
     run_sd = np.sqrt(noise.run_variances)[s]
-    columns = (r, A - r, p, q, run_sd, noise.rhos[rho], anchor, found["A_mean"], A_sd)
-    r, a, p, q, run_sd, rhos, anchor, A_mean, A_sd = (column[kept] for column in columns)
-    return Draws(r=r, a=a, p=p, q=q, run_sd=run_sd, rho=rhos, anchor=anchor, A_mean=A_mean, A_sd=A_sd)
+    columns = {
+        "r": r,
+        "a": A - r,
+        "p": p,
+        "q": q,
+        "run_sd": run_sd,
+        "rho": noise.rhos[rho],
+        "anchor": anchor,
+        "g_end": g[:, -1],
+        "A_mean": found["A_mean"],
+        "A_sd": A_sd,
+    }
+    return Draws(**{name: column[kept] for name, column in columns.items()})
 
 
 def _truncated(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

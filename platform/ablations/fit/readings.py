@@ -33,15 +33,17 @@ class Readings:
 
 
 def huberised(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Readings whose least-squares fit is Huber's M-estimate of the readings `y`: y* = R(x) + clip(y - R(x), +-k).
+    """Readings whose least-squares fit is Huber's M-estimate of the readings `y`: y* = R(x) + clip(y - R(x), +-k) / m.
 
-    k is HUBER_MADS times the median absolute residual (Huber and Ronchetti 2009, §7.8.2: pseudo-values).
+    k is HUBER_MADS times the median absolute residual, m the share of the residuals that are not clipped, so that y*
+    scatter as much about the curve as its uncertainty asks for (Huber and Ronchetti 2009, §7.6: pseudo-values).
     """
-    pseudo = y
+    pseudo, fitted, k = y, y, 0.0
     for _ in range(MAX_HUBER_STEPS):
         fitted = pseudo - solve(SIGMOID, x, pseudo, variance=1.0, prior=Prior()).residuals
         k = HUBER_MADS * float(np.median(np.abs(y - fitted)))
         before, pseudo = pseudo, fitted + np.clip(y - fitted, -k, k)
         if np.abs(pseudo - before).max() < 1e-8:
             break
-    return pseudo
+    unclipped = max(float(np.mean(np.abs(y - fitted) <= k)), 0.5)
+    return fitted + np.clip(y - fitted, -k, k) / unclipped

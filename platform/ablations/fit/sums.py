@@ -1,4 +1,4 @@
-"""Sums over readings that hold all a curve linear in (r, a) needs to be judged, in the axes of the noise."""
+"""Sums over readings that hold all a curve r (1 - g) + A g needs to be judged, in the axes of the noise."""
 
 from dataclasses import dataclass
 
@@ -7,23 +7,28 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
-    """Sums over readings, weighted by the precision of each: of 1 and y (per s), of g (per s and node)."""
+    """Sums of products of u = 1 - g, g and y, weighted by the precision of each reading.
 
-    one_one: np.ndarray
-    one_y: np.ndarray
-    y_y: np.ndarray
-    g_one: np.ndarray
+    Shapes (num_s, num_nodes), y_y (num_s, 1). u is summed by itself: where g is close to 1, little of it is left of
+    differences of sums over 1 and g.
+    """
+
+    u_u: np.ndarray
+    u_g: np.ndarray
     g_g: np.ndarray
+    u_y: np.ndarray
     g_y: np.ndarray
+    y_y: np.ndarray
 
 
 def weighted_sums(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.ndarray) -> Sums:
     """All in the axes in which the covariance is diagonal; `g` of (nodes, points), `precisions` of (num_s, points)."""
+    u = one - g
     return Sums(
-        one_one=(precisions @ one**2)[:, None],
-        one_y=(precisions @ (one * y))[:, None],
-        y_y=(precisions @ y**2)[:, None],
-        g_one=precisions @ (g * one).T,
+        u_u=precisions @ (u**2).T,
+        u_g=precisions @ (u * g).T,
         g_g=precisions @ (g**2).T,
+        u_y=precisions @ (u * y).T,
         g_y=precisions @ (g * y).T,
+        y_y=(precisions @ y**2)[:, None],
     )

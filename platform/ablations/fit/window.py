@@ -24,7 +24,7 @@ class Window:
     collapsed: bool
 
 
-def select_window(curve: Curve, fit_from: float, fit_to: float) -> Window:
+def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
     """The readings to fit; those after the peak of a curve that collapses are left out.
 
     Raises AblationsError when fewer than MIN_POINTS remain.
@@ -40,7 +40,9 @@ def select_window(curve: Curve, fit_from: float, fit_to: float) -> Window:
     _require_points(curve, compute.size, f"{compute.size} readings with compute in ({fit_from:g}, {fit_to:g}]")
     samples = None if curve.samples is None else curve.samples[chosen]
     sampling_variance = 0.0 if samples is None else float(np.mean(score * (1 - score) / samples))
-    collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=sampling_variance)
+    collapse = None
+    if not through_collapse:
+        collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=sampling_variance)
     end = None if collapse is None else collapse.index + 1
     if end is not None:
         _require_points(
