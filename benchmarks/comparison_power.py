@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, processor_name, simulate
+from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, processor_name, simulate
 
 from ablations.compare import compare
 from ablations.curve import Curve
@@ -28,7 +28,6 @@ EVERY, BUDGET = 213, 16_000
 RUN_TO_RUN_SD = 0.0075
 TRUE_DIFFERENCE = 0.03
 NUM_PAIRS = 300
-SEED = 251013786
 RESULTS = Path(__file__).parent / "results" / "comparison_power.json"
 
 

@@ -23,6 +23,7 @@ from simulation import (
     NOISES,
     NUM_SAMPLES,
     RUN_NOISE_SD,
+    SEED,
     START_LEVELS,
     TRUTHS,
     processor_name,
@@ -34,7 +35,6 @@ from ablations.fit import Fit, fit_curve
 
 CURVES_PER_TRUTH = 20
 CURVES_AT_C_MID = 20
-SEED = 251013786
 RESULTS = Path(__file__).parent / "results" / "fit_coverage.json"
 
 

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, TRUTHS, processor_name, simulate
+from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, SEED, TRUTHS, processor_name, simulate
 
 from ablations.compare import compare
 from ablations.curve import Curve
@@ -27,7 +27,6 @@ from ablations.fit.projection import Prior, solve
 
 NUM_CURVES = 100
 PROFILE_POINTS = 33
-SEED = 251013786
 RESULTS = Path(__file__).parent / "results" / "fit_speed.json"
 
 

@@ -70,7 +70,9 @@ def measure(rho: float, off: float) -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
     cases = [(truth, R_0) for truth in TRUTHS for R_0 in START_LEVELS]
     is_held, widths, sigmoid_weights = [], [], []
-    errors: dict[str, list[float]] = {name: [] for name in ("fit", "median of eq. 1", "median of average", "paper")}
+    errors: dict[str, list[float]] = {
+        name: [] for name in ("forecast", "fit", "median of eq. 1", "median of average", "paper")
+    }
     for index in range(NUM_CURVES):
         (name, C_mid, B, A, every, budget), R_0 = cases[index % len(cases)]
         compute = np.arange(0, FIT_TO_SHARE_OF_BUDGET * budget + 1, every, dtype=float)
@@ -84,7 +86,8 @@ def measure(rho: float, off: float) -> dict[str, Any]:
         widths.append(predicted.hi - predicted.lo)
         sigmoid_weights.append(average(fit).weights["sigmoid"])
         errors["fit"].append(float(fit.predict(budget)[0]) - truth)
-        errors["median of eq. 1"].append(predicted.estimate - truth)
+        errors["forecast"].append(predicted.estimate - truth)
+        errors["median of eq. 1"].append(float(np.median(joint_draws([fit], budget, eq1_alone=True))) - truth)
         errors["median of average"].append(float(np.median(joint_draws([fit], budget))) - truth)
         errors["paper"].append(
             float(paper_fit(curve, fit_from=FIT_FROM_GPU_HOURS, budget=budget).predict(budget)[0]) - truth

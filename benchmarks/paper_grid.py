@@ -33,12 +33,11 @@ from simulation import (
     simulate,
 )
 
-from ablations.compare import TAU
+from ablations.compare import TAU, paper_rule
 from ablations.curve import Curve
 from ablations.fit.family import SIGMOID
 from ablations.fit.paper import LARGEST_B, LEAST_B, PaperFit, paper_fit
 from ablations.fit.projection import Prior, solve
-from ablations.paper_mode import MARGIN, ROUNDING
 
 NUM_CURVES = 50
 BOUNDED_EVERY = 5
@@ -191,7 +190,7 @@ def measure_equal_pairs(rho: float, fit_to: float) -> dict[str, float]:
         refits = [paper_fit(curve, fit_from=FIT_FROM_GPU_HOURS, A=(one + other) / 2) for curve in curves]
         delta_B.append(abs(refits[0].B - refits[1].B))
         z.append(delta_B[-1] / math.hypot(*map(wald_error_of_B, refits)))
-    equal = np.array(delta_A) <= MARGIN + ROUNDING
+    equal = np.array([paper_rule(round(delta, 9)) == "no difference seen" for delta in delta_A])
     return {
         "share_with_A_further_apart_than_0.02": share(~equal),
         "B_at_common_A_differs_by_1.96_wald_errors": share(np.array(z) > 1.96),

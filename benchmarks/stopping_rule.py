@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, START_LEVELS, TRUTHS, processor_name, simulate
+from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVELS, TRUTHS, processor_name, simulate
 
 from ablations.curve import Curve
 from ablations.fit import Fit, fit_curve
@@ -31,7 +31,6 @@ GAIN_BELOW = 0.01
 STOP = Stop(gain_below=GAIN_BELOW, probability=0.9)
 SETTINGS = {"16,000 GPU-hours each": (213.0, 16_000.0), "each its own budget": None}
 RUNS_PER_TRUTH = 2
-SEED = 251013786
 RESULTS = Path(__file__).parent / "results" / "stopping_rule.json"
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from ablations.errors import AblationsError, Place
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "step")
+COLUMNS = (*REQUIRED_COLUMNS, *COUNT_COLUMNS)
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9
+"""Computes between these are shown without a power of ten."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,9 +77,7 @@ def read_csv(path: Path | str) -> list[Curve]:
     columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
     readings: dict[str, dict[float, dict[str, float]]] = {}
     for line, row in rows:
-        name = (row["curve"] or "").strip()
-        if not name:
-            raise Place(source=str(path), line=line, key="curve").error("empty", "every row names its curve")
+        name = _name(row["curve"], Place(source=str(path), line=line, key="curve"))
         reading = {column: _number(row[column], Place(source=str(path), line=line, key=column)) for column in columns}
         compute = reading["compute"]
         if compute in readings.setdefault(name, {}):
@@ -87,16 +90,32 @@ def read_csv(path: Path | str) -> list[Curve]:
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
-    """The header and every row with its line."""
+    """The header and every row with its line; every field belongs to one column."""
     place = Place(source=str(path))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            return list(reader.fieldnames or []), [(reader.line_num, row) for row in reader]
+            reader = csv.DictReader(file, skipinitialspace=True)
+            header = [column.strip() for column in reader.fieldnames or []]
+            reader.fieldnames = header
+            _refuse_second_columns(header, Place(source=str(path), line=reader.line_num))
+            rows = [(reader.line_num, row) for row in reader]
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})", "name a CSV file that can") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
+    for line, row in rows:
+        if surplus := row.get(None):
+            raise Place(source=str(path), line=line).error(
+                f"{len(header) + len(surplus)} fields below a header of {len(header)}",
+                "numbers take a decimal point, not a comma, and a name with a comma stands in double quotes",
+            )
+    return header, rows
+
+
+def _refuse_second_columns(header: list[str], place: Place) -> None:
+    for column in COLUMNS:
+        if (count := header.count(column)) > 1:
+            raise place.error(f"{count} columns are called {column!r}", "each is there once; rename the others")
 
 
 def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
@@ -111,14 +130,31 @@ def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
     )
 
 
+def _name(text: str | None, place: Place) -> str:
+    name = (text or "").strip()
+    if not name:
+        raise place.error("empty", "every row names its curve")
+    if CONTROL_CHARACTER.search(name):
+        raise place.error(f"found {name!r}", "a name has no control characters")
+    return name
+
+
 def _number(text: str | None, place: Place) -> float:
     try:
-        value = float(text or "")
+        # float would read 1_0 as 10.
+        value = float((text or "").replace("_", "?"))
     except ValueError:
         raise place.error(f"found {text!r}", "it must be a number") from None
     if right := _requirement(place.key, value):
         raise place.error(f"found {text}", right)
     return value
+
+
+def compute_text(compute: float) -> str:
+    """Compute, in any unit, as tables and sentences show it: four digits, 10,380 or 0.2513; 1.038e+21 from 1e9 on."""
+    if compute and not LEAST_PLAIN <= abs(compute) < LEAST_POWER:
+        return f"{compute:.4g}"
+    return f"{float(f'{compute:.4g}'):,.10g}"
 
 
 def _requirement(field: str, value: float) -> str | None:

@@ -8,29 +8,26 @@ between runs of one recipe this one sees differences where there are none, see `
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ablations.curve import Curve
+from ablations.compare import PAPER_MARGIN, Difference, paper_rule
+from ablations.curve import Curve, compute_text
 from ablations.errors import AblationsError
 from ablations.fit.paper import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, Grid, PaperFit, paper_fit
 from ablations.results import Results
+from ablations.summary import PAPER_RULE, SAID_BY_THE_PAPER_RULE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-PaperDifference = Literal["reference", "ceiling equal", "ceiling up", "ceiling down"]
-
-MARGIN = 0.02
-"""Two A no further apart are equal: three runs of ScaleRL lay within +-0.015 (ScaleRL §4, A.5)."""
-ROUNDING = 1e-9
+DIGITS = 9
 """0.61 - 0.59 is a little over 0.02 in floating point; both are nodes of the grid."""
-RULE = f"paper's ±{MARGIN} rule"
+RULE = f"paper's {PAPER_RULE}"
 WARNING = (
-    "Paper mode reproduces arXiv 2510.13786; do not decide by it. Of two runs of one recipe with equal A, B at the "
-    "common A differs by more than 1.96 standard errors in 56-74 % of pairs; A differs by more than 0.02 in up to 32 % "
-    "(one seed each, simulated: benchmarks/paper_grid.py)."
+    "Paper mode reproduces arXiv 2510.13786; do not decide by it. Of all pairs of runs of one recipe, one seed each, "
+    "A differs by more than 0.02 in up to 32 %; of those with A within 0.02, B at the common A differs by more than "
+    "1.96 standard errors in 56-74 % (simulated: benchmarks/paper_grid.py)."
 )
 GRIDS: dict[Grid, str] = {
     "stated": "the paper's grid (A from 0.450 to 0.800 in steps of 0.005, 100 values of C_mid)",
@@ -61,9 +58,10 @@ class PaperVariant:
     """Geometric mean over seeds."""
     delta_A: float
     """A less the reference's A."""
-    difference: PaperDifference
+    difference: Difference
+    """By `paper_rule`; "no difference seen" is the paper's "equal"."""
     B_at_common_A: float | None
-    """None where A is not the reference's within MARGIN."""
+    """None where A is not the reference's within PAPER_MARGIN."""
     delta_B: float | None
     """B at the common A less the reference's."""
     fits: tuple[PaperFit, ...]
@@ -81,7 +79,7 @@ class PaperVariant:
             "curve": self.name,
             "num_seeds": len(self.fits),
             "A": self.A,
-            "A_margin": MARGIN,
+            "A_margin": PAPER_MARGIN,
             "B": self.B,
             "C_mid": self.C_mid,
             "delta_A": self.delta_A,
@@ -152,10 +150,11 @@ def paper_compare(
         why = "; ".join(reasons) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
         raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
 
-    A_by_variant = {name: _mean_asymptote(fits) for name, fits in fits_by_variant.items()}
-    delta_by_variant = {name: A - A_by_variant[reference] for name, A in A_by_variant.items()}
-    equal = [name for name, delta in delta_by_variant.items() if abs(delta) <= MARGIN + ROUNDING]
-    common_A = float(np.mean([A_by_variant[name] for name in equal]))
+    A_by_variant = {name: fmean(fit.A for fit in fits) for name, fits in fits_by_variant.items()}
+    delta_by_variant = {name: round(A - A_by_variant[reference], DIGITS) for name, A in A_by_variant.items()}
+    said_by_variant: dict[str, Difference] = {name: paper_rule(delta) for name, delta in delta_by_variant.items()}
+    equal = [name for name, said in said_by_variant.items() if said == "no difference seen"]
+    common_A = fmean(A_by_variant[name] for name in equal)
     refits_by_variant = {
         name: _fits(runs_by_variant[name], fit_from=fit_from, budget=budget, grid=grid, A=common_A) for name in equal
     }
@@ -167,9 +166,9 @@ def paper_compare(
                 name=name,
                 A=A_by_variant[name],
                 B=_mean_exponent(fits),
-                C_mid=_mean_midpoint(fits),
+                C_mid=geometric_mean(fit.C_mid for fit in fits),
                 delta_A=delta_by_variant[name],
-                difference="reference" if name == reference else difference_in_words(delta_by_variant[name]),
+                difference="reference" if name == reference else said_by_variant[name],
                 B_at_common_A=B_by_variant.get(name),
                 delta_B=B_by_variant[name] - B_by_variant[reference] if name in equal else None,
                 fits=fits,
@@ -223,23 +222,8 @@ def _fits(
     )
 
 
-def _mean_asymptote(fits: Sequence[PaperFit]) -> float:
-    return float(np.mean([fit.A for fit in fits]))
-
-
 def _mean_exponent(fits: Sequence[PaperFit]) -> float:
-    return float(np.mean([fit.B for fit in fits]))
-
-
-def _mean_midpoint(fits: Sequence[PaperFit]) -> float:
-    return math.exp(float(np.mean([math.log(fit.C_mid) for fit in fits])))
-
-
-def difference_in_words(delta_A: float) -> PaperDifference:
-    """What the paper's rule says of a difference in A."""
-    if abs(delta_A) <= MARGIN + ROUNDING:
-        return "ceiling equal"
-    return "ceiling up" if delta_A > 0 else "ceiling down"
+    return fmean(fit.B for fit in fits)
 
 
 def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str]:
@@ -250,11 +234,11 @@ def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str
     return {
         "variant": variant.name,
         "seeds": str(len(variant.fits)),
-        f"A ±{MARGIN}": f"{variant.A:.3f}",
+        f"A ±{PAPER_MARGIN}": f"{variant.A:.3f}",
         f"A less {reference}'s": "" if is_reference else f"{variant.delta_A:+.3f}",
-        f"ceiling ({RULE})": variant.difference,
+        PAPER_RULE: "reference" if is_reference else SAID_BY_THE_PAPER_RULE[variant.difference],
         "B": f"{variant.B:.2f}",
-        "C_mid": f"{variant.C_mid:.4g}",
+        "C_mid": compute_text(variant.C_mid),
         f"B at A {comparison.common_A:.3f}": "" if variant.B_at_common_A is None else f"{variant.B_at_common_A:.2f}",
         f"B less {reference}'s": delta_B,
         "on the grid's end": ", ".join(variant.edges),
@@ -264,9 +248,9 @@ def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str
 def notes(comparison: PaperComparison) -> list[str]:
     """How the numbers came about, and what to think of them."""
     return [
-        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {comparison.fit_from:.4g} modelled GPU-hours, R_0 "
-        f"the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all A within {MARGIN} of "
-        f"{comparison.reference}'s.",
+        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} modelled "
+        f"GPU-hours, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all A "
+        f"within {PAPER_MARGIN} of {comparison.reference}'s.",
         WARNING,
         *comparison.reasons,
     ]
@@ -287,7 +271,7 @@ def paper_table(comparison: PaperComparison, *, sweep: str) -> "Table":
         pad_edge=False,
     )
     for head in lines[0]:
-        is_words = head.startswith(("variant", "ceiling", "on the"))
+        is_words = head.startswith(("variant", PAPER_RULE, "on the"))
         table.add_column(escape(head), justify="left" if is_words else "right", no_wrap=head == "variant")
     for line in lines:
         table.add_row(*map(escape, line.values()))

@@ -22,7 +22,7 @@ from ablations.paper_mode import columns as paper_columns
 from ablations.paper_mode import notes, paper_comparison
 from ablations.plan import Plan
 from ablations.results import Results
-from ablations.summary import columns, glossary, method, sentence, warnings
+from ablations.summary import PAPER_RULE_NOTE, columns, glossary, method, sentence, warnings
 from scalerl.run_folder import write_atomically
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ $warnings
 <h2>Comparison with $reference</h2>
 <div class="wide">$table</div>
 <p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are modelled GPU-hours, idle time
-included. A compute ratio under 1 reaches the common target with less compute than $reference.</p>
+included. A compute ratio under 1 reaches the common target with less compute than $reference. $paper_rule</p>
 <h2>Paper mode</h2>
 $paper
 <h2>What the verdicts mean</h2>
@@ -103,6 +103,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         sentences="".join(f"<li>{escape(sentence(results, variant))}</li>" for variant in results.variants),
         legend=escape(CURVES_LEGEND),
         method=escape(method(results)),
+        paper_rule=escape(PAPER_RULE_NOTE),
         curves=_figure(curves_figure(results), with_plotly=True),
         ceilings=_figure(loo_figure(results)),
         table=_table(results.plan, [(variant.name, columns(results, variant)) for variant in results.variants]),

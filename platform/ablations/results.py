@@ -14,6 +14,10 @@ from ablations.compare import Comparison, VariantResult, compare, mean_ceiling
 from ablations.curve import Curve, read_csv
 from ablations.errors import AblationsError
 from ablations.fit import Fit, asymptote_text, fit_with
+from ablations.fit.cutoff import CutoffRow
+from ablations.fit.doubt import cutoff_table
+from ablations.fit.result import has_ceiling
+from ablations.fit.words import in_words
 from ablations.fit_options import FitSettings
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
@@ -57,6 +61,12 @@ class FittedCurve:
             return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "verdict": "no fit", "reason": self.reason}
         return self.fit.to_json() | {"reason": ""}
 
+    def explained(self) -> dict[str, Any]:
+        """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
+        if self.fit is None:
+            return self.to_json() | {"words": "", "cutoffs": []}
+        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedRun(FittedCurve):
@@ -97,13 +107,13 @@ class FittedVariant:
     @property
     def has_ceiling(self) -> bool:
         """Whether every fit rises to an A with an upper end; without both A means nothing by itself."""
-        return bool(self.fits) and all(fit.A_hi is not None and fit.verdict != "no rise" for fit in self.fits)
+        return bool(self.fits) and all(fit.has_ceiling for fit in self.fits)
 
     def asymptote_text(self) -> str:
         """The mean A of all seeds as it may be shown: "A 0.612 [0.590, 0.633]", "A >= 0.58", "no rise" or "no fit"."""
         if not self.fits:
             return "no fit"
-        if any(fit.verdict == "no rise" for fit in self.fits):
+        if not all(fit.rises for fit in self.fits):
             return "no rise"
         ceiling = mean_ceiling(self.fits)
         assert ceiling.lo is not None  # every fit bounds A from below
@@ -161,17 +171,15 @@ class Results:
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant's line of the comparison that there are, and its cost; no A without an upper end."""
         line = self.compared(name)
-        found = {field: getattr(line, field, None) for field in FIT_FIELDS}
-        if line is not None and (line.A_hi is None or line.verdict == "no rise"):
-            del found["A"]
-        numbers = {field: float(value) for field, value in found.items() if value is not None}
+        shown = shown_numbers(line) if line else {}
+        numbers = {field: float(shown[field]) for field in FIT_FIELDS if shown.get(field) is not None}
         return numbers | {"cost_gpu_hours": self.variant(name).cost_gpu_hours}
 
     def _line(self, variant: FittedVariant) -> dict[str, Any]:
         line = self.compared(variant.name)
         empty = dict.fromkeys(VariantResult.__dataclass_fields__)
         known = {"curve": variant.name, "cost": variant.cost_gpu_hours, "reason": " ".join(variant.reasons)}
-        return empty | (line.to_json() if line else {"verdict": "no fit"}) | known
+        return empty | (line.to_json() | shown_numbers(line) if line else {"verdict": "no fit"}) | known
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: a line for every variant, null where there is no number, every fit, and the reasons."""
@@ -188,6 +196,21 @@ class Results:
             "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,
         }
+
+
+def shown_numbers(line: VariantResult) -> dict[str, Any]:
+    """The line of a comparison as plain data, None where a number means nothing by itself.
+
+    These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise.
+    """
+    numbers = asdict(line) | {"window": list(line.window)}
+    if not has_ceiling(line.A_hi, line.verdict):
+        numbers |= dict.fromkeys(("A", "A_hi", "B", "C_mid"))
+    return numbers
+
+
+def _shown_row(row: CutoffRow) -> dict[str, Any]:
+    return asdict(row) | ({} if has_ceiling(row.A_hi, row.verdict) else dict.fromkeys(("A", "A_hi")))
 
 
 def read_results(home: Home, plan: Plan) -> Results:

@@ -3,9 +3,10 @@
 The report and the page show the same words.
 """
 
-from ablations.compare import Difference, Efficiency, VariantResult
+from ablations.compare import PAPER_MARGIN, Difference, Efficiency, VariantResult
+from ablations.curve import compute_text
 from ablations.fit import Verdict
-from ablations.results import FittedVariant, Results
+from ablations.results import FittedVariant, Results, shown_numbers
 
 FIT_VERDICTS: dict[Verdict, str] = {
     "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
@@ -39,21 +40,35 @@ SAID_OF_COMPUTE: dict[Efficiency, str] = {
     "cannot tell": "compute cannot be told apart",
 }
 NO_FIT = "no fit"
+PAPER_RULE = f"±{PAPER_MARGIN} rule"
+PAPER_RULE_NOTE = (
+    f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} are equal, whatever their intervals. "
+    "It is there to compare with the paper, not to decide by."
+)
+SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
+    "ceiling up": "up",
+    "ceiling down": "down",
+    "no difference seen": "equal",
+    "cannot tell": "cannot tell",
+    "reference": "",
+}
 
 
 def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
     """The variant's line as text, by column name; cells without a number are empty."""
     line = results.compared(variant.name)
+    shown = shown_numbers(line) if line else {}
     cells = {
         "variant": variant.name,
         "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
         "A": variant.asymptote_text().removeprefix("A "),
         f"A less {results.plan.reference}'s": difference_text(line) if line else "",
         "ceiling": line.difference if line else NO_FIT,
+        PAPER_RULE: SAID_BY_THE_PAPER_RULE[line.paper_rule] if line else "",
         f"compute over {results.plan.reference}'s": ratio_text(line) if line else "",
         "efficiency": line.efficiency if line else NO_FIT,
-        "B": interval_text(line.B, None, None, ".2f") if line else "",
-        "C_mid": interval_text(line.C_mid, None, None, ".0f") if line else "",
+        "B": interval_text(shown.get("B"), None, None, ".2f"),
+        "C_mid": compute_interval_text(shown.get("C_mid"), None, None),
         "R_0": f"{line.R_0:.3f}" if line else "",
         "fit": _fit_cell(results, variant),
         "cost, GPU-hours": f"{variant.cost_gpu_hours:.0f}",
@@ -72,8 +87,12 @@ def _fit_cell(results: Results, variant: FittedVariant) -> str:
 
 
 def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str | None]:
-    """The variant's line as numbers, for a CSV file: the comparison, cost, overrides and published fit."""
+    """The variant's line as numbers, for a CSV file: the comparison, cost, overrides and published fit.
+
+    None where there is no number that may be shown, see `shown_numbers`.
+    """
     line = results.compared(variant.name)
+    shown = shown_numbers(line) if line else {}
     published = results.plan.published.get(variant.name, {})
     fields = [name for name in VariantResult.__dataclass_fields__ if name not in ("curve", "window", "cost")]
     return {
@@ -81,7 +100,7 @@ def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str |
         "reference": results.plan.reference,
         "overrides": str(variant.overrides or ""),
         "cost_gpu_hours": variant.cost_gpu_hours,
-        **{name: getattr(line, name, None) for name in fields},
+        **{name: shown.get(name) for name in fields},
         "window_lo": line.window[0] if line else None,
         "window_hi": line.window[1] if line else None,
         **{f"published_{name}": published.get(name) for name in ("A", "B", "C_mid")},
@@ -142,8 +161,9 @@ def warnings(results: Results) -> list[str]:
     if plan.total_gpu_hours is not None:
         costs = [run.cost_gpu_hours for run in results.runs]
         found.append(
-            f"A total of {plan.total_gpu_hours:.4g} modelled GPU-hours is shared out, {sum(costs):.4g} of it spent: "
-            f"the runs were given from {min(costs):.4g} to {max(costs):.4g}."
+            f"A total of {compute_text(plan.total_gpu_hours)} modelled GPU-hours is shared out, "
+            f"{compute_text(sum(costs))} of it spent: "
+            f"the runs were given from {compute_text(min(costs))} to {compute_text(max(costs))}."
         )
     elif unfinished:
         found.append(f"{len(unfinished)} of {len(results.runs)} runs have not reached the budget.")
@@ -173,8 +193,15 @@ def ratio_text(line: VariantResult) -> str:
 
 def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
     """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
-    number = "" if estimate is None else format(estimate, form)
+    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
+
+
+def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:
+    """The same of computes: `10,380 [9,512, 12,040]`."""
+    return _interval(*(None if number is None else compute_text(number) for number in (estimate, lo, hi)))
+
+
+def _interval(estimate: str | None, lo: str | None, hi: str | None) -> str:
     if lo is None and hi is None:
-        return number
-    ends = ", ".join("…" if end is None else format(end, form) for end in (lo, hi))
-    return f"{number} [{ends}]".strip()
+        return estimate or ""
+    return f"{estimate or ''} [{lo or '…'}, {hi or '…'}]".strip()

@@ -6,16 +6,26 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.fit import asymptote_text
+from ablations.curve import compute_text
+from ablations.fit import Fit, asymptote_text
+from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
 from ablations.results import FittedCurve, Results
-from ablations.summary import columns, interval_text, method, warnings
+from ablations.summary import (
+    PAPER_RULE,
+    PAPER_RULE_NOTE,
+    columns,
+    compute_interval_text,
+    interval_text,
+    method,
+    warnings,
+)
 
 STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
-
-
-LEFT = ("variant", "ceiling", "efficiency", "fit")
+LEFT = ("variant", "ceiling", PAPER_RULE, "efficiency", "fit")
+NARROW = {PAPER_RULE: 6, "fit": 11}
+"""Columns whose words go on two lines, so that intervals need not where a line has 160 characters."""
 
 
 def comparison_table(results: Results) -> Table:
@@ -27,6 +37,7 @@ def comparison_table(results: Results) -> Table:
         "A": "A [95 %]",
         f"A less {plan.reference}'s": "ΔA [95 %]",
         "ceiling": "ceiling",
+        PAPER_RULE: PAPER_RULE,
         f"compute over {plan.reference}'s": "compute ratio",
         "efficiency": "efficiency",
         "C_mid": "C_mid",
@@ -37,6 +48,7 @@ def comparison_table(results: Results) -> Table:
     notes = [
         f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: modelled GPU-hours.",
         method(results),
+        PAPER_RULE_NOTE,
         *warnings(results),
         *results.reasons,
     ]
@@ -49,7 +61,8 @@ def comparison_table(results: Results) -> Table:
         pad_edge=False,
     )
     for head in heads.values():
-        table.add_column(head, justify="left" if head in LEFT else "right", no_wrap=head == "variant")
+        justify = "left" if head in LEFT else "right"
+        table.add_column(head, justify=justify, no_wrap=head == "variant", max_width=NARROW.get(head))
     for variant in results.variants:
         line = columns(results, variant)
         style = STYLES.get(line["ceiling"]) or STYLES.get(line["efficiency"])
@@ -66,20 +79,30 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
     for one in fitted:
         fit = one.fit
         if fit is None:
-            table.add_row(one.name, *[""] * 7, one.reason)
+            table.add_row(escape(one.name), *[""] * 7, escape(one.reason))
             continue
+        first, last = map(compute_text, fit.window)
         cells = (
             fit.asymptote_text(),
-            interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f"),
-            interval_text(fit.C_mid, fit.C_mid_lo, fit.C_mid_hi, ".4g"),
+            interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f") if fit.rises else "",
+            _midpoint_text(fit),
             f"{fit.R_0:.3f}",
             str(fit.points),
-            f"{fit.window[0]:.4g} to {fit.window[1]:.4g}",
+            f"{first} to {last}",
             f"{fit.r_squared:.3f}",
             fit.verdict,
         )
-        table.add_row(one.name, *map(escape, cells))
+        table.add_row(*map(escape, (one.name, *cells)))
     return table
+
+
+def _midpoint_text(fit: Fit) -> str:
+    """C_mid with its interval; its lower end alone where half of the way to A is half of the way to an open end."""
+    if not fit.rises:
+        return ""
+    if not fit.has_ceiling:
+        return compute_interval_text(None, fit.C_mid_lo, None)
+    return compute_interval_text(fit.C_mid, fit.C_mid_lo, fit.C_mid_hi)
 
 
 def fit_words(one: FittedCurve) -> Group:
@@ -90,6 +113,9 @@ def fit_words(one: FittedCurve) -> Group:
     for name in ("from compute", "points", "A [95 %]", "verdict"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
     for row in cutoff_table(one.fit):
-        A = asymptote_text(row.A, row.A_lo, row.A_hi)
-        table.add_row(f"{row.fit_from:.4g}", str(row.points), A, row.verdict)
+        table.add_row(compute_text(row.fit_from), str(row.points), escape(_row_asymptote(row)), row.verdict)
     return Group(f"\n[bold]{escape(one.name)}[/]: {escape(in_words(one.fit))}", table)
+
+
+def _row_asymptote(row: CutoffRow) -> str:
+    return "no rise" if row.verdict == "no rise" else asymptote_text(row.A, row.A_lo, row.A_hi)

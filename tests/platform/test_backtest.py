@@ -88,7 +88,7 @@ def test_a_fraction_with_too_few_readings_says_how_many_are_needed():
     reasons = [one.reason for one in tested.checks]
     assert "3 readings with compute in (0, 2400]; a fit needs at least 6" in reasons[0]
     assert reasons[1] == ""
-    assert reasons[2] == "curve 'run-3': 1 readings beyond 7200; a check needs 3"
+    assert reasons[2] == "curve 'run-3': 1 readings beyond 7,200; a check needs 3"
 
 
 def test_nothing_is_forecast_from_before_a_collapse():
@@ -98,4 +98,23 @@ def test_nothing_is_forecast_from_before_a_collapse():
     )
     found = check(Curve(name="fallen", compute=curve.compute, score=scores, samples=curve.samples), 0.7)
     assert found.predicted is None
-    assert "the pass rate falls after compute" in found.reason
+    assert "the pass rate fell for good after compute" in found.reason
+
+
+def test_nothing_is_forecast_from_readings_that_do_not_rise():
+    found = check(noisy(5, A=0.3), 0.5)
+    assert found.predicted is None
+    assert "no rise up to compute" in found.reason
+
+
+def test_a_forecast_may_fail_by_its_law_and_then_says_so():
+    # Saturates at 0.8 within the first 45 %, and stands at 0.74 from three quarters on, which no family does.
+    compute = np.linspace(0, 8000, 81)
+    rng = np.random.default_rng(0)
+    scores = 0.2 - 0.6 * np.expm1(-compute / 600) + 0.001 * rng.standard_normal(81) - 0.06 * (compute > 6000)
+    found = check(Curve(name="stepped", compute=compute, score=scores), 0.45)
+    assert found.lo <= found.predicted <= found.hi
+    # Eq. 1 says more than 0.82; fitted to 3600, it is out of the estimate from 7200 on.
+    assert found.predicted == pytest.approx(0.8, abs=0.005)
+    assert found.measured == pytest.approx(0.74, abs=0.005)
+    assert found.is_held is False

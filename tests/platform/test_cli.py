@@ -1,10 +1,14 @@
 """The command line as a script sees it: what it loads, what it prints, how it ends."""
 
 import json
+import math
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fixtures_home import make_home, write_state
 from fixtures_steering import steered
@@ -87,6 +91,14 @@ def test_a_total_that_shares_nothing_out_is_refused_with_its_bounds(total, tmp_p
     assert "and below 2, which gives each its compute of 1 without any sharing" in result.stderr
 
 
+def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("ablations.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    file = steered_sweep(tmp_path, 1.5)
+    assert "goes on from the last checkpoints" in run("sweep", str(file), "--home", str(tmp_path / "home"), code=3)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
     home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
     steering, plan = steered(home, Stop(gain_below=0.05))
@@ -112,10 +124,54 @@ def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):
 def test_a_short_curve_has_a_reason_instead_of_a_fit(tmp_path):
     path = tmp_path / "short.csv"
     path.write_text("curve,compute,score\na,0,0.2\na,1,0.3\na,2,0.4\n")
-    (printed,) = json.loads(run("fit", str(path), "--json"))
+    (printed,) = json.loads(run("fit", str(path), "--json", code=1))
     assert set(printed) >= FIT_KEYS
     assert (printed["curve"], printed["A"], printed["verdict"]) == ("a", None, "no fit")
     assert "at least 6" in printed["reason"]
+
+
+def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
+    """One curve `a` with A 0.6, B 1.8 and C_mid 100 up to `end`, and a short one `b`."""
+    compute, rng = np.linspace(end / 40, end, 40), np.random.default_rng(0)
+    score = 0.2 + 0.4 / (1 + (100 / compute) ** 1.8) + noise * rng.standard_normal(40)
+    rows = [f"a,{c},{R:.4f}" for c, R in zip(compute, score, strict=True)]
+    path.write_text("\n".join(["curve,compute,score", "a,0,0.2", *rows, "b,0,0.2", "b,1,0.3"]) + "\n")
+    return path
+
+
+def test_one_curve_with_a_fit_is_enough_and_the_ending_of_the_file_may_be_in_capitals(tmp_path):
+    a, b = json.loads(run("fit", str(eq1_file(tmp_path / "curves.CSV")), "--json"))
+    assert a["A"] == pytest.approx(0.6, abs=0.005)
+    assert b["verdict"] == "no fit"
+
+
+def test_explain_as_json_has_the_words_and_a_against_the_cut_off(tmp_path):
+    path = eq1_file(tmp_path / "curves.csv")
+    a, b = json.loads(run("fit", str(path), "--explain", "--json"))
+    plain, _ = json.loads(run("fit", str(path), "--json"))
+    assert {key: a[key] for key in plain} == plain
+    assert a["words"].startswith(f"Eq. 1 on 40 readings from 37.5 to 1,500: A {a['asymptote']}, half of the gain")
+    assert a["cutoffs"][0] == {
+        "fit_from": 0.0,
+        "points": 40,
+        "A": a["A"],
+        "A_lo": a["A_lo"],
+        "A_hi": a["A_hi"],
+        "verdict": a["verdict"],
+    }
+    assert len(a["cutoffs"]) >= 5
+    assert (b["words"], b["cutoffs"]) == ("", [])
+
+
+def test_a_ceiling_without_an_end_is_no_number_in_json(tmp_path):
+    a, _ = json.loads(run("fit", str(eq1_file(tmp_path / "curves.csv", end=60, noise=0.004)), "--explain", "--json"))
+    assert (a["verdict"], a["asymptote"]) == ("lower bound only", f"A >= {math.floor(a['A_lo'] * 100) / 100:.2f}")
+    assert [a[name] for name in ("A", "A_hi", "C_mid", "C_mid_hi")] == [None] * 4
+    for name in ("A", "C_mid"):
+        assert [a["posterior"][name][key] for key in ("median", "hi_80", "hi_95")] == [None] * 3
+        assert a["posterior"][name]["lo_95"] > 0
+    assert a["B_lo"] < 1.8 < a["B_hi"]
+    assert {(row["A"], row["A_hi"]) for row in a["cutoffs"] if row["verdict"] == "lower bound only"} == {(None, None)}
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -128,6 +184,12 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "said"),
     [
         (["fit", "missing.csv"], "missing.csv"),
+        (["fit", "missing.csv", "--to", "0"], "--to: found 0; must be a compute above 0"),
+        (["fit", "missing.csv", "--to", "nan"], "--to: found nan; must be a compute above 0"),
+        (
+            ["fit", "missing.csv", "--from", "5000", "--to", "4000"],
+            "--from: found 5000; must lie below --to, which is 4000",
+        ),
         (["sweep", "sweeps/lo.yaml"], "no such file"),
         (["sweep", "sweeps/loo.yaml", "--scale", "lptop", "--dry-run"], "did you mean 'laptop'"),
         (["sweep", "sweeps/loo.yaml", "--set", "losss=1", "--dry-run"], "did you mean 'loss'"),

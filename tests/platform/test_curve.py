@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ablations.curve import Curve, read_csv
+from ablations.curve import Curve, compute_text, read_csv
 from ablations.errors import AblationsError, FileError
 
 
@@ -48,6 +48,16 @@ def test_columns_may_come_in_any_order_beside_others(tmp_path):
         ("curve,compute,score\na,1,61\n", "curves.csv:2: score: found 61; a pass rate lies in [0, 1]"),
         ("curve,compute,score,samples\na,1,.2,0\n", "samples: found 0; a reading needs at least one"),
         ("curve,compute,score\n,1,.2\n", "curves.csv:2: curve: empty; every row names its curve"),
+        ("curve,compute,score\na,1_0,.2\n", "curves.csv:2: compute: found '1_0'; it must be a number"),
+        ("curve,compute,score\na\0b,1,.2\n", "curves.csv:2: curve: found 'a\\x00b'; a name has no control characters"),
+        (
+            "curve,compute,score\na,0,.2\na,1,0,35\n",
+            "curves.csv:3: 4 fields below a header of 3; numbers take a decimal point, not a comma",
+        ),
+        (
+            "curve,compute,score,score\na,0,.2,.3\n",
+            "curves.csv:1: 2 columns are called 'score'; each is there once; rename the others",
+        ),
         ("curve,compute,score\na,1,.2\na,1.0,.3\n", "curves.csv:3: compute: 1 appears twice in curve 'a'"),
     ],
 )
@@ -55,6 +65,35 @@ def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_pat
     with pytest.raises(FileError) as caught:
         read_csv(written(tmp_path, text))
     assert message in str(caught.value)
+
+
+def test_blanks_around_headers_and_fields_count_for_nothing(tmp_path):
+    (curve,) = read_csv(written(tmp_path, 'curve, "compute", score , note\n a b, 10, .2 ,\n"a b", 20 , "0.3",x\n'))
+    assert curve.name == "a b"
+    assert (curve.compute.tolist(), curve.score.tolist()) == ([10, 20], [0.2, 0.3])
+
+
+def test_columns_that_are_not_read_may_have_one_name(tmp_path):
+    (curve,) = read_csv(written(tmp_path, "note,curve,compute,score,note\nx,a,1,.2,y\n"))
+    assert curve.score.tolist() == [0.2]
+
+
+@pytest.mark.parametrize(
+    ("compute", "text"),
+    [
+        (10380.4, "10,380"),
+        (109_149.0, "109,100"),
+        (999_960.0, "1,000,000"),
+        (1704.0, "1,704"),
+        (261.63, "261.6"),
+        (0.25134, "0.2513"),
+        (0.0, "0"),
+        (1.0384e21, "1.038e+21"),
+        (0.0000102, "1.02e-05"),
+    ],
+)
+def test_computes_are_shown_with_four_digits_and_without_powers_of_ten_up_to_a_billion(compute, text):
+    assert compute_text(compute) == text
 
 
 def test_a_missing_or_binary_file_is_refused(tmp_path):

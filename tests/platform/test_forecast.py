@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from fixtures_home import BUDGET, make_home, planned_run
+from fixtures_home import BUDGET, R_0, eval_row, make_home, planned_run
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from typer.testing import CliRunner
@@ -18,13 +18,17 @@ from ablations.fit import fit_curve
 from ablations.forecast.forecasts import (
     ASSUMED,
     SPREAD,
+    Crossing,
     compute_to_reach,
     cost_of_a_point,
     crossing,
     difference_at,
+    is_by_eq1,
+    joint_draws,
     leaderboard,
     predict,
 )
+from ablations.forecast.words import or_dots
 from ablations.results import read_results
 
 
@@ -32,6 +36,13 @@ def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=0.3):
     """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
     C = np.asarray(C, dtype=float)
     return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
+
+
+def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
+    """A fit of readings of 0.2 + (A - 0.2) (1 - exp(-C / tau)), which saturate faster than eq. 1 can."""
+    compute = np.linspace(0, 8000, 81)
+    noise = sd * np.random.default_rng(seed).standard_normal(compute.size)
+    return fit_curve(Curve(name="e", compute=compute, score=0.2 - (A - 0.2) * np.expm1(-compute / tau) + noise))
 
 
 def fitted(seed=0, *, sd=0.0002, fit_from=0.0, end=8000.0, **parameters):
@@ -111,15 +122,100 @@ def test_a_crossing_is_the_root_of_the_difference():
     assert found.compute == pytest.approx(root, rel=0.02)
     assert found.lo < root < found.hi
     assert found.probability == 1
-    assert found.leads_after
-    assert not crossing([fast], [slow]).leads_after
+    assert (found.leads_after, found.leads) == (1, True)
+    back = crossing([fast], [slow])
+    assert (back.leads_after, back.leads) == (0, False)
 
 
 def test_curves_that_stay_apart_do_not_cross():
     found = crossing([fitted(0, fit_from=1500)], [fitted(1, A=0.45, fit_from=1500)])
     assert found.compute is None
     assert found.probability == 0
-    assert found.leads_after
+    assert (found.leads_after, found.leads) == (1, True)
+    assert crossing([fitted(1, A=0.45, fit_from=1500)], [fitted(0, fit_from=1500)]).leads is False
+
+
+def test_who_leads_is_not_told_where_a_tenth_of_the_draws_or_more_say_otherwise():
+    def told(leads_after):
+        return Crossing(compute=900.0, lo=60.0, hi=6000.0, probability=0.9, leads_after=leads_after).leads
+
+    assert [told(share) for share in (0.0, 0.1, 0.11, 0.41, 0.89, 0.9, 1.0)] == [
+        False,
+        False,
+        None,
+        None,
+        None,
+        True,
+        True,
+    ]
+    # Two runs of one recipe cross somewhere, and neither leads for good.
+    assert crossing([saturating(2)], [saturating(3)]).leads is None
+
+
+def last_root_of_eq1(fit, other):
+    """Compute at which each pair of draws of eq. 1 crosses for the last time, by a fine scan to 100 times the last."""
+    compute = np.geomspace(fit.window[0], 100 * fit.window[1], 4000)
+    signs = np.sign(fit.predict_draws(compute) - other.predict_draws(compute))
+    found = [np.flatnonzero(row[1:] != row[:-1]) for row in signs]
+    return np.array([compute[changes[-1]] for changes in found if changes.size])
+
+
+def test_model_error_does_not_narrow_the_band_of_a_crossing():
+    fit, other = saturating(2), saturating(3)
+    found, of_eq1 = crossing([fit], [other]), last_root_of_eq1(fit, other)
+    lo, hi = np.quantile(of_eq1, (0.025, 0.975))
+    assert found.lo <= lo * 1.01
+    assert found.hi >= hi * 0.99
+    assert found.lo <= found.compute <= found.hi
+
+
+def test_estimates_leave_a_law_that_the_readings_speak_against():
+    fit = saturating(0)
+    assert not is_by_eq1([fit])
+    # 0.2 + 0.6 (1 - exp(-16000 / 1500)) = 0.79999; eq. 1, which cannot bend that fast, says 0.84.
+    found = predict([fit], 16_000.0)
+    assert found.estimate == pytest.approx(0.8, abs=0.002)
+    assert found.lo < found.lo_80 < found.estimate < found.hi_80 < found.hi
+    assert found.hi < np.median(joint_draws([fit], 16_000.0, eq1_alone=True))
+    # 1500 ln(0.6 / 0.01)
+    reached = compute_to_reach([fit], 0.79)
+    assert reached.lo < reached.estimate < reached.hi
+    assert reached.estimate == pytest.approx(6141.5, rel=0.02)
+    assert cost_of_a_point([fit], 16_000.0) is None
+
+
+def test_a_difference_is_taken_under_one_law():
+    # The truths of both end at their ceilings: 0.80 - 0.78.
+    by_eq1, by_all = fitted(0, A=0.9, C_mid=900.0, B=1.5), saturating(0)
+    assert is_by_eq1([by_eq1])
+    found = difference_at([by_eq1], [by_all], 16_000.0)
+    drawn = joint_draws([by_eq1], 16_000.0, assume_run_sd=True) - joint_draws([by_all], 16_000.0, assume_run_sd=True)
+    assert found.estimate == pytest.approx(np.median(drawn), abs=1e-3)
+    assert found.lo < found.estimate < found.hi
+
+
+@pytest.mark.parametrize("times", [1.0, 1.4, 2.0, 10.0, 100.0])
+def test_an_estimate_never_contradicts_its_interval(times):
+    for fit in (saturating(0), saturating(1, sd=0.004), fitted(0, sd=0.004, fit_from=1500), fitted(1, sd=0.004)):
+        found, cost = predict([fit], times * 7881.0), cost_of_a_point([fit], times * 7881.0)
+        assert found.lo <= found.lo_80 <= found.estimate <= found.hi_80 <= found.hi
+        assert cost is None or (cost.lo <= cost.estimate and (cost.hi is None or cost.estimate <= cost.hi))
+
+
+def test_a_compute_is_written_without_an_exponent():
+    computes = (0.0, 0.012344, 60.111, 878.41, 999.96, 1000.0, 10_384.0, 109_099.0, 1e7, None)
+    assert [or_dots(compute) for compute in computes] == [
+        "0",
+        "0.01234",
+        "60.11",
+        "878.4",
+        "1,000",
+        "1,000",
+        "10,380",
+        "109,100",
+        "10,000,000",
+        "…",
+    ]
 
 
 def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
@@ -174,6 +270,8 @@ def test_the_command_forecasts_to_ten_budgets(home):
     assert at_budget["difference"]["hi"] < 0
     assert sum(one["budgets"][2]["wins"] for one in printed["variants"]) == pytest.approx(1)
     assert reference["crossing"] is None
+    assert loss["crossing"]["leads_after"] == 0
+    assert reference["is_by_eq1"]
     assert reference["budgets"][0]["difference"] is None
     assert printed["reasons"] == []
 
@@ -190,6 +288,36 @@ def test_the_table_says_what_its_numbers_rest_on(home):
     assert "weighed by AICc" in printed
     assert "assumed run-to-run sd of 0.0075" in printed
     assert "P(wins)" in printed
+    assert "no, 0.00" in printed
+
+
+def test_the_table_holds_the_numbers_of_every_budget(home):
+    asked = ("loo", "--home", home, "--budget", 2, "--score", 0.5)
+    printed, lines = json.loads(run(*asked, "--json")), run(*asked).splitlines()
+    # The title is wider than a narrow table would let it be.
+    assert lines[0] == "loo, every run at 4,000 modelled GPU-hours [95 %]"
+    for one in printed["variants"]:
+        (at,) = one["budgets"]
+        (line,) = [line for line in lines[1:6] if line.startswith(f"{one['variant']} ")]
+        assert f"{at['estimate']:.3f} [{at['lo']:.3f}, {at['hi']:.3f}]" in line
+        assert f"{at['wins']:.2f}" in line
+        if less := at["difference"]:
+            assert f"{less['estimate']:+.3f} [{less['lo']:+.3f}, {less['hi']:+.3f}]" in line
+    (reference,) = [line for line in lines[6:] if line.startswith("scalerl ")]
+    assert reference.split()[-3:] == ["eq.", "1", f"{printed['variants'][0]['weights']['sigmoid']:.2f}"]
+
+
+def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
+    home, _ = make_home(tmp_path, seeds=(0, 1))
+    flat = planned_run("loo-loss", 1)
+    rng = np.random.default_rng(0)
+    rows = [eval_row(compute, (R_0, 1.8, 320.0), rng) for compute in np.arange(0, BUDGET + 1, 50)]
+    home.run(flat.id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = json.loads(run("loo", "--home", tmp_path, "--json"))
+    # Its other seed alone would flatter the variant.
+    assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
+    (reason,) = printed["reasons"]
+    assert reason.startswith("loo-loss, seed 1: no rise up to compute 2,000: a flat line fits as well")
 
 
 def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):

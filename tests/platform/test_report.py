@@ -65,6 +65,18 @@ def test_every_difference_names_its_baseline_and_its_rule(finished):
     assert "0.59, 1.77, 2600" in text
 
 
+def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(finished):
+    home, results = finished
+    page = report_page(home, results, now=NOW)
+    table = page[page.index("<h2>Comparison with scalerl</h2>") : page.index("<h2>Paper mode</h2>")]
+    # A of 0.54 and of 0.61 against the reference's 0.61.
+    assert [re.search(f"</i>{name}</td>.*?<td>(up|down|equal)</td>", table)[1] for name in list(TRUTH)[1:]] == [
+        "down",
+        "equal",
+    ]
+    assert "two A within 0.02 are equal, whatever their intervals" in text_of(table)
+
+
 def test_verdicts_that_occur_are_explained_and_no_others(finished):
     home, results = finished
     text = text_of(report_page(home, results, now=NOW))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
@@ -42,6 +43,22 @@ def test_the_cost_is_the_compute_of_all_seeds(tmp_path):
     assert results.variant("scalerl").cost_gpu_hours == 2 * 1000.0
     assert results.compared("scalerl").num_seeds == 2
     assert "A " in results.variant("scalerl").asymptote_text()
+
+
+def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
+    home, plan = make_home(tmp_path)
+    run_id = planned_run("loo-loss", 0).id
+    shutil.rmtree(home.run(run_id).path)
+    write_run(home, run_id, (0.9, 1.0, 6000.0))  # a third of the way to C_mid at the budget
+    results = read_results(home, plan)
+    fit = results.variant("loo-loss").fits[0]
+    line = next(line for line in results.to_json()["variants"] if line["curve"] == "loo-loss")
+    assert fit.A_hi is None
+    assert [line[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
+    assert (line["A_lo"], line["asymptote"]) == (fit.A_lo, fit.asymptote_text())
+    assert not {"A", "A_hi", "B", "C_mid"} & set(results.fit_numbers("loo-loss"))
+    assert results.fit_numbers("loo-loss")["A_lo"] == fit.A_lo
+    assert results.fit_numbers("scalerl")["A"] == pytest.approx(0.61, abs=0.01)
 
 
 def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):

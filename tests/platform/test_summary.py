@@ -9,7 +9,17 @@ from fixtures_home import make_home
 from ablations.compare import Difference, Efficiency
 from ablations.fit import Verdict
 from ablations.results import Results, read_results
-from ablations.summary import DIFFERENCES, EFFICIENCIES, FIT_VERDICTS, columns, interval_text, numbers, sentence
+from ablations.summary import (
+    DIFFERENCES,
+    EFFICIENCIES,
+    FIT_VERDICTS,
+    SAID_BY_THE_PAPER_RULE,
+    columns,
+    compute_interval_text,
+    interval_text,
+    numbers,
+    sentence,
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +54,7 @@ def test_every_verdict_has_a_meaning():
     assert set(FIT_VERDICTS) == set(get_args(Verdict))
     assert set(DIFFERENCES) == set(get_args(Difference))
     assert set(EFFICIENCIES) == set(get_args(Efficiency))
+    assert set(SAID_BY_THE_PAPER_RULE) == set(get_args(Difference))
 
 
 def test_a_sentence_names_both_numbers_of_seeds(results):
@@ -66,6 +77,43 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     assert said.startswith("loo-loss: ceiling down; compute cannot be told apart. A 0.5")
     assert said.count("compute") == 1
     assert columns(without, results.variant("loo-loss"))["compute over scalerl's"] == ""
+
+
+@pytest.mark.parametrize("changes", [{"A_hi": None, "verdict": "lower bound only"}, {"verdict": "no rise"}])
+def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(results, changes):
+    open_ended = with_line(results, "loo-loss", **changes)
+    variant = results.variant("loo-loss")
+    shown = numbers(open_ended, variant)
+    assert [shown[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
+    assert shown["A_lo"] == results.compared("loo-loss").A_lo
+    assert (columns(open_ended, variant)["B"], columns(open_ended, variant)["C_mid"]) == ("", "")
+    bounded = numbers(results, variant)
+    assert bounded["A"] == pytest.approx(0.54, abs=0.01)
+    assert columns(results, variant)["B"] == f"{bounded['B']:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("said", "cell"),
+    [("ceiling up", "up"), ("ceiling down", "down"), ("no difference seen", "equal"), ("cannot tell", "cannot tell")],
+)
+def test_the_rule_of_the_paper_stands_beside_the_verdict(results, said, cell):
+    line = columns(with_line(results, "loo-loss", paper_rule=said), results.variant("loo-loss"))
+    assert (line["ceiling"], line["±0.02 rule"]) == ("ceiling down", cell)
+    assert columns(results, results.variant("scalerl"))["±0.02 rule"] == ""
+    assert columns(results, results.variant("loo-loss"))["±0.02 rule"] == "down"  # 0.54 against 0.61
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((10380.4, 9512.3, 12044.0), "10,380 [9,512, 12,040]"),
+        ((None, 9512.3, None), "[9,512, …]"),
+        ((261.63, None, None), "261.6"),
+        ((None, None, None), ""),
+    ],
+)
+def test_an_interval_of_computes_has_no_powers_of_ten(numbers, text):
+    assert compute_interval_text(*numbers) == text
 
 
 def test_every_line_has_the_same_columns(results):

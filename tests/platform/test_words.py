@@ -23,8 +23,8 @@ def curve(*, end=8000.0, transient=0.0, flat=False, seed=1):
 def test_the_words_name_every_number_of_the_fit():
     fit = fit_curve(curve(), fit_from=1500)
     said = in_words(fit, " GPU-hours")
-    assert f"Eq. 1 on 30 readings from 1704 to 7881 GPU-hours: A {fit.asymptote_text()}" in said
-    assert f"half of the gain at C_mid {fit.C_mid:.4g} GPU-hours, B {fit.B:.2f} [" in said
+    assert f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.asymptote_text()}" in said
+    assert f"half of the gain at C_mid {fit.C_mid:,.0f} GPU-hours, B {fit.B:.2f} [" in said
     assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
     assert f"scatters by {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
     assert "The step-0 reading lies on the law" in said
@@ -48,6 +48,24 @@ def test_what_limits_a_fit_is_said(of, said):
     assert said in in_words(fit_curve(curve(**of), fit_from=0.0))
 
 
+def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
+    fit = fit_curve(curve(end=2000.0))
+    said = in_words(fit)
+    assert fit.A_hi is None
+    assert f"Eq. 1 on 9 readings from 213 to 1,917: {fit.asymptote_text()}, B {fit.B:.2f} [" in said
+    assert "Twice the compute would add +0." in said
+    assert "C_mid" not in said
+
+
+def test_nothing_is_said_of_the_start_of_a_curve_that_does_not_rise():
+    fit = fit_curve(curve(flat=True))
+    said = in_words(fit)
+    assert fit.verdict == "no rise"
+    assert fit.r0_slack is not None
+    assert "law" not in said
+    assert "C_mid" not in said
+
+
 def test_without_a_reading_before_rl_the_words_say_that_r_0_is_free():
     whole = curve()
     assert "R_0 is free" in in_words(fit_curve(Curve(name="c", compute=whole.compute[1:], score=whole.score[1:])))
@@ -56,6 +74,7 @@ def test_without_a_reading_before_rl_the_words_say_that_r_0_is_free():
 def test_the_reach_needed_is_that_of_the_two_slopes_measured():
     # 2 C_mid at B = 1.9, 4 C_mid at B = 1.1 (simulations of table 1); half-way between in B the geometric mean.
     assert [least_reach(B) for B in (2.4, 1.9, 1.5, 1.1)] == pytest.approx([2, 2, np.sqrt(8), 4])
+    assert [least_reach(B) for B in (0.7, 0.4)] == pytest.approx([np.sqrt(32), np.sqrt(32)])
 
 
 def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():

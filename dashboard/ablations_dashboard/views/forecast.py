@@ -3,18 +3,19 @@
 import pandas as pd
 import streamlit as st
 
-from ablations.compare import Interval
 from ablations.figures import FORECAST_LEGEND, forecast_figure
 from ablations.forecast.of_sweep import SweepForecast, forecast_sweep
+from ablations.forecast.words import budget_lines, notes, variant_lines
 from ablations.results import Results
-from ablations.summary import interval_text
 from ablations_dashboard.choose import choose_sweep
+from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.load import load_results
 
 TIMES = (1, 2, 3, 5, 10)
 """Budgets that may be chosen, in budgets of the sweep."""
 
 
+@errors_on_page()
 def show() -> None:
     """Choose a sweep and a budget; show the forecasts there."""
     home, plan = choose_sweep()
@@ -29,7 +30,7 @@ def show() -> None:
     compute = times * plan.budget_gpu_hours
     st.plotly_chart(forecast_figure(results, banded=banded, compute=compute), theme=None, key="forecast")
     st.caption(FORECAST_LEGEND)
-    show_table(forecast_sweep(results, budgets_gpu_hours=[compute]), results)
+    show_tables(forecast_sweep(results, budgets_gpu_hours=[compute]), results)
 
 
 def choose_times() -> int:
@@ -40,30 +41,13 @@ def choose_times() -> int:
     return chosen
 
 
-def show_table(found: SweepForecast, results: Results) -> None:
-    """One line a variant at the chosen budget, and what has no forecast."""
-    lines = []
-    for one in found.variants:
-        (outlook,) = one.outlooks
-        at, cost, difference = outlook.prediction, outlook.cost_of_a_point, outlook.difference
-        lines.append(
-            {
-                "variant": one.variant,
-                "seeds": one.num_seeds,
-                "pass rate [95 %]": f"{at.estimate:.3f} [{at.lo:.3f}, {at.hi:.3f}]",
-                f"less {found.reference}'s": shown(difference, "+.3f"),
-                "P(wins)": f"{outlook.chance.wins:.2f}",
-                "GPU-hours for 0.01 more": shown(cost, ".4g"),
-            }
-        )
-    st.dataframe(pd.DataFrame(lines), hide_index=True)
+def show_tables(found: SweepForecast, results: Results) -> None:
+    """Every variant at the chosen budget and at any, and what has no forecast."""
+    for lines in (budget_lines(found, 0), variant_lines(found)):
+        st.dataframe(pd.DataFrame(lines), hide_index=True)
     unit = results.plan.compute_unit_gpu_hours
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / unit:g}"
     st.caption(f"Modelled GPU-hours. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
+    st.caption(" ".join(notes(found)))
     for reason in found.reasons:
         st.warning(f"No forecast: {reason}")
-
-
-def shown(interval: Interval | None, form: str) -> str:
-    """The interval as text; empty where there is none."""
-    return "" if interval is None else interval_text(interval.estimate, interval.lo, interval.hi, form)

@@ -6,7 +6,7 @@
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
 
-Exit codes: 0 done, 1 some run failed, 2 the input was wrong, 3 not finished.
+Exit codes: 0 done, 1 some run failed or no curve has a fit, 2 the input was wrong, 3 not finished.
 """
 
 import os

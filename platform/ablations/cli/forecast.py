@@ -13,9 +13,7 @@ from ablations.cli.run import check_budget
 from ablations.errors import AblationsError
 
 if TYPE_CHECKING:
-    from ablations.compare import Interval
     from ablations.forecast.backtest import Backtest, Check
-    from ablations.forecast.forecasts import Crossing
     from ablations.forecast.of_sweep import SweepForecast
 
 
@@ -57,54 +55,33 @@ def forecast(
 
 
 def forecast_tables(found: "SweepForecast") -> Group:
-    """Pass rates and chances at every budget; compute to targets; what the reader must know."""
-    rates = _table(f"{found.sweep}: pass rate [95 %] and chance to lead at each budget, modelled GPU-hours", "variant")
-    for hours in found.budgets_gpu_hours:
-        for head in (f"at {hours:g}", "P(wins)"):
-            rates.add_column(head, justify="right")
-    compute = _table("compute in modelled GPU-hours [95 %]", "variant")
-    if found.score is not None:
-        compute.add_column(f"to reach {found.score:g}", justify="right")
-    compute.add_column(f"leads {found.reference} from, or up to", justify="right")
-    for hours in found.budgets_gpu_hours:
-        compute.add_column(f"0.01 more at {hours:g}", justify="right")
-    for one in found.variants:
-        cells = []
-        for outlook in one.outlooks:
-            at = outlook.prediction
-            cells += [f"{at.estimate:.3f} [{at.lo:.3f}, {at.hi:.3f}]", f"{outlook.chance.wins:.2f}"]
-        rates.add_row(escape(one.variant), *map(escape, cells))
-        reach = [] if found.score is None else [_hours(one.reach)]
-        costs = [_hours(outlook.cost_of_a_point) for outlook in one.outlooks]
-        compute.add_row(escape(one.variant), *map(escape, [*reach, _crossing(one.crossing), *costs]))
-    return Group(rates, Text(), compute, Text(), *(Text(note) for note in forecast_notes(found)))
+    """A table for every budget, one of what does not depend on it, and what the reader must know."""
+    from ablations.curve import compute_text
+    from ablations.forecast.words import budget_lines, notes, variant_lines
+
+    shown = []
+    for index, hours in enumerate(found.budgets_gpu_hours):
+        title = f"{found.sweep}, every run at {compute_text(hours)} modelled GPU-hours [95 %]"
+        shown += [*_titled(title, budget_lines(found, index)), Text()]
+    shown += [*_titled("at any budget, compute in modelled GPU-hours [95 %]", variant_lines(found)), Text()]
+    said = [*notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
+    return Group(*shown, *(Text(note) for note in said))
 
 
-def forecast_notes(found: "SweepForecast") -> list[str]:
-    """What the reader must know: model error, the run-to-run difference, and what has no forecast."""
-    from ablations.forecast.forecasts import ASSUMED
-
-    notes = []
-    if found.variants:
-        weights = sorted(found.weights.items(), key=lambda item: -item[1])
-        listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
-        notes = [
-            "Estimates are by eq. 1, and so are intervals in the fitted range. Beyond it these hold other families, "
-            f"fully from twice the range on, weighed by AICc and a prior of 1/2 for eq. 1 (mean weights): {listed}.",
-            f"P(wins): share of joint draws, with {_rules(found)}.",
-            "Crossings are looked for from the first reading fitted to 100 times the last; P is that there is one. "
-            "`…` is beyond that, or a curve that may be flat.",
-        ]
-        if any(one.outlooks[0].chance.rule == ASSUMED for one in found.variants):
-            notes.append("Pass rates, crossings and costs of one or two seeds are about these runs, not their recipe.")
-    return [*notes, *(f"No forecast: {reason}" for reason in found.reasons)]
+def _titled(title: str, lines: list[dict[str, str]]) -> list[Text | Table]:
+    """A table under a title of its own line, which does not wrap where the table is narrow; nothing without lines."""
+    if not lines:
+        return []
+    table = _table(*lines[0])
+    for line in lines:
+        table.add_row(*map(escape, line.values()))
+    return [Text(title, style="italic"), table]
 
 
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     """The score of each fraction, then every run."""
-    scores = _table(f"{sweep}: forecasts of the last 3 readings of finished runs", "fitted on")
-    for head in ("runs", "mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain"):
-        scores.add_column(head, justify="right")
+    errors = ("mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain")
+    scores = _table("fitted on", "runs", *errors)
     for one in found.scores:
         cells = (
             str(one.num_runs),
@@ -114,55 +91,37 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
             _number(one.carried_mean_absolute_error, ".4f"),
         )
         scores.add_row(f"first {one.fraction:.0%}", *cells)
-    runs = _table("run by run", "run")
-    for head in ("fitted on", "up to", "predicted [95 %]", "measured", "error"):
-        runs.add_column(head, justify="right")
-    runs.add_column("held")
+    runs = _table("run", "fitted on", "up to", "predicted [95 %]", "measured", "error", "held")
     for check in found.checks:
-        runs.add_row(escape(check.curve), f"{check.fraction:.0%}", *map(escape, _check_cells(check)))
-    return Group(scores, Text(), runs)
+        if not check.reason:
+            runs.add_row(*map(escape, _check_cells(check)))
+    title = Text(f"{sweep}: forecasts of the last 3 readings of finished runs", style="italic")
+    reasons = [Text(f"Not from the first {one.fraction:.0%}: {one.reason}") for one in found.checks if one.reason]
+    return Group(title, scores, Text(), Text("run by run", style="italic"), runs, *reasons)
 
 
 def _check_cells(check: "Check") -> list[str]:
-    if check.reason:
-        return ["", "", "", "", check.reason]
-    predicted = f"{_number(check.predicted, '.3f')} [{_number(check.lo, '.3f')}, {_number(check.hi, '.3f')}]"
-    held = "yes" if check.is_held else "no"
+    from ablations.forecast.words import or_dots
+    from ablations.summary import interval_text
+
     return [
-        _number(check.fitted_to, ".4g"),
-        predicted,
+        check.curve,
+        f"{check.fraction:.0%}",
+        or_dots(check.fitted_to),
+        interval_text(check.predicted, check.lo, check.hi, ".3f"),
         _number(check.measured, ".3f"),
         _number(check.error, "+.3f"),
-        held,
+        "yes" if check.is_held else "no",
     ]
 
 
-def _rules(found: "SweepForecast") -> str:
-    return " or ".join(dict.fromkeys(one.outlooks[0].chance.rule for one in found.variants))
-
-
-def _table(title: str, first: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column(first, no_wrap=True)
+    for head in others:
+        table.add_column(head, justify="right")
     return table
 
 
 def _number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
-
-
-def _hours(interval: "Interval | None") -> str:
-    """`410 [300, 620]`; `…` for an end without a number, and for an estimate without one."""
-    if interval is None:
-        return "…"
-    lo, hi = ("…" if end is None else f"{end:.4g}" for end in (interval.lo, interval.hi))
-    return f"{interval.estimate:.4g} [{lo}, {hi}]"
-
-
-def _crossing(crossing: "Crossing | None") -> str:
-    if crossing is None:
-        return ""
-    if crossing.compute is None:
-        return "leads throughout" if crossing.leads_after else "never leads"
-    side = "from" if crossing.leads_after else "up to"
-    return f"{side} {crossing.compute:.4g} [{crossing.lo:.4g}, {crossing.hi:.4g}], P {crossing.probability:.2f}"

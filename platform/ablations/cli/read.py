@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ablations.cli.common import (
+    FAILED,
     HomeOption,
     JsonOption,
     SweepArgument,
@@ -96,32 +97,35 @@ def fit(
     fit_from: Annotated[
         str | None, typer.Option("--from", help='Leave out readings up to here; "auto": until they follow the law.')
     ] = None,
-    fit_to: Annotated[float | None, typer.Option("--to", min=0, help="Leave out readings beyond.")] = None,
+    fit_to: Annotated[float | None, typer.Option("--to", help="Leave out readings beyond.")] = None,
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
     loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why to believe each fit, and why not.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the sigmoid compute-performance curve (ScaleRL eq. 1)."""
+    """Fit the sigmoid compute-performance curve (ScaleRL eq. 1); exit code 1 when no curve can be fitted."""
     from ablations.results import fit_file, fit_sweep
 
-    given = {"fit_from": check_cutoff(fit_from), "fit_to": fit_to, "r0": r0, "loss": loss}
+    first = check_cutoff(fit_from)
+    check_end(fit_to, first)
+    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss}
     settings = {name: value for name, value in given.items() if value is not None}
-    if source.endswith(".csv"):
+    if source.lower().endswith(".csv"):
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
         place = find_home(home)
         fits = fit_sweep(place, find_sweep(place, source), **settings)
     if as_json:
-        print_json([one.to_json() for one in fits])
-        return
-    from ablations.tables import fit_table, fit_words
+        print_json([one.explained() if explain else one.to_json() for one in fits])
+    else:
+        from ablations.tables import fit_table, fit_words
 
-    console().print(fit_table(fits))
-    if explain:
-        for one in fits:
+        console().print(fit_table(fits))
+        for one in fits if explain else ():
             console().print(fit_words(one))
+    if not any(one.fit for one in fits):
+        raise typer.Exit(FAILED)
 
 
 def check_cutoff(text: str | None) -> float | Auto | None:
@@ -135,6 +139,16 @@ def check_cutoff(text: str | None) -> float | Auto | None:
     if not 0 <= compute < math.inf:
         raise AblationsError(f'--from: found {text!r}; must be a compute of 0 or more, or "auto"')
     return compute
+
+
+def check_end(fit_to: float | None, fit_from: float | Auto | None) -> None:
+    """AblationsError when no compute lies beyond `fit_from` and up to `fit_to`."""
+    if fit_to is None:
+        return
+    if not fit_to > 0:
+        raise AblationsError(f"--to: found {fit_to:g}; must be a compute above 0")
+    if isinstance(fit_from, float) and fit_from >= fit_to:
+        raise AblationsError(f"--from: found {fit_from:g}; must lie below --to, which is {fit_to:g}")
 
 
 def compare(

@@ -8,8 +8,9 @@ import numpy as np
 from ablations.figures.axes import ComputeAxis
 from ablations.figures.style import Style, dress, mark, styles
 from ablations.fit import Fit
-from ablations.forecast.forecasts import joint_draws, leaderboard
+from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
 from ablations.forecast.of_sweep import forecast_groups
+from ablations.forecast.words import compute_text
 from ablations.results import FittedVariant, Results
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 FORECAST_TO = 10.0
 """End of the curves, in budgets."""
 FORECAST_LEGEND = (
-    "Points were measured, lines are forecasts by ScaleRL eq. 1 (arXiv 2510.13786), mean over seeds, dashed where they "
-    "are extrapolated; bands are 95 % intervals, which hold other families of curves beyond the fitted range. Bars: "
-    "the share of joint draws in which a variant is highest at the compute named above them."
+    "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
+    "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
+    "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
+    "a variant is highest at the compute named above them."
 )
 """What `forecast_figure` shows, for the caption below it."""
 
@@ -39,7 +41,7 @@ def forecast_figure(
     last = FORECAST_TO * plan.budget_gpu_hours
     compute = last if compute is None else compute
     axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True)
-    titles = ["", f"P(wins) at {compute:g} GPU-hours"]
+    titles = ["", f"P(wins) at {compute_text(compute)} GPU-hours"]
     figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
     for variant in results.variants:
         if fits := groups.get(variant.name):
@@ -84,7 +86,7 @@ def _curves(
         if low < high:
             grid = axis.grid(low, high)
             line = {"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash}
-            estimate = np.median(joint_draws(fits, grid, eq1_alone=True), axis=0)
+            estimate = estimated(fits, grid)
             hover = f"{variant.name}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
             traces.append(Scatter(x=grid, y=estimate, mode="lines", line=line, hovertemplate=hover))
     for run in variant.runs:

@@ -97,7 +97,7 @@ class PaperFit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Readings:
+class PaperReadings:
     """What is fitted: compute, pass rate less R_0, and R_0."""
 
     compute: np.ndarray
@@ -163,7 +163,7 @@ def paper_fit(
     )
 
 
-def _readings(curve: Curve, fit_from: float, fit_to: float) -> Readings:
+def _readings(curve: Curve, fit_from: float, fit_to: float) -> PaperReadings:
     if curve.compute[0] != 0:
         raise AblationsError(
             f"curve {curve.name!r}: the first reading is at compute {curve.compute[0]:g}; the paper's fit takes R_0 "
@@ -171,12 +171,13 @@ def _readings(curve: Curve, fit_from: float, fit_to: float) -> Readings:
         )
     chosen = (curve.compute > max(fit_from, 0)) & (curve.compute <= fit_to)
     if (found := int(chosen.sum())) < MIN_READINGS:
+        counted = "1 reading" if found == 1 else f"{found} readings"
         raise AblationsError(
-            f"curve {curve.name!r}: {found} readings with compute in ({fit_from:g}, {fit_to:g}]; "
+            f"curve {curve.name!r}: {counted} with compute in ({fit_from:g}, {fit_to:g}]; "
             f"the paper's fit needs at least {MIN_READINGS}"
         )
     R_0 = float(curve.score[0])
-    return Readings(compute=curve.compute[chosen], gained=curve.score[chosen] - R_0, R_0=R_0)
+    return PaperReadings(compute=curve.compute[chosen], gained=curve.score[chosen] - R_0, R_0=R_0)
 
 
 def _asymptotes(grid: Grid, R_0: float) -> np.ndarray:
@@ -196,7 +197,7 @@ def _gain_share(log_ratio: np.ndarray, B: np.ndarray | float) -> np.ndarray:
     return 1 / (1 + np.exp(np.minimum(B * log_ratio, LARGEST_EXPONENT)))
 
 
-def _screen(readings: Readings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> tuple[Pairs, float]:
+def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> tuple[Pairs, float]:
     """The pairs that can be best, and the least squared error at a node.
 
     With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is
@@ -238,7 +239,7 @@ def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return node, at(node) - np.abs(second_difference) / 4
 
 
-def _best_pair(pairs: Pairs, best_node: float, readings: Readings) -> tuple[float, float, float]:
+def _best_pair(pairs: Pairs, best_node: float, readings: PaperReadings) -> tuple[float, float, float]:
     """A, C_mid and B of least squared error: the likeliest pairs first, until no other can be better."""
     order = np.argsort(pairs.least, kind="stable")
     log_B, errors = np.empty(order.size), np.full(order.size, np.inf)
@@ -252,7 +253,7 @@ def _best_pair(pairs: Pairs, best_node: float, readings: Readings) -> tuple[floa
     return float(pairs.A[row]), float(pairs.C_mid[row]), float(np.exp(log_B[row]))
 
 
-def _polish(pairs: Pairs, readings: Readings) -> tuple[np.ndarray, np.ndarray]:
+def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarray]:
     """ln B of least squared error for each pair, between the nodes beside its best one, and that error.
 
     Newton's method inside a bracket that the sign of the slope narrows, as residuals may be too large for Gauss-Newton.

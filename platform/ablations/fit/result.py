@@ -36,8 +36,9 @@ class Fit:
         Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
 
     An end of an interval is None where the readings set none: A_hi where a ceiling of 1 fits as well, an end of B or
-    C_mid where the interval leaves the range searched. Without A_hi the number A means nothing by itself: show
-    `asymptote_text()`. Under the verdict "no rise" B and C_mid mean nothing either.
+    C_mid where the interval leaves the range searched. Without A_hi the numbers A and C_mid, which is half of the way
+    to A, mean nothing by themselves: show `asymptote_text()`. Under the verdict "no rise" B means nothing either.
+    `to_json` leaves out what means nothing.
     """
 
     curve: Curve
@@ -76,6 +77,16 @@ class Fit:
     draws: CurveSet
     """Equally likely draws from the posterior."""
 
+    @property
+    def rises(self) -> bool:
+        """Whether the readings speak for a rising curve rather than a flat line."""
+        return self.verdict != "no rise"
+
+    @property
+    def has_ceiling(self) -> bool:
+        """Whether A may be shown as a number: the curve rises to it, and it has an upper end."""
+        return has_ceiling(self.A_hi, self.verdict)
+
     def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""
         return _eq1(np.atleast_1d(compute), *(np.array(value) for value in (self.A, self.B, self.C_mid, self.R_0)))
@@ -94,9 +105,18 @@ class Fit:
         lo, hi = np.quantile(draws, _tails(level), axis=0)
         return lo, hi
 
-    def summary(self) -> dict[str, dict[str, float]]:
-        """Median, 80 % and 95 % interval of A, B, C_mid and R_0: {"A": {"lo_95": 0.59, "median": 0.61, ...}, ...}."""
-        return {name: _quantiles(getattr(self.draws, name)) for name in ("A", "B", "C_mid", "R_0")}
+    def summary(self) -> dict[str, dict[str, float | None]]:
+        """Median, 80 % and 95 % interval of A, B, C_mid and R_0: {"A": {"lo_95": 0.59, "median": 0.61, ...}, ...}.
+
+        Where nothing bounds A from above, A and C_mid have their lower ends only.
+        """
+        found: dict[str, dict[str, float | None]] = {
+            name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
+        }
+        if not self.has_ceiling:
+            for name in ("A", "C_mid"):
+                found[name] |= dict.fromkeys(("median", "hi_80", "hi_95"))
+        return found
 
     def compute_to_reach(
         self, score: float, level: float = INTERVAL_LEVEL
@@ -115,26 +135,30 @@ class Fit:
 
     def asymptote_text(self) -> str:
         """A with its interval as it may be shown: "0.612 [0.590, 0.633]", "A >= 0.58", or "no rise"."""
-        return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
+        return asymptote_text(self.A, self.A_lo, self.A_hi) if self.rises else "no rise"
 
     def to_json(self) -> dict[str, Any]:
-        """The fit as plain data, without its residuals and its draws; None where there is no number."""
-        rises = self.verdict != "no rise"
+        """The fit as plain data, without its residuals and its draws; None where there is no number to be shown.
+
+        Where A has no upper end: A, C_mid and their upper ends. Under "no rise" also A_hi, B, the rest of C_mid, the
+        interval of R_0 and the posterior.
+        """
+        rises, has_ceiling = self.rises, self.has_ceiling
         return {
             "curve": self.curve.name,
             "asymptote": self.asymptote_text(),
-            "A": self.A,
+            "A": self.A if has_ceiling else None,
             "A_lo": self.A_lo,
-            "A_hi": self.A_hi,
+            "A_hi": self.A_hi if has_ceiling else None,
             "B": self.B if rises else None,
             "B_lo": self.B_lo if rises else None,
             "B_hi": self.B_hi if rises else None,
-            "C_mid": self.C_mid if rises else None,
+            "C_mid": self.C_mid if has_ceiling else None,
             "C_mid_lo": self.C_mid_lo if rises else None,
-            "C_mid_hi": self.C_mid_hi if rises else None,
+            "C_mid_hi": self.C_mid_hi if has_ceiling else None,
             "R_0": self.R_0,
-            "R_0_lo": self.R_0_lo,
-            "R_0_hi": self.R_0_hi,
+            "R_0_lo": self.R_0_lo if rises else None,
+            "R_0_hi": self.R_0_hi if rises else None,
             "r0": self.r0,
             "r0_slack": self.r0_slack,
             "verdict": self.verdict,
@@ -163,6 +187,11 @@ def asymptote_text(A: float, A_lo: float, A_hi: float | None) -> str:
     if A_hi is None:
         return f"A >= {math.floor(A_lo * 100) / 100:.2f}"
     return f"{A:.3f} [{A_lo:.3f}, {A_hi:.3f}]"
+
+
+def has_ceiling(A_hi: float | None, verdict: Verdict) -> bool:
+    """Whether A may be shown as a number: the readings bound it from above, and they rise to it."""
+    return A_hi is not None and verdict != "no rise"
 
 
 def ceiling_verdict(A_lo: float, A_hi: float | None) -> Verdict:

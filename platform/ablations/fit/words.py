@@ -1,5 +1,6 @@
 """A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
 
+from ablations.curve import compute_text
 from ablations.fit.result import Fit
 
 OFF_THE_LAW = 0.5
@@ -17,11 +18,12 @@ def in_words(fit: Fit, unit: str = "") -> str:
 
 def _what(fit: Fit, unit: str) -> str:
     first, last = fit.window
-    fitted = f"{fit.points} readings from {first:.4g} to {last:.4g}{unit}"
-    if fit.verdict == "no rise":
+    fitted = f"{fit.points} readings from {compute_text(first)} to {compute_text(last)}{unit}"
+    if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
-    said = f"Eq. 1 on {fitted}: {_ceiling(fit)}, half of the gain at C_mid {fit.C_mid:.4g}{unit}, B {fit.B:.2f}{ends}."
+    half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.has_ceiling else ""
+    said = f"Eq. 1 on {fitted}: {_ceiling(fit)}{half}, B {fit.B:.2f}{ends}."
     return f"{said} {MEANINGS[fit.verdict]}" if fit.verdict in MEANINGS else said
 
 
@@ -38,23 +40,28 @@ def _ceiling(fit: Fit) -> str:
 
 def _reach(fit: Fit) -> str:
     """How far past the bend the readings go, and what twice the compute would add."""
-    if fit.verdict == "no rise":
+    if not fit.rises:
         return ""
     last = fit.window[1]
     draws = fit.predict_draws([last, 2 * last])
     gain = draws[:, 1] - draws[:, 0]
     lo, hi = (float(end) for end in fit.interval(gain))
     now, later = (float(score) for score in fit.predict([last, 2 * last]))
+    more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]."
+    if not fit.has_ceiling:
+        return more.capitalize()
     reach = last / fit.C_mid
-    more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]"
-    said = f"The last reading is at {reach:.1f} C_mid; {more}."
+    said = f"The last reading is at {reach:.1f} C_mid; {more}"
     if reach < least_reach(fit.B):
         said += f" A known to 0.02 needs about {least_reach(fit.B):.1f} C_mid at this B."
     return said
 
 
 def least_reach(B: float) -> float:
-    """C_max over C_mid from which A is known to about +-0.02: 2 at B = 1.9 and 4 at B = 1.1, in between in ln B."""
+    """C_max over C_mid from which A is known to about +-0.02; its logarithm is linear in B.
+
+    2 at B = 1.9 and above, 4 at B = 1.1, 5.7 at B = 0.7 and below (simulations of ScaleRL's table 1).
+    """
     return float(2 ** (1 + min(max((1.9 - B) / (1.9 - 1.1), 0.0), 1.5)))
 
 
@@ -68,6 +75,8 @@ def _noise(fit: Fit) -> str:
 
 
 def _start(fit: Fit) -> str:
+    if not fit.rises:
+        return ""
     if fit.r0_slack is None:
         return "R_0 is free: no reading before RL bears on it." if fit.r0 == "free" else ""
     if fit.r0_slack > OFF_THE_LAW:

@@ -7,10 +7,11 @@ from zlib import crc32
 
 import numpy as np
 
-from ablations.curve import Curve
+from ablations.curve import Curve, compute_text
 from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
-from ablations.forecast.forecasts import joint_draws
+from ablations.forecast.forecasts import is_by_eq1, joint_draws
+from ablations.forecast.words import no_forecast
 
 FRACTIONS = (0.3, 0.5, 0.7)
 """Of a run's compute, fitted; the paper forecasts from the first half (ScaleRL §2.1)."""
@@ -105,17 +106,16 @@ def check(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
     """Forecast a curve's last readings from the first part of it."""
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:
-        needed = f"{found} readings beyond {fit_to:.4g}; a check needs {NUM_LAST}"
+        needed = f"{found} readings beyond {compute_text(fit_to)}; a check needs {NUM_LAST}"
         return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {needed}")
     try:
         fit = fit_curve(curve, fit_from=fit_from, fit_to=fit_to)
     except AblationsError as error:
         return Check(curve=curve.name, fraction=fraction, reason=str(error))
-    if fit.verdict == "collapsed":
-        fell = f"the pass rate falls after compute {fit.window[1]:.4g}; nothing is forecast from the part before"
-        return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {fell}")
+    if why := no_forecast(fit):
+        return Check(curve=curve.name, fraction=fraction, reason=f"curve {curve.name!r}: {why}")
     compute = curve.compute[-NUM_LAST:]
-    predicted = float(np.median(joint_draws([fit], compute, eq1_alone=True).mean(axis=1)))
+    predicted = joint_draws([fit], compute, eq1_alone=is_by_eq1([fit])).mean(axis=1)
     lo, hi = (float(q) for q in np.quantile(mean_reading_draws(fit, compute), (0.025, 0.975)))
     return Check(
         curve=curve.name,
@@ -123,9 +123,9 @@ def check(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
         fitted_to=fit.window[1],
         compute=float(compute.mean()),
         measured=float(curve.score[-NUM_LAST:].mean()),
-        predicted=predicted,
-        lo=min(lo, predicted),
-        hi=max(hi, predicted),
+        predicted=float(np.median(predicted)),
+        lo=lo,
+        hi=hi,
         carried=float(fit.readings.score[-NUM_LAST:].mean()),
     )
 

@@ -10,6 +10,7 @@ from ablations.compare import Interval
 from ablations.errors import AblationsError
 from ablations.fit import Fit
 from ablations.fit.averaging import average
+from ablations.fit.family import SIGMOID
 from ablations.forecast.backtest import Backtest, backtest
 from ablations.forecast.forecasts import (
     Chance,
@@ -19,9 +20,11 @@ from ablations.forecast.forecasts import (
     cost_of_a_point,
     crossing,
     difference_at,
+    is_by_eq1,
     leaderboard,
     predict,
 )
+from ablations.forecast.words import no_forecast
 from ablations.results import FittedRun, FittedVariant, Results
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
@@ -66,6 +69,13 @@ class VariantForecast:
     """With the reference; None for the reference itself and where that has no forecast."""
     weights: dict[str, float]
     """Akaike weights of the families, mean over the seeds."""
+    is_by_eq1: bool
+    """Whether the estimated curve is eq. 1's, and not the median over all families."""
+
+    @property
+    def eq1_weight(self) -> float:
+        """Akaike weight of eq. 1, mean over the seeds."""
+        return self.weights[SIGMOID.name]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -76,6 +86,7 @@ class VariantForecast:
             "compute_to_reach": self.reach and asdict(self.reach),
             "crossing": self.crossing and asdict(self.crossing),
             "weights": self.weights,
+            "is_by_eq1": self.is_by_eq1,
         }
 
 
@@ -138,6 +149,7 @@ def forecast_sweep(
             reach=None if score is None else compute_to_reach(fits, score),
             crossing=crossing(fits, against) if against else None,
             weights=_mean_weights([average(fit).weights for fit in fits]),
+            is_by_eq1=is_by_eq1(fits),
         )
 
     return SweepForecast(
@@ -146,12 +158,16 @@ def forecast_sweep(
         budgets_gpu_hours=budgets,
         score=score,
         variants=tuple(of_variant(name, fits) for name, fits in groups.items()),
-        reasons=(*results.reasons, *_collapses(results)),
+        reasons=(*results.reasons, *_reasons(results)),
     )
 
 
 def forecast_groups(results: Results) -> dict[str, list[Fit]]:
-    """The fits of each variant that something is forecast from: a curve that has collapsed does not follow its law."""
+    """The fits of each variant that something is forecast from.
+
+    A run that has collapsed follows no law. A variant with a run that does not rise is left out as a whole: the law
+    must rise, so that what it says of such a run is the law's alone, and the other runs would flatter the variant.
+    """
     groups = {variant.name: _forecastable(variant) for variant in results.variants}
     return {name: fits for name, fits in groups.items() if fits}
 
@@ -172,16 +188,14 @@ def _is_finished(run: FittedRun, results: Results) -> bool:
 
 
 def _forecastable(variant: FittedVariant) -> list[Fit]:
-    return [fit for fit in variant.fits if fit.verdict != "collapsed"]
+    if any(fit.verdict == "no rise" for fit in variant.fits):
+        return []
+    return [fit for fit in variant.fits if not no_forecast(fit)]
 
 
-def _collapses(results: Results) -> list[str]:
-    return [
-        f"{run.variant}, seed {run.seed}: the pass rate fell for good after compute {run.fit.window[1]:.4g}; "
-        "nothing is forecast from the part before"
-        for run in results.runs
-        if run.fit is not None and run.fit.verdict == "collapsed"
-    ]
+def _reasons(results: Results) -> list[str]:
+    fitted = [(run, run.fit) for run in results.runs if run.fit is not None]
+    return [f"{run.variant}, seed {run.seed}: {why}" for run, fit in fitted if (why := no_forecast(fit))]
 
 
 def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -1,0 +1,88 @@
+"""Tables for the terminal: no number that means nothing, no name that becomes markup."""
+
+import numpy as np
+import pytest
+from fixtures_home import make_home
+from rich.console import Console
+
+from ablations.curve import Curve
+from ablations.fit import fit_curve
+from ablations.results import FittedCurve, read_results
+from ablations.tables import comparison_table, fit_table, fit_words
+
+
+def fitted(name: str = "c", *, end: float = 80_000.0, is_flat: bool = False) -> FittedCurve:
+    """ScaleRL's curve over ten times its compute, or a flat line, with white noise of sd .003."""
+    compute = np.arange(0, end + 1, 2130.0)
+    law = np.append(0.3, 0.3 + 0.31 / (1 + (25_420 / compute[1:]) ** 1.92))
+    score = np.full(compute.size, 0.4) if is_flat else law
+    curve = Curve(
+        name=name, compute=compute, score=score + 0.003 * np.random.default_rng(1).standard_normal(score.size)
+    )
+    return FittedCurve(name=name, curve=curve, fit=fit_curve(curve))
+
+
+def printed(renderable, width: int = 200) -> str:
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def cells(one: FittedCurve) -> list[str]:
+    (line,) = printed(fit_table([one])).splitlines()[1:]
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+def test_a_fit_is_a_line_of_numbers_with_intervals():
+    one = fitted()
+    fit = one.fit
+    found = cells(one)
+    # 25,420 or so, to four digits.
+    C_mid, lo, hi = (f"{round(value, -1):,.0f}" for value in (fit.C_mid, fit.C_mid_lo, fit.C_mid_hi))
+    assert found[:2] == ["c", fit.asymptote_text()]
+    assert found[2] == f"{fit.B:.2f} [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
+    assert found[3] == f"{C_mid} [{lo}, {hi}]"
+    assert found[4:7] == [f"{fit.R_0:.3f}", "37", "2,130 to 78,810"]
+
+
+def test_a_flat_curve_has_neither_b_nor_c_mid():
+    one = fitted(is_flat=True)
+    assert cells(one)[:5] == ["c", "no rise", f"{one.fit.R_0:.3f}", "37", "2,130 to 78,810"]
+    assert cells(one)[-1] == "no rise"
+
+
+def test_of_a_gain_without_an_end_half_has_a_lower_end_only():
+    one = fitted(end=24_000.0)
+    assert one.fit.A_hi is None
+    assert cells(one)[1] == one.fit.asymptote_text()
+    assert cells(one)[2].startswith(f"{one.fit.B:.2f} [")
+    assert cells(one)[3].endswith(", …]")
+    assert cells(one)[3].startswith("[1")
+
+
+def test_the_table_of_cut_offs_gives_a_flat_curve_no_bound():
+    said = printed(fit_words(fitted(is_flat=True)))
+    rows = [line.split() for line in said.splitlines() if line.endswith("no rise")]
+    assert len(rows) >= 5
+    assert {tuple(row[2:]) for row in rows} == {("no", "rise", "no", "rise")}
+    assert "A >=" not in said
+
+
+@pytest.mark.parametrize("name", ["[red]x[/]", "a[/]b", "[link=x]"])
+def test_what_the_user_wrote_cannot_become_markup(name):
+    assert cells(fitted(name))[0] == name
+    without = FittedCurve(name=name, curve=None, fit=None, reason=f"curve {name!r}: too short")
+    assert cells(without) == [name, f"curve {name!r}: too short"]
+    assert name in printed(fit_words(without))
+
+
+def test_a_comparison_fits_a_pipe_and_shows_the_rule_of_the_paper(tmp_path):
+    home, plan = make_home(tmp_path)
+    results = read_results(home, plan)
+    said = printed(comparison_table(results), width=160)
+    line = next(line for line in said.splitlines() if line.startswith("loo-loss"))
+    delta = results.compared("loo-loss")
+    interval = f"{delta.delta_A:+.3f} [{delta.delta_A_lo:+.3f}, {delta.delta_A_hi:+.3f}]"
+    assert f"{interval} ceiling down down " in " ".join(line.split())
+    assert "two A within 0.02 are equal" in said
