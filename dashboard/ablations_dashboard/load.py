@@ -10,7 +10,7 @@ import streamlit as st
 
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Row, all_ended
+from ablations.progress import Row, all_ended, read_plan_allocation
 from ablations.results import FittedRun, FittedVariant, Results, compare_variants, read_results
 from ablations.scalars import row_scalars
 from ablations.state import HEARTBEAT_LIMIT_S, is_locked
@@ -34,11 +34,14 @@ def load_results(home: Home, plan: Plan) -> Results:
         variants=variants,
         comparison=compare_variants(variants, plan.reference),
         stops=read_stops(home.sweep(plan.sweep), plan),
+        allocation=read_plan_allocation(home, plan),
     )
 
 
 def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:
     """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
+    if any(row.state.pid is not None for row in rows):
+        return True
     states = {row.state.state for row in rows}
     if "running" in states or all_ended(home, plan, list(rows)):
         return "running" in states

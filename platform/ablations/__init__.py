@@ -24,4 +24,5 @@ MLflow, made from the run folders at any time
   ledger, tracker      what MLflow has; a synchroniser beside a sweep
 cli/                   the commands; nothing they start with loads torch
 errors                 everything the platform raises on purpose
+written, counted       files checked as they are read; numbers with their noun
 """

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import submitit
 
 from ablations.home import Home
 from ablations.job import train_run
-from ablations.state import read_state
+from ablations.state import ask_to_stop, read_state
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -65,11 +65,14 @@ class LocalPool:
         self._waiting[run_id] = budget_gpu_hours
 
     def stop(self, run_id: str) -> None:
-        """Ask one run to write its checkpoint and end; one that only waits is forgotten."""
+        """Ask one run to write its checkpoint and end; one that only waits is forgotten.
+
+        It may be a run that is not ours: its process outlives a sweep that was killed.
+        """
         self._waiting.pop(run_id, None)
         if run_id in self._running:
             self._stopping.add(run_id)
-            self._ask_to_stop([run_id])
+        ask_to_stop(self.home.run(run_id))
 
     def is_busy(self, run_id: str) -> bool:
         """Whether a run waits or runs here."""
@@ -138,10 +141,7 @@ class LocalPool:
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
         """SIGTERM to those of our runs that train; one that is only starting is asked when called again."""
         for run_id in run_ids:
-            pid = read_state(self.home.run(run_id), self._running[run_id].budget_gpu_hours).pid
-            if pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
+            ask_to_stop(self.home.run(run_id))
 
     def _stop_all(self) -> None:
         deadline = time.monotonic() + STOP_LIMIT_S

@@ -13,8 +13,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from ablations.errors import AblationsError
 from ablations.fit_options import FitOptions, FitSettings
+from ablations.written import checked
 from scalerl.run_folder import write_atomically
 
 
@@ -62,6 +65,8 @@ class Plan:
     """Modelled GPU-hours of all runs together, shared out in rounds; None where every run gets its budget."""
     stop: dict[str, Any] | None = None
     """When runs end early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
+    search: bool = False
+    """Whether it is a search, to which trials are added while it runs."""
     fit: dict[str, Any] = field(default_factory=dict)
     """How curves are fitted, as in the sweep file: {"r0": "anchored", "loss": "squares", "cutoff": "given"}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -89,8 +94,10 @@ class Plan:
         except ValueError as error:
             raise AblationsError(f"{path}: not a plan ({error}); `platform sweep FILE` makes it again") from error
         try:
-            return cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
-        except (KeyError, TypeError) as error:
+            plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
+            checked(plan.fit, _FIT)
+            return checked(asdict(plan), _PLAN)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             keys = ", ".join(known.name for known in fields(cls))
             raise AblationsError(f"{path}: not a plan ({error}); its keys are {keys}") from error
 
@@ -98,6 +105,9 @@ class Plan:
         """Replace the file in one step."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
+
+
+_PLAN, _FIT = TypeAdapter(Plan), TypeAdapter(FitOptions)
 
 
 def _variant(content: dict[str, Any]) -> PlannedVariant:

@@ -70,7 +70,8 @@ def _state_in_sweep(
     said = [state.message] if state.message else []
     # Another sweep, without the rule, may have trained it to the end since.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
-        return replace(state, state="stopped", message=stopped.text(plan.reference), pid=None)
+        still = "; still training" if state.state == "running" else ""
+        return replace(state, state="stopped", message=stopped.text(plan.reference) + still)
     if stopped and not stopped.ends_run:
         said.append(stopped.text(plan.reference))
     if allocation and allotted is not None:
@@ -82,7 +83,8 @@ def all_ended(home: Home, plan: Plan, rows: list[Row]) -> bool:
     """Whether nothing is left to do: every run has ended, and no round of a total or trial is still to come."""
     allocation, search = read_plan_allocation(home, plan), read_search(home, plan)
     is_decided = allocation is None or allocation.finished != ""
-    return all(row.state.state in ENDED for row in rows) and is_decided and (search is None or search.is_complete)
+    is_searched = not plan.search or (search is not None and search.is_complete)
+    return all(row.state.state in ENDED for row in rows) and is_decided and is_searched
 
 
 def to_json(plan: Plan, rows: list[Row]) -> dict[str, Any]:
@@ -97,9 +99,10 @@ def to_json(plan: Plan, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def status_table(plan: Plan, rows: list[Row]) -> Table:
+def status_table(plan: Plan, rows: list[Row], allocation: Allocation | None = None) -> Table:
     """One line a run: state, share of the budget, pass rate, attempts, and why it failed."""
-    table = Table(title=f"{plan.sweep}: {summary(plan, rows)}", title_justify="left", box=None, pad_edge=False)
+    title = f"{plan.sweep}: {summary(plan, rows, allocation)}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in ("variant", "seed", "run", "state"):
         table.add_column(name)
     for name in ("compute", "pass rate", "attempt"):
@@ -125,25 +128,27 @@ def share(state: RunState, plan: Plan) -> float:
     return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
 
 
-def summary(plan: Plan, rows: list[Row]) -> str:
-    """`3 done, 2 running, 4 pending; 41 % of the compute`; of a total, the GPU-hours."""
+def summary(plan: Plan, rows: list[Row], allocation: Allocation | None = None) -> str:
+    """`3 done, 2 running, 4 pending; 41 % of the compute`; of a total, the GPU-hours that were given out."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
     if plan.total_gpu_hours is not None:
-        trained = sum(row.state.compute_gpu_hours for row in rows)
-        return f"{states}; {trained:.4g} GPU-hours trained, {plan.total_gpu_hours:.4g} to share"
+        given = f"{sum(allocation.bought.values()):.4g} of " if allocation else ""
+        return f"{states}; {given}{plan.total_gpu_hours:.4g} GPU-hours shared out"
     spent = sum(share(row.state, plan) for row in rows) / len(rows)
     return f"{states}; {spent:.0%} of the compute"
 
 
-def left_to_train(plan: Plan, rows: list[Row]) -> float:
-    """The most GPU-hours that may still be trained."""
+def left_to_train(plan: Plan, rows: list[Row], allocation: Allocation | None) -> float:
+    """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
     left = sum(
         max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows if row.state.state != "stopped"
     )
-    if plan.total_gpu_hours is None:
+    if allocation is None:
         return left
-    return min(left, max(0.0, plan.total_gpu_hours - sum(row.state.compute_gpu_hours for row in rows)))
+    allotted, bought = allocation.allotted, allocation.bought
+    untrained = {row.id: allotted[row.id] - row.state.compute_gpu_hours for row in rows if row.id in allotted}
+    return min(left, allocation.left(sum(min(bought[run], max(0.0, hours)) for run, hours in untrained.items())))
 
 
 class Progress:
@@ -171,10 +176,10 @@ class Progress:
 
     def update(self) -> None:
         """Read the states again and show them."""
-        rows = read_rows(self._home, self._plan)
-        left = self._time_left(rows)
+        rows, allocation = read_rows(self._home, self._plan), read_plan_allocation(self._home, self._plan)
+        left = self._time_left(rows, allocation)
         if self._live:
-            table = status_table(self._plan, rows)
+            table = status_table(self._plan, rows, allocation)
             table.caption = left
             self._live.update(table)
             return
@@ -182,10 +187,11 @@ class Progress:
         now = time.monotonic()
         if states != self._said or now - self._said_at > QUIET_S:
             self._said, self._said_at = states, now
-            self._console.print(f"{self._plan.sweep}: {summary(self._plan, rows)}{'; ' if left else ''}{left}")
+            text = summary(self._plan, rows, allocation)
+            self._console.print(f"{self._plan.sweep}: {text}{'; ' if left else ''}{left}")
 
-    def _time_left(self, rows: list[Row]) -> str:
-        left = left_to_train(self._plan, rows)
+    def _time_left(self, rows: list[Row], allocation: Allocation | None) -> str:
+        left = left_to_train(self._plan, rows, allocation)
         if self._left_before is None:
             self._left_before = left
         elapsed, done = time.monotonic() - self._started, self._left_before - left

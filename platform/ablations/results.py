@@ -21,6 +21,8 @@ from ablations.fit.words import in_words
 from ablations.fit_options import FitSettings
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.progress import read_plan_allocation
+from ablations.steering.allocation import Allocation
 from ablations.steering.stops import Stopped, read_stops
 from scalerl.metrics import read_rows
 from scalerl.run_folder import RunFolder
@@ -131,6 +133,8 @@ class Results:
     """None while the reference has no fit."""
     stops: Mapping[str, Stopped] = field(default_factory=dict)
     """Runs that a rule of the sweep has stopped or flagged, by id."""
+    allocation: Allocation | None = None
+    """How a total is shared out."""
 
     @property
     def runs(self) -> list[FittedRun]:
@@ -221,6 +225,7 @@ def read_results(home: Home, plan: Plan) -> Results:
         variants=variants,
         comparison=compare_variants(variants, plan.reference),
         stops=read_stops(home.sweep(plan.sweep), plan),
+        allocation=read_plan_allocation(home, plan),
     )
 
 

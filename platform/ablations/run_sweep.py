@@ -8,11 +8,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from rich.console import Console
 
+from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.expand import Study
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.progress import Progress, read_plan_allocation, read_rows, status_table, summary
+from ablations.state import ask_to_stop
 from ablations.steering.allocation import FIRST_EVALUATIONS, evaluation_gpu_hours, least_share
 from ablations.tracker import Tracker
 
@@ -51,6 +53,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         fit=study.sweep.fit.model_dump(),
         total_gpu_hours=None if total is None else checked_total(study, total * unit, compute),
         stop=stop and stop.model_dump(),
+        search=study.space is not None,
         published={variant: fit.model_dump() for variant, fit in study.sweep.published.items()},
         variants=tuple(
             PlannedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(runs[variant.name]))
@@ -90,9 +93,10 @@ def run_sweep(
                 prepare(study, plan, home, file)
                 train_missing(study, plan, home, jobs, tracking_uri, console)
             else:
-                from ablations.search.loop import resume, run_search
+                from ablations.search.loop import prepare_search, resume, run_search
 
                 search = resume(study, plan, home)
+                prepare_search(search, home)
                 prepare(search.study, search.plan, home, file)
                 run_search(search, home, jobs, tracking_uri, console)
     except Timeout:
@@ -118,9 +122,12 @@ def train_missing(study: Study, plan: Plan, home: Home, jobs: int, tracking_uri:
     names = {run.id: run.variant for run in study.runs}
     steering = Steering(study, plan, home)
     missing = steering.begin()
+    for run_id in steering.stopped:  # by a sweep that was killed: its jobs live on
+        ask_to_stop(home.run(run_id))
     tracker = Tracker(home, plan, tracking_uri)
     if missing:
-        say(console, f"{plan.sweep}: {len(missing)} of {len(names)} runs to train, {jobs} at a time, in {home.path}")
+        num_missing = f"{len(missing)} of {counted(len(names), 'run')}"
+        say(console, f"{plan.sweep}: {num_missing} to train, {jobs} at a time, in {home.path}")
         from ablations.dispatch import LocalPool  # submitit is slow to load and only needed here
 
         pool = LocalPool(
@@ -140,7 +147,7 @@ def train_missing(study: Study, plan: Plan, home: Home, jobs: int, tracking_uri:
                     say(console, said)
                 progress.update()
                 tracker.tick()
-        say(console, f"{plan.sweep}: {summary(plan, read_rows(home, plan))}")
+        say(console, f"{plan.sweep}: {summary(plan, read_rows(home, plan), read_plan_allocation(home, plan))}")
     say_decisions(plan, home, console)
     tracker.finish(console)
 
@@ -149,10 +156,10 @@ def say_decisions(plan: Plan, home: Home, console: Console) -> None:
     """Which runs were stopped or given more, and why; nothing for a sweep that does neither."""
     if plan.stop is None and plan.total_gpu_hours is None:
         return
-    console.print(status_table(plan, read_rows(home, plan)))
     allocation = read_plan_allocation(home, plan)
+    console.print(status_table(plan, read_rows(home, plan), allocation))
     if allocation and allocation.finished:
-        say(console, f"{plan.sweep}: {len(allocation.rounds)} rounds; {allocation.finished}")
+        say(console, f"{plan.sweep}: {counted(len(allocation.rounds), 'round')}; {allocation.finished}")
 
 
 def say(console: Console, text: str) -> None:

@@ -1,7 +1,11 @@
 """What a run is doing, from its own status file and whether its process is alive."""
 
+import math
+import os
+import signal
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +32,7 @@ class RunState:
     attempt: int = 0
     message: str = ""
     pid: int | None = None
-    """Of a running run on this machine; one on another cannot be signalled from here."""
+    """Of the process that trains the run on this machine; one on another cannot be signalled from here."""
 
 
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
@@ -50,6 +54,14 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         message=status["message"],
         pid=status["pid"] if state == "running" and is_here(status) else None,
     )
+
+
+def ask_to_stop(folder: RunFolder) -> None:
+    """SIGTERM to the process here that trains a run, if there is one: it writes its checkpoint and ends."""
+    pid = read_state(folder, math.inf).pid
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
 
 
 def is_here(status: dict[str, Any]) -> bool:

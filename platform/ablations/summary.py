@@ -4,6 +4,7 @@ The report and the page show the same words.
 """
 
 from ablations.compare import PAPER_MARGIN, Difference, Efficiency, VariantResult
+from ablations.counted import counted
 from ablations.curve import compute_text
 from ablations.fit import Verdict
 from ablations.results import FittedVariant, Results, shown_numbers
@@ -162,11 +163,12 @@ def warnings(results: Results) -> list[str]:
         costs = [run.cost_gpu_hours for run in results.runs]
         found.append(
             f"A total of {compute_text(plan.total_gpu_hours)} modelled GPU-hours is shared out, "
-            f"{compute_text(sum(costs))} of it spent: "
-            f"the runs were given from {compute_text(min(costs))} to {compute_text(max(costs))}."
+            f"{compute_text(sum(results.allocation.bought.values()) if results.allocation else 0.0)} of it given out: "
+            f"the runs were trained to from {compute_text(min(costs))} to {compute_text(max(costs))}."
         )
     elif unfinished:
-        found.append(f"{len(unfinished)} of {len(results.runs)} runs have not reached the budget.")
+        have = "has" if len(unfinished) == 1 else "have"
+        found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
     for stop in results.stops.values():
         if stop.run in stopped or not stop.ends_run:
             found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan.reference)}.")

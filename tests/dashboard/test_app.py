@@ -13,10 +13,13 @@ from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, writ
 from streamlit.testing.v1 import AppTest
 
 import ablations_dashboard
+from ablations.home import Home
+from ablations.plan import Plan
 from ablations.progress import read_rows
 from ablations.results import read_results
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.space import Asymptote
+from ablations.sweep import Stop
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 APP = Path(ablations_dashboard.__file__).with_name("app.py")
@@ -131,6 +134,63 @@ def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_pat
     assert "not a plan" in open_page(monkeypatch, tmp_path).error[0].value
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("allocation.json", {"total_gpu_hours": 3000.0}),
+        ("stopped.json", {"stop": Stop().model_dump()}),
+        ("search.json", {"search": True}),
+    ],
+)
+@pytest.mark.parametrize("state", ["done", "running"])
+def test_a_decision_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path, name, changes, state):
+    home, plan = make_home(tmp_path, state=state)
+    dataclasses.replace(plan, **changes).write(home.sweep("loo") / "plan.json")
+    (home.sweep("loo") / name).write_text("{")
+    (error,) = open_page(monkeypatch, tmp_path).error
+    assert f"{name}: not " in error.value
+    assert "delete it" in error.value
+
+
+def fragment(path: str) -> None:
+    """The part of the page that runs again, with the plan of when the page was opened."""
+    from pathlib import Path
+
+    from fixtures_home import TRUTH, make_plan
+
+    from ablations.home import Home
+    from ablations_dashboard.views.sweep import show_sweep
+
+    show_sweep(Home(Path(path)), make_plan(), list(TRUTH), False)
+
+
+def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_between(tmp_path):
+    home, plan = make_home(tmp_path)
+    write_trials(home, dataclasses.replace(plan, search=True))
+    page = AppTest.from_function(fragment, args=(str(tmp_path),), default_timeout=60).run()
+    assert "2 of 3 trials done by tpe" in text_of(page)
+    (home.sweep("loo") / "search.json").write_text("{")
+    page.run()
+    assert not page.exception
+    assert "not the record of a search" in page.error[0].value
+
+
+def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
+    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path))
+    home, plan = make_home(tmp_path)
+    dataclasses.replace(plan, stop=Stop().model_dump()).write(home.sweep("loo") / "plan.json")
+    (home.sweep("loo") / "stopped.json").write_text("{")
+
+    def forecast() -> None:
+        from ablations_dashboard.views.forecast import show
+
+        show()
+
+    page = AppTest.from_function(forecast, default_timeout=60).run()
+    assert not page.exception
+    assert "not a list of stopped runs" in page.error[0].value
+
+
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
     home, _ = make_home(tmp_path)
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
@@ -233,8 +293,9 @@ def test_metrics_hold_the_mean_of_a_histogram(tmp_path):
     assert set(rows["staleness_mean"]) == {1.5}  # 100 tokens of age 0, 300 of age 2
 
 
-def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
-    home, plan = make_home(tmp_path)
+def write_trials(home: Home, plan: Plan) -> None:
+    """The sweep as a search with two of three trials done."""
+    plan.write(home.sweep(plan.sweep) / "plan.json")
     trials = (
         SearchTrial(name="loo-loss", params={"batch.prompts": 8}, state="done", values=(0.52,)),
         SearchTrial(name="loo-curriculum", params={"batch.prompts": 16}, state="done", values=(0.58,)),
@@ -243,6 +304,7 @@ def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
         sampler="tpe",
         seed=0,
         num_trials=3,
+        seeds=(0,),
         space={"batch.prompts": "8 to 32, step 8"},
         objectives=(Asymptote(),),
         budget_gpu_hours=plan.budget_gpu_hours,
@@ -251,6 +313,11 @@ def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
         fit={},
         trials=trials,
     ).write(home.sweep(plan.sweep))
+
+
+def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
+    home, plan = make_home(tmp_path)
+    write_trials(home, dataclasses.replace(plan, search=True))
     page = open_page(monkeypatch, tmp_path)
     table = next(frame.value for frame in page.dataframe if "trial" in frame.value.columns)
     assert list(table["trial"]) == ["loo-curriculum", "loo-loss"]

@@ -1,31 +1,36 @@
 """Sharing out a total: worked-out rounds, simulated studies, and a sweep that goes on from its file."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fixtures_home import TRUTH, planned_run, write_run, write_state
+from fixtures_home import TRUTH, eval_row, make_plan, planned_run, rows_at, train_row, write_run, write_state
 from fixtures_steering import RecordedPool, steered
 
 from ablations.curve import Curve
 from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
 from ablations.home import Home
-from ablations.progress import all_ended, read_rows
+from ablations.plan import Plan, PlannedVariant
+from ablations.progress import all_ended, left_to_train, read_rows, summary
 from ablations.steering.allocation import (
     Allocation,
     Candidate,
     Extension,
     Grid,
+    Newcomer,
     equal_share,
     first_round,
+    least_of_first_round,
     least_share,
     next_round,
     read_allocation,
     write_allocation,
 )
 from ablations.steering.stopping import ceiling_below_probability
+from ablations.sweep import Stop
 
 GRID = Grid(every=100.0, slice_evaluations=5)
 
@@ -33,13 +38,17 @@ GRID = Grid(every=100.0, slice_evaluations=5)
 def candidate(run: str, *, width: float | None = 0.1, above: float | None = 0.5, reached: float = 1000.0) -> Candidate:
     return Candidate(
         run=run,
-        variant=run,
+        name=run,
         reached=reached,
         most=5000.0,
         width=width,
         above=None if run == "reference" else above,
         is_reference=run == "reference",
     )
+
+
+def new(run: str, trained: float = 0.0) -> Newcomer:
+    return Newcomer(run=run, name=run, trained=trained)
 
 
 def given(extensions: list[Extension]) -> dict[str, float]:
@@ -51,14 +60,23 @@ def test_the_first_share_is_a_quarter_of_an_equal_split_but_enough_for_a_fit():
     assert equal_share(40_000.0, 10, every=100.0) == 10
     # Eight evaluations beyond the 3 that lie up to fit_from.
     assert least_share(every=100.0, fit_from=310.0) == 1100.0
-    first = first_round({"a": 0.0, "b": 0.0}, 4000.0, most=5000.0, least=800.0, grid=GRID)
+    first = first_round([new("a"), new("b")], 4000.0, most=5000.0, least=800.0, grid=GRID)
     assert given(first) == {"a": 800.0, "b": 800.0}
 
 
 def test_what_other_sweeps_have_trained_is_free():
-    reached = {"a": 350.0, "b": 2000.0, "c": 5020.0}
-    first = first_round(reached, 4000.0, most=5000.0, least=800.0, grid=GRID)
+    runs = [new("a", 350.0), new("b", 2000.0), new("c", 5020.0)]
+    first = first_round(runs, 4000.0, most=5000.0, least=800.0, grid=GRID)
     assert [(one.start, one.to) for one in first] == [(300.0, 800.0), (2000.0, 2000.0), (5000.0, 5000.0)]
+
+
+def test_runs_that_join_late_part_what_is_left_evenly_and_need_enough_for_a_fit():
+    # A slice of 20 evaluations would leave the second run 100 of the 2100 that are left.
+    grid = Grid(every=100.0, slice_evaluations=20)
+    runs = [new("a"), new("b")]
+    assert given(first_round(runs, 2100.0, most=5000.0, least=800.0, grid=grid)) == {"a": 1000.0, "b": 1000.0}
+    runs = [new("a", 350.0), new("b"), new("c", 900.0)]
+    assert least_of_first_round(runs, most=5000.0, least=800.0, grid=grid) == 500.0 + 800.0
 
 
 def test_a_round_extends_the_reference_and_the_wider_half_of_the_open_runs():
@@ -133,17 +151,18 @@ def simulated_fit(name: str, reached: float) -> Fit:
 
 def share_out(total: float) -> Allocation:
     """Rounds on simulated runs until nothing more is given."""
-    every_run = dict.fromkeys(LAWS, 0.0)
     grid = Grid(every=EVERY, slice_evaluations=equal_share(total, len(LAWS), every=EVERY))
     least = least_share(every=EVERY, fit_from=0.0)
     allocation = Allocation(total_gpu_hours=total)
-    allocation = allocation.with_round(first_round(every_run, total, most=MOST, least=least, grid=grid))
+    allocation = allocation.with_round(
+        first_round([new(name) for name in LAWS], total, most=MOST, least=least, grid=grid)
+    )
     while True:
         fits = {name: simulated_fit(name, reached) for name, reached in allocation.allotted.items()}
         candidates = [
             Candidate(
                 run=name,
-                variant=name,
+                name=name,
                 reached=allocation.allotted[name],
                 most=MOST,
                 width=(1.0 if fit.A_hi is None else fit.A_hi) - fit.A_lo,
@@ -258,13 +277,14 @@ def test_a_cancelled_sweep_decides_no_round(tmp_path):
 
 
 def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
-    names = {"a": "a, seed 0", "b": "b, seed 0"}
-    allocation = Allocation(total_gpu_hours=2000.0).with_round(
-        [Extension(run="a", start=0.0, to=800.0, why="first"), Extension(run="b", start=200.0, to=800.0, why="first")]
-    )
-    allocation = allocation.with_round([Extension(run="a", start=800.0, to=1300.0, why="wide")], [candidate("a")])
+    first = [
+        Extension(run="a", name="a, seed 0", start=0.0, to=800.0, why="first"),
+        Extension(run="b", name="b, seed 0", start=200.0, to=800.0, why="first"),
+    ]
+    more = Extension(run="a", name="a, seed 0", start=800.0, to=1300.0, why="wide")
+    allocation = Allocation(total_gpu_hours=2000.0).with_round(first).with_round([more], [candidate("a")])
     allocation = allocation.closed([candidate("a", above=0.99)], 100.0)
-    write_allocation(tmp_path, allocation, names)
+    write_allocation(tmp_path, allocation)
     assert read_allocation(tmp_path, 2000.0) == allocation
     assert allocation.allotted == {"a": 1300.0, "b": 800.0}
     assert allocation.bought == {"a": 1300.0, "b": 600.0}
@@ -275,8 +295,156 @@ def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
     assert replace(raised, total_gpu_hours=2000.0).rounds == allocation.rounds
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"rounds": 3}', '{"rounds": [{"extensions": []}]}'])
+def test_a_closed_total_counts_the_runs_that_were_not_trained():
+    allocation = Allocation(total_gpu_hours=2000.0)
+    runs = [candidate("reference"), candidate("a")]
+    assert allocation.closed(runs, 0.0).finished == "the total is spent; the rank of 1 run is open"
+    closed = allocation.closed([*runs, candidate("b")], 0.0, num_untrained=1)
+    assert closed.finished == "the total is spent; the rank of 2 runs is open; 1 run is not trained"
+
+
+def variants(plan: Plan, names: list[str], seeds: list[int]) -> tuple[PlannedVariant, ...]:
+    """Those of a plan that are named, with these seeds."""
+    return tuple(
+        replace(variant, runs=tuple(run for run in variant.runs if run.seed in seeds))
+        for variant in plan.variants
+        if variant.name in names
+    )
+
+
+def trained_to(home: Home, plan: Plan, compute: float) -> None:
+    for variant in plan.variants:
+        for run in variant.runs:
+            write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=compute / 2000.0)
+
+
+def test_a_variant_and_a_seed_may_leave_the_sweep_file(tmp_path):
+    home, total, whole = Home(tmp_path), 5000.0, make_plan((0, 1))
+    steering, plan = steered(home, None, total_gpu_hours=total, variants=whole.variants)
+    assert set(steering.begin().values()) == {400.0}
+    trained_to(home, plan, 400.0)
+    fewer = variants(whole, ["scalerl", "loo-curriculum"], [0])
+    steering, _ = steered(home, None, total_gpu_hours=total, variants=fewer)
+    decided = steering.begin()
+    assert set(decided) <= {run.id for variant in fewer for run in variant.runs}
+    assert decided
+    allocation = read_allocation(home.sweep("loo"), total)
+    # What has left was paid for: 6 x 400 in the first round.
+    assert sum(one.to - one.start for one in allocation.rounds[0].extensions) == 2400.0
+    assert "loo-loss, seed 1" in {one.name for one in allocation.rounds[0].extensions}
+
+
+def test_seeds_that_join_when_the_total_is_spent_are_refused_with_the_least_that_is_enough(tmp_path):
+    home, whole = Home(tmp_path), make_plan((0, 1))
+    steering, plan = steered(home, None, total_gpu_hours=1200.0)
+    steering.begin()
+    trained_to(home, plan, 400.0)
+    steering, _ = steered(home, None, total_gpu_hours=1300.0, variants=whole.variants)
+    # Three new runs of 400 need 1100 more than the 100 that are left; the unit is 2000 GPU-hours.
+    with pytest.raises(AblationsError, match=r"found 0\.65, of which 0\.05 is left for 3 runs .* at least 1\.2$"):
+        steering.begin()
+    steering, _ = steered(home, None, total_gpu_hours=2400.0, variants=whole.variants)
+    assert steering.begin() == {planned_run(name, 1).id: 400.0 for name in TRUTH}
+
+
+def test_nothing_is_given_out_while_the_reference_is_not_trained(tmp_path):
+    home = Home(tmp_path)
+    steering, plan = steered(home, None, total_gpu_hours=3000.0)
+    steering.begin()
+    trained_to(home, plan, 400.0)
+    reference, pool = planned_run("scalerl", 0).id, RecordedPool()
+    write_state(home, reference, "failed", compute=100.0, message="ValueError: no")
+    steering.steer(pool)
+    assert pool.added == []
+    allocation = read_allocation(home.sweep("loo"), 3000.0)
+    assert (len(allocation.rounds), allocation.finished) == (1, "")
+    again, _ = steered(home, None, total_gpu_hours=3000.0)
+    assert again.begin() == {reference: 400.0}
+    write_state(home, reference, "done", compute=400.0)
+    again.steer(pool)
+    assert reference in dict(pool.added)
+
+
+def collapse(home: Home, run_id: str) -> None:
+    """The readings rise to half of the way and fall to a third of it for good."""
+    rng, log = np.random.default_rng(2), home.run(run_id).metrics
+    rows = [row for compute in np.arange(0.0, 501.0, 50) for row in rows_at(compute, (0.61, 1.92, 320.0), rng)]
+    rows += [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_reference_that_collapsed_ends_the_rounds_and_is_the_reason(tmp_path):
+    home = Home(tmp_path)
+    steering, plan = steered(home, None, total_gpu_hours=3000.0)
+    trained_to(home, plan, 1000.0)
+    collapse(home, planned_run("scalerl", 0).id)
+    assert steering.begin() == {}
+    finished = read_allocation(home.sweep("loo"), 3000.0).finished
+    assert finished == "scalerl, the reference, has collapsed, so no rank can be decided; 3000 GPU-hours are left"
+    assert all_ended(home, plan, read_rows(home, plan))
+
+
+def test_what_another_sweep_trains_meanwhile_is_neither_charged_nor_bought_again(tmp_path):
+    home, total = Home(tmp_path), 3000.0
+    steering, plan = steered(home, None, total_gpu_hours=total)
+    steering.begin()
+    for variant in TRUTH:
+        compute = 1010.0 if variant == "scalerl" else 400.0
+        write_run(home, planned_run(variant, 0).id, TRUTH[variant], fraction=compute / 2000.0)
+    rows, allocation = read_rows(home, plan), read_allocation(home.sweep("loo"), total)
+    assert summary(plan, rows, allocation) == "3 done; 1200 of 3000 GPU-hours shared out"
+    assert left_to_train(plan, rows, allocation) == 1800.0
+    pool = RecordedPool()
+    steering.steer(pool)
+    # A slice is 250: the run goes on from the last evaluation of the other sweep, at 1000.
+    assert dict(pool.added)[planned_run("scalerl", 0).id] == 1250.0
+    bought = read_allocation(home.sweep("loo"), total).bought
+    assert bought[planned_run("scalerl", 0).id] == 400.0 + 250.0
+
+
+def test_what_is_given_and_not_trained_yet_is_left_to_train(tmp_path):
+    home, total = Home(tmp_path), 3000.0
+    steering, plan = steered(home, None, total_gpu_hours=total)
+    steering.begin()
+    rows, allocation = read_rows(home, plan), read_allocation(home.sweep("loo"), total)
+    assert left_to_train(plan, rows, allocation) == 3000.0
+
+
+class LatePool(RecordedPool):
+    """An evaluation of a run is written while steering asks whether the pool is busy, after it has judged."""
+
+    def __init__(self, home: Home, run_id: str) -> None:
+        super().__init__()
+        self.home, self.run_id, self.is_written = home, run_id, False
+
+    def is_busy(self, run_id: str) -> bool:
+        if not self.is_written:
+            self.is_written = True
+            rng = np.random.default_rng(6)
+            row = eval_row(450.0, (0.61, 1.92, 480.0), rng)
+            steps = [train_row(25.0 * step, rng) | {"truncated": 0.17} for step in range(1, 25)]
+            with self.home.run(self.run_id).metrics.open("a") as file:
+                file.write("".join(json.dumps(one) + "\n" for one in [*steps, row]))
+            write_state(self.home, self.run_id, "done", compute=450.0)
+        return False
+
+
+def test_an_evaluation_that_comes_between_judging_and_deciding_is_judged_the_next_time(tmp_path):
+    home, run_id = Home(tmp_path), planned_run("loo-curriculum", 0).id
+    steering, plan = steered(home, Stop(), total_gpu_hours=3000.0)
+    steering.begin()
+    trained_to(home, plan, 400.0)
+    assert steering.steer(LatePool(home, run_id)) == []
+    (said,) = steering.steer(RecordedPool())
+    assert said.startswith("loo-curriculum, seed 0: flagged: 17% of its answers are truncated, after 9 readings")
+
+
+WRONG = '{"total_gpu_hours": "many", "finished": "", "closing": {}, "rounds": []}'
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"rounds": 3}', '{"rounds": [{"extensions": []}]}', WRONG])
 def test_a_broken_file_of_rounds_says_what_to_do(tmp_path, content):
     (tmp_path / "allocation.json").write_text(content)
-    with pytest.raises(AblationsError, match=r"allocation\.json: not a list of rounds .* delete it"):
+    said = r"allocation\.json: not a list of rounds .* delete it, .* on top of what is trained"
+    with pytest.raises(AblationsError, match=said):
         read_allocation(tmp_path, 2000.0)

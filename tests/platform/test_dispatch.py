@@ -1,11 +1,24 @@
 """The pool's bookkeeping; that it trains, stops and extends runs for real is tests/integration/test_sweep.py."""
 
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from fixtures_home import BUDGET, make_home
+from filelock import FileLock
+from fixtures_home import BUDGET, make_home, write_state
+from fixtures_steering import steered
+from rich.console import Console
+from typer.testing import CliRunner
 
+from ablations import run_sweep
+from ablations.cli import app
 from ablations.dispatch import LocalPool
 from ablations.home import Home
+from ablations.progress import read_rows
+from ablations.sweep import Stop
 
 
 def pool_of(home: Home, folder: Path) -> LocalPool:
@@ -41,6 +54,53 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     pool.stop(run_id)
     assert list(events) == []
     assert not (tmp_path / "submitit").exists()
+
+
+@contextmanager
+def left_behind(home: Home, run_id: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that trains a run for a sweep that was killed."""
+    folder = home.run(run_id)
+    with subprocess.Popen(["sleep", "60"]) as process, FileLock(folder.lock):
+        here = {"state": "running", "pid": process.pid, "host": socket.gethostname()}
+        folder.write_status(folder.read_status() | here)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.5, state="cancelled")
+    run_id = plan.variants[1].runs[0].id
+    with left_behind(home, run_id) as process:
+        pool_of(home, tmp_path).stop(run_id)
+        assert process.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_sweep.Tracker, "finish", lambda *_: None)
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    (reference,) = steering.begin()
+    write_state(home, reference, "done")
+    stopped = plan.variants[1].runs[0].id
+    with left_behind(home, stopped) as process:
+        row = next(row for row in read_rows(home, plan) if row.id == stopped)
+        assert (row.state.state, row.state.pid) == ("stopped", process.pid)
+        assert row.state.message.endswith("; still training")
+        console = Console(quiet=True)
+        run_sweep.train_missing(steering._study, plan, home, 1, None, console)  # nothing is missing
+        assert process.wait(timeout=10) == -signal.SIGTERM
+
+
+def test_cancel_reaches_a_stopped_run_that_still_trains(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    steering.begin()
+    with left_behind(home, plan.variants[1].runs[0].id) as process:
+        result = CliRunner().invoke(app, ["cancel", "loo", "--home", str(tmp_path)], catch_exceptions=False)
+        assert "loo: 1 running run asked to stop" in result.stdout
+        assert process.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):

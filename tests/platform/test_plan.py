@@ -1,7 +1,7 @@
 """The plan: what is written is read back, and a broken file says so."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -46,6 +46,15 @@ def test_a_plan_written_before_there_were_totals_has_none(tmp_path):
     assert Plan.read(tmp_path / "plan.json") == PLAN
 
 
+def test_a_plan_says_whether_it_is_a_search_and_an_older_one_is_none(tmp_path):
+    replace(PLAN, search=True).write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json").search is True
+    content = json.loads((tmp_path / "plan.json").read_text())
+    del content["search"]
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert Plan.read(tmp_path / "plan.json").search is False
+
+
 def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
     with pytest.raises(AblationsError, match=r"plan\.json: no such plan; `platform sweep FILE`"):
         Plan.read(tmp_path / "plan.json")
@@ -58,6 +67,8 @@ def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
         ('{"sweep": "loo"}', "'variants'"),
         ('{"variants": [], "colour": 1}', "colour"),
         ("[1]", "keys"),
+        (json.dumps(asdict(PLAN) | {"fit": {"r0": "bogus"}}), "r0: Input should be 'fixed', 'anchored' or 'free'"),
+        (json.dumps(asdict(PLAN) | {"budget_gpu_hours": "much"}), "budget_gpu_hours: Input should be a valid number"),
     ],
 )
 def test_a_broken_plan_is_refused_with_the_reason(tmp_path, content, reason):

@@ -2,7 +2,9 @@
 
 import json
 import math
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,11 +18,12 @@ from ablations.errors import AblationsError
 from ablations.expand import Study, expand
 from ablations.home import Home
 from ablations.plan import Plan
+from ablations.progress import all_ended, read_rows
 from ablations.run_sweep import make_plan, prepare
-from ablations.search.loop import SearchState, TrialLoop, resume
+from ablations.search.loop import SearchState, TrialLoop, prepare_search, resume
 from ablations.search.objective import is_maximised
 from ablations.search.optuna_study import OptunaStudy
-from ablations.search.record import SearchRecord
+from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trials_table
 
 TINY = Path(__file__).parents[1] / "data/recipes/scales/tiny.yaml"
@@ -95,6 +98,7 @@ class Bench:
         study, plan = self.study()
         self.folder.mkdir(parents=True, exist_ok=True)
         state = resume(study, plan, self.home)
+        prepare_search(state, self.home)
         prepare(state.study, state.plan, self.home, self.path / "test.yaml")
         maximised = [is_maximised(one) for one in state.search.objective]
         loop = TrialLoop(
@@ -259,12 +263,24 @@ def test_a_question_cut_off_before_its_answer_is_asked_again(bench):
     assert_nothing_was_evaluated_twice(bench, 2)
 
 
-@pytest.mark.parametrize("damage", ["delete", "garbage"])
+DAMAGE = {
+    "lost": lambda database: database.unlink(),
+    "no database": lambda database: database.write_bytes(b"not a database" * 1000),
+    "a table is gone": lambda database: execute(database, "DROP TABLE trial_values"),
+    "a range is unreadable": lambda database: execute(database, "UPDATE trial_params SET distribution_json = '{'"),
+}
+
+
+def execute(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_lost_or_broken_database_is_made_again_from_the_record(bench, damage):
     bench.write(RATE, "  trials: 2\n")
     before = bench.run()[0].record.trials
-    database = bench.folder / "optuna.db"
-    database.unlink() if damage == "delete" else database.write_bytes(b"not a database" * 1000)
+    DAMAGE[damage](bench.folder / "optuna.db")
     bench.write(RATE, "  trials: 4\n")
     state, trained = bench.run()
     assert state.record.trials[:2] == before
@@ -356,6 +372,88 @@ def test_trials_outside_a_narrower_space_are_left_out_and_their_runs_kept(bench)
     assert max(rates(narrow)) <= 1e-3
 
 
+def test_a_name_that_a_trial_outside_the_space_had_is_not_used_again(bench):
+    bench.write(RATE, "  trials: 3\n  sampler: random\n")
+    wide = bench.run()[0].record
+    last = rates(wide)[-1]
+    assert last == min(rates(wide))
+    bench.write(f"    optimiser.learning_rate: {{low: {1.01 * last}, high: 1e-2, log: true}}\n", "  trials: 3\n")
+    narrow = bench.run()[0].record
+    assert [trial.name for trial in narrow.trials] == ["trial-000", "trial-001", "trial-003"]
+
+
+def test_another_choice_of_seeds_works_the_trials_out_again(bench):
+    bench.write(RATE, "  trials: 2\n", seeds="[3]")
+    before = bench.run()[0].record
+    bench.write(RATE, "  trials: 2\n", seeds="[3, 4]")
+    loop = bench.begin()
+    assert {trial.state for trial in bench.record().trials} == {"running"}
+    while loop.pool.waiting:
+        loop.pool.train_next()
+        loop.step()
+    after = bench.record()
+    assert (before.seeds, after.seeds) == ((3,), (3, 4))
+    assert rates(after) == rates(before)
+    assert all(one.values != other.values for one, other in zip(after.trials, before.trials, strict=True))
+    bench.write(RATE, "  trials: 2\n", seeds="[3]")
+    again, trained = bench.run()
+    assert trained == []
+    assert [trial.values for trial in again.record.trials] == [trial.values for trial in before.trials]
+
+
+def test_a_search_begun_again_without_its_record_plans_every_trial(bench):
+    bench.write(RATE, "  trials: 3\n")
+    before = bench.run()[0].record
+    (bench.folder / "search.json").unlink()
+    state, _ = bench.run()
+    assert [trial.params for trial in state.record.trials] == [trial.params for trial in before.trials]
+    assert_nothing_was_evaluated_twice(bench, 3)
+
+
+def ended(bench: Bench) -> bool:
+    plan = bench.home.read_plan("test")
+    return all_ended(bench.home, plan, read_rows(bench.home, plan))
+
+
+def test_a_search_has_not_ended_before_its_trials_have_whenever_it_was_killed(bench, monkeypatch):
+    bench.write(RATE, "  trials: 1\n")
+    study, plan = bench.study()
+    bench.folder.mkdir(parents=True)
+    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    (reference,) = study.runs
+    write_state(bench.home, reference.id, "done")
+    assert read_search(bench.home, plan) is None
+    assert not ended(bench)  # no record yet
+
+    (bench.home.run(reference.id).path / "status.json").unlink()
+    bench.run()
+    assert ended(bench)
+
+    bench.write(RATE, "  trials: 2\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("ablations.plan.Plan.write", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            bench.begin()
+    assert not ended(bench)  # killed between record and plan
+    bench.begin()
+    assert len(bench.record().trials) == 2
+    assert not ended(bench)
+
+
+def test_a_record_left_from_a_search_says_nothing_of_a_sweep_without_one(bench):
+    bench.write(RATE, "  trials: 1\n")
+    study, plan = bench.study()
+    prepare_search(resume(study, plan, bench.home), bench.home)
+    without = f"name: test\nreference: scalerl\nscale: {TINY}\naxes: {{logits: [bf16]}}\n"
+    (bench.path / "test.yaml").write_text(without)
+    study, plan = bench.study()
+    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    for run in study.runs:
+        write_state(bench.home, run.id, "done")
+    assert read_search(bench.home, plan) is None
+    assert ended(bench)
+
+
 def test_several_objectives_keep_the_pareto_front(bench):
     objectives = "  objective: [{type: asymptote}, {type: compute_to_reach, score: 0.45}]\n"
     bench.write(RATE, f"  trials: 6\n{objectives}")
@@ -400,8 +498,11 @@ def test_search_json_names_the_best_trial(bench):
     assert {trial["name"] for trial in content["trials"]} == {"trial-000", "trial-001"}
 
 
-def test_a_record_that_is_none_is_said_to_be_one(bench):
-    bench.folder.mkdir(parents=True)
-    (bench.folder / "search.json").write_text("{}")
-    with pytest.raises(AblationsError, match="not the record of a search"):
-        SearchRecord.read(bench.folder)
+@pytest.mark.parametrize("wrong", [{"params": []}, {"params": {"batch.prompts": None}}, {"state": "lost"}, {"one": 1}])
+def test_a_record_that_is_none_is_said_to_be_one(bench, wrong):
+    bench.write(RATE, "  trials: 1\n")
+    content = bench.run()[0].record.to_json()
+    for written in ({}, content | {"trials": [content["trials"][0] | wrong]}):
+        (bench.folder / "search.json").write_text(json.dumps(written))
+        with pytest.raises(AblationsError, match="not the record of a search"):
+            SearchRecord.read(bench.folder)

@@ -1,7 +1,7 @@
 """The rules that end runs early: probabilities against worked-out ones, and what is kept of a stopped run."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -246,6 +246,24 @@ def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
     assert row.state.message == "flagged: 17% of its answers are truncated, after 6 readings (300 GPU-hours)"
 
 
+def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.25, state="cancelled")
+    steering, plan = steered(home, Stop())
+    loss, rng = plan.variants[1].runs[0].id, np.random.default_rng(6)
+    log = home.run(loss).metrics
+    truncated = [train_row(500.0 + step, rng) | {"truncated": 0.17} for step in range(1, 31)]
+    log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in truncated))
+    steering.begin()
+    assert read_stops(home.sweep("loo"), plan)[loss].rule == "truncation"
+
+    fallen = [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50.0)]
+    log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
+    write_state(home, loss, "running", compute=1000.0)
+    (said,) = steering.steer(RecordedPool())
+    assert said.startswith("loo-loss, seed 0: flagged: its pass rate has fallen for good")
+    assert read_stops(home.sweep("loo"), plan)[loss].rule == "collapse"
+
+
 def test_a_broken_log_is_not_judged(tmp_path):
     home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
     steering, plan = steered(home, Stop(gain_below=0.05))
@@ -279,7 +297,14 @@ def test_stops_are_read_as_they_were_written_and_an_open_interval_is_a_bound(tmp
     )
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"runs": [{"run": "x"}]}', '{"runs": 3}'])
+def test_one_reading_is_said_to_be_one():
+    assert replace(STOPPED, num_readings=1).text("scalerl").endswith("after 1 reading (4899 GPU-hours)")
+
+
+WRONG = [json.dumps({"runs": [asdict(STOPPED) | wrong]}) for wrong in ({"rule": "luck"}, {"A_lo": "0.6"})]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"runs": [{"run": "x"}]}', '{"runs": 3}', *WRONG])
 def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
     (tmp_path / "stopped.json").write_text(content)
     plan = replace(make_plan(), stop=Stop().model_dump())

@@ -5,17 +5,20 @@ import time
 import pandas as pd
 import streamlit as st
 
+from ablations.counted import counted
 from ablations.figures import CURVES_LEGEND, Style, curves_figure, loo_figure, styles
 from ablations.fit.words import in_words
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.progress import Row, read_rows, share, summary
+from ablations.progress import Row, read_plan_allocation, read_rows, share, summary
 from ablations.results import Results
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
+from ablations.steering.allocation import Allocation
 from ablations.summary import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import AXES, Axis, metric_figure
 from ablations_dashboard.choose import choose_sweep, choose_variants
+from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 REFRESH_S = 10
@@ -24,6 +27,7 @@ FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "genera
 SMOOTHED = (1, 5, 10, 25, 50)
 
 
+@errors_on_page()
 def show() -> None:
     """Choose a sweep and show it; it is read again every few seconds until the last run has ended."""
     home, plan = choose_sweep()
@@ -32,15 +36,17 @@ def show() -> None:
     st.fragment(show_sweep, run_every=REFRESH_S if is_live else None)(home, plan, variants, is_live)
 
 
+@errors_on_page()
 def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> None:
     """Everything about one sweep; the curves and metrics of the chosen variants."""
+    plan = home.read_plan(plan.sweep)  # a search adds trials
     rows = read_rows(home, plan)
     if is_live and not may_change(home, plan, rows, now=time.time()):
         st.rerun()  # the whole page, which then is read no more
     results = load_results(home, plan)
     st.title(plan.sweep)
     st.markdown(plan.doc)
-    show_progress(plan, rows)
+    show_progress(plan, rows, read_plan_allocation(home, plan))
     for warning in warnings(results):
         st.warning(warning)
     if results.comparison is None:
@@ -52,10 +58,10 @@ def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> No
     show_metrics(home, plan, variants)
 
 
-def show_progress(plan: Plan, rows: list[Row]) -> None:
+def show_progress(plan: Plan, rows: list[Row], allocation: Allocation | None) -> None:
     """How far the runs are."""
     spent = sum(share(row.state, plan) for row in rows) / len(rows)
-    st.progress(spent, text=f"{summary(plan, rows)} of {len(rows)} runs")
+    st.progress(spent, text=f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}")
     with st.expander("Runs", expanded=any(row.state.state in ("failed", "stale") for row in rows)):
         st.dataframe(progress_frame(plan, rows), hide_index=True, column_config=PROGRESS_COLUMNS)
 

@@ -34,7 +34,7 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show where each run of a sweep is."""
-    from ablations.progress import read_rows, status_table, to_json
+    from ablations.progress import read_plan_allocation, read_rows, status_table, to_json
 
     place, plan = find_plan(home, sweep)
     rows = read_rows(place, plan)
@@ -44,13 +44,14 @@ def status(
         from rich.live import Live
 
         lock = place.sweep(plan.sweep) / "lock"
-        with Live(status_table(plan, rows), console=console(), refresh_per_second=2) as live:
-            while is_locked(lock) or any(row.state.state == "running" for row in rows):
+        table = status_table(plan, rows, read_plan_allocation(place, plan))
+        with Live(table, console=console(), refresh_per_second=2) as live:
+            while is_locked(lock) or any(row.state.pid is not None for row in rows):
                 time.sleep(WATCH_EVERY_S)
                 rows = read_rows(place, plan)
-                live.update(status_table(plan, rows))
+                live.update(status_table(plan, rows, read_plan_allocation(place, plan)))
     else:
-        console().print(status_table(plan, rows))
+        console().print(status_table(plan, rows, read_plan_allocation(place, plan)))
     if code := unfinished_code(plan, place):
         raise typer.Exit(code)
 

@@ -5,7 +5,8 @@ import os
 import shlex
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from ablations.cli.common import (
     print_json,
     unfinished_code,
 )
+from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.home import Home, find_home
 
@@ -62,7 +64,8 @@ def sweep(
     out = console(stderr=as_json)
     jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.threads)
     try:
-        run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
+        with terminated_as_interrupted():
+            run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
         out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
@@ -70,6 +73,16 @@ def sweep(
     conclude(plan, place, out, as_json)
     if code := unfinished_code(plan, place, failures=("failed", "stale")):
         raise typer.Exit(code)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt inside, as Ctrl-C does, so that no job outlives the sweep that started it."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_budget(budget: float) -> None:
@@ -80,7 +93,7 @@ def check_budget(budget: float) -> None:
 
 def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     """What a sweep would train, and what of it is already there."""
-    from ablations.progress import left_to_train, read_rows
+    from ablations.progress import left_to_train, read_plan_allocation, read_rows
 
     search = None
     if study.space is not None:
@@ -133,8 +146,9 @@ def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     else:
         each = f"{plan.total_gpu_hours:g} modelled GPU-hours to share, at most {plan.budget_gpu_hours:g} each"
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
+    left = left_to_train(plan, rows, read_plan_allocation(home, plan))
     out.print(
-        f"{len(rows)} runs at scale {study.scale}, {each}{rules}; {left_to_train(plan, rows):g} left to train",
+        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {left:g} left to train",
         soft_wrap=True,
     )
 
@@ -229,11 +243,13 @@ def cancel(sweep: SweepArgument = None, home: HomeOption = None) -> None:
 
     place, plan = find_plan(home, sweep)
     (place.sweep(plan.sweep) / "cancelled").touch()
-    running = [row for row in read_rows(place, plan) if row.state.state == "running"]
-    here = [row.state.pid for row in running if row.state.pid is not None]
+    rows = read_rows(place, plan)
+    here = [row.state.pid for row in rows if row.state.pid is not None]
     for pid in here:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    print(f"{plan.sweep}: {len(here)} running runs asked to stop; `platform sweep` goes on from their checkpoints")
-    if len(here) < len(running):
-        print(f"{len(running) - len(here)} runs train on another machine and cannot be asked from here")
+    asked = counted(len(here), "running run")
+    print(f"{plan.sweep}: {asked} asked to stop; `platform sweep` goes on from their checkpoints")
+    if elsewhere := [row for row in rows if row.state.state == "running" and row.state.pid is None]:
+        trains = f"{counted(len(elsewhere), 'run')} {'trains' if len(elsewhere) == 1 else 'train'}"
+        print(f"{trains} on another machine and cannot be asked from here")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ablations.counted import counted
 from ablations.errors import FileError
 from ablations.expand import TRIAL_PREFIX, Study, Variant, runs_of
 from ablations.home import Home
@@ -45,6 +46,8 @@ class SearchState:
     study: Study
     plan: Plan
     record: SearchRecord
+    last_number: int = -1
+    """Of all trials there have been, those too that the space no longer holds; their names are not used again."""
 
     @property
     def search(self) -> Search:
@@ -68,10 +71,12 @@ class SearchState:
             overrides=settings,
             runs=tuple(PlannedRun(seed=run.seed, id=run.id) for run in runs),
         )
-        return SearchState(
+        return replace(
+            self,
             study=replace(self.study, variants=(*self.study.variants, variant), runs=(*self.study.runs, *runs)),
             plan=replace(self.plan, variants=(*self.plan.variants, planned)),
             record=self.record.with_trial(trial),
+            last_number=max(self.last_number, _number(trial)),
         )
 
     def twin(self, params: Point) -> str | None:
@@ -85,8 +90,11 @@ class SearchState:
 
     def next_name(self) -> str:
         """`trial-012` after `trial-011`."""
-        numbers = [int(trial.name.removeprefix(TRIAL_PREFIX)) for trial in self.record.trials]
-        return f"{TRIAL_PREFIX}{max(numbers, default=-1) + 1:03d}"
+        return f"{TRIAL_PREFIX}{self.last_number + 1:03d}"
+
+
+def _number(trial: SearchTrial) -> int:
+    return int(trial.name.removeprefix(TRIAL_PREFIX))
 
 
 def resume(study: Study, plan: Plan, home: Home) -> SearchState:
@@ -97,9 +105,15 @@ def resume(study: Study, plan: Plan, home: Home) -> SearchState:
     """
     assert study.sweep.search is not None
     assert study.space is not None
-    state = SearchState(study=study, plan=plan, record=empty_record(study.sweep.search, study.space, plan))
     before = SearchRecord.read(home.sweep(plan.sweep))
-    for trial in before.trials if before else ():
+    trials = before.trials if before else ()
+    state = SearchState(
+        study=study,
+        plan=plan,
+        record=empty_record(study.sweep.search, study.sweep.seeds, study.space, plan),
+        last_number=max(map(_number, trials), default=-1),
+    )
+    for trial in trials:
         if not state.space.contains(trial.params):
             continue
         try:
@@ -112,6 +126,18 @@ def resume(study: Study, plan: Plan, home: Home) -> SearchState:
         if before and before.rests_on_the_same_as(state.record) and _all_done(state.planned(trial.name), plan, home):
             state = replace(state, record=state.record.with_trial(trial))
     return state
+
+
+def prepare_search(state: SearchState, home: Home) -> None:
+    """Write the record down, before a plan with other trials is: a search is not complete until its record is.
+
+    Where there was none, the sampler has nothing to know either.
+    """
+    folder = home.sweep(state.plan.sweep)
+    folder.mkdir(parents=True, exist_ok=True)
+    if SearchRecord.read(folder) is None:
+        (folder / "optuna.db").unlink(missing_ok=True)
+    state.record.write(folder)
 
 
 def run_search(state: SearchState, home: Home, jobs: int, tracking_uri: str | None, console: Console) -> None:
@@ -165,7 +191,7 @@ class TrialLoop:
         """Bring Optuna to where the record is, and hand every missing run to the pool."""
         from ablations.search.optuna_study import Known
 
-        record, plan = self.state.record, self.state.plan
+        record, budget_gpu_hours = self.state.record, self.state.plan.budget_gpu_hours
         known = [
             Known(
                 params=trial.params,
@@ -177,10 +203,9 @@ class TrialLoop:
         numbers = self.optuna.agree(known)
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
         self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
-        record.write(self.home.sweep(plan.sweep))
         for run in self.state.study.runs:
-            if read_state(self.home.run(run.id), plan.budget_gpu_hours).state != "done":
-                self.pool.add(run.id, plan.budget_gpu_hours)
+            if read_state(self.home.run(run.id), budget_gpu_hours).state != "done":
+                self.pool.add(run.id, budget_gpu_hours)
         self.step()
 
     def step(self) -> None:
@@ -260,7 +285,7 @@ class TrialLoop:
         record = replace(self.state.record, is_exhausted=True)
         self.state = replace(self.state, record=record)
         record.write(self.home.sweep(self.state.plan.sweep))
-        self._say(f"the space holds no further recipe; the search ends with {len(record.trials)} trials")
+        self._say(f"the space holds no further recipe; the search ends with {counted(len(record.trials), 'trial')}")
         return None
 
     def _proposals(self) -> Iterator["Asked"]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import OptunaError
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -26,6 +27,8 @@ from ablations.search.space import Sampler, Search
 
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
+BROKEN = (OptunaError, SQLAlchemyError, RuntimeError, ValueError, KeyError)
+"""What a broken file raises, or one of another version of Optuna; some damage shows only when trials are read."""
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
@@ -58,8 +61,15 @@ class OptunaStudy:
     def agree(self, known: Sequence[Known]) -> list[int]:
         """Make the study hold these trials in these states; gives their numbers.
 
-        What the study lacks it is told; when it says otherwise it is made again.
+        What the study lacks it is told; when it says otherwise, or its file breaks on the way, it is made again.
         """
+        try:
+            return self._agreed(known)
+        except BROKEN:
+            self._study = self._open_anew()
+            return self._agreed(known)
+
+    def _agreed(self, known: Sequence[Known]) -> list[int]:
         if not self._could_become(known):
             self._study = self._open_anew()
         trials, numbers = self._trials_by_point(), []
@@ -119,7 +129,7 @@ class OptunaStudy:
     def _open(self) -> optuna.Study:
         try:
             return self._load()
-        except (SQLAlchemyError, RuntimeError, ValueError):  # a broken file, or of another version of Optuna
+        except BROKEN:
             return self._open_anew()
 
     def _open_anew(self) -> optuna.Study:

@@ -19,7 +19,7 @@ from ablations.source import KeyPath, Source
 from ablations.values import label
 from scalerl.recipe import ResolvedRecipe
 
-Point = dict[str, float | str]
+Point = dict[str, int | float | str]
 """A number for each range (an int where the setting is one) and a label for each dimension with choices."""
 
 MAX_POINTS_CHECKED = 512

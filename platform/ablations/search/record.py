@@ -1,6 +1,6 @@
 """`search.json`: the trials of a search, what was planned and what was found, kept outside of Optuna.
 
-{"sampler": "tpe", "seed": 0, "num_trials": 12, "space": {"batch.prompts": "8 to 32, step 8"},
+{"sampler": "tpe", "seed": 0, "num_trials": 12, "seeds": [0], "space": {"batch.prompts": "8 to 32, step 8"},
  "objectives": [{"type": "asymptote", "of": "lower"}],
  "budget_gpu_hours": 2000.0, "fit_from_gpu_hours": 0.0, "fit_to_gpu_hours": 2000.0,
  "fit": {"r0": "anchored", "loss": "squares", "cutoff": "given"},
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.home import Home
@@ -21,6 +21,7 @@ from ablations.plan import Plan
 from ablations.search.objective import is_maximised, pareto_front, told
 from ablations.search.points import Point, SearchSpace
 from ablations.search.space import Objective, Search
+from ablations.written import checked
 from scalerl.run_folder import write_atomically
 
 FILE_NAME = "search.json"
@@ -33,6 +34,8 @@ class SearchTrial:
 
     SearchTrial(name="trial-004", params={"optimiser.learning_rate": 0.0012}, state="done", values=(0.61,))
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str
     """Of its variant."""
@@ -49,10 +52,14 @@ class SearchTrial:
 class SearchRecord:
     """A search as it stands, the content of its `search.json`."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     sampler: str
     seed: int
     num_trials: int
     """How many there are to be."""
+    seeds: tuple[int, ...]
+    """Each trial is trained with, which its values are the mean of."""
     space: dict[str, str]
     """In words."""
     objectives: tuple[Objective, ...]
@@ -72,9 +79,7 @@ class SearchRecord:
         try:
             content = json.loads(path.read_bytes())
             del content["best"]
-            trials = tuple(SearchTrial(**trial | {"values": tuple(trial["values"])}) for trial in content["trials"])
-            objectives = TypeAdapter(tuple[Objective, ...]).validate_python(content["objectives"])
-            return cls(**content | {"trials": trials, "objectives": objectives})
+            return checked(content, _WRITTEN)
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -92,8 +97,8 @@ class SearchRecord:
         return asdict(self) | {"objectives": objectives, "best": [trial.name for trial in self.best]}
 
     def rests_on_the_same_as(self, other: "SearchRecord") -> bool:
-        """Whether values of both mean the same: objectives, budget, window and fit agree."""
-        basis = ("objectives", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours", "fit")
+        """Whether values of both mean the same: objectives, seeds, budget, window and fit agree."""
+        basis = ("objectives", "seeds", "budget_gpu_hours", "fit_from_gpu_hours", "fit_to_gpu_hours", "fit")
         return all(getattr(self, name) == getattr(other, name) for name in basis)
 
     def with_trial(self, trial: SearchTrial) -> "SearchRecord":
@@ -129,19 +134,21 @@ class SearchRecord:
         return [able[position] for position in pareto_front([self.told(trial) for trial in able], maximised)]
 
 
+_WRITTEN = TypeAdapter(SearchRecord)
+
+
 def read_search(home: Home, plan: Plan) -> SearchRecord | None:
     """The record of a sweep that is a search; one left from an earlier form of the sweep file counts as none."""
-    record = SearchRecord.read(home.sweep(plan.sweep))
-    names = {variant.name for variant in plan.variants}
-    return record if record and all(trial.name in names for trial in record.trials) else None
+    return SearchRecord.read(home.sweep(plan.sweep)) if plan.search else None
 
 
-def empty_record(search: Search, space: SearchSpace, plan: Plan) -> SearchRecord:
-    """The record of a search without a trial."""
+def empty_record(search: Search, seeds: tuple[int, ...], space: SearchSpace, plan: Plan) -> SearchRecord:
+    """The record of a search without a trial; `seeds` are those of its runs."""
     return SearchRecord(
         sampler=search.sampler,
         seed=search.seed,
         num_trials=search.trials,
+        seeds=seeds,
         space={dimension.name: str(dimension) for dimension in space.dimensions},
         objectives=search.objective,
         budget_gpu_hours=plan.budget_gpu_hours,

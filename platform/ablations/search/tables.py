@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from ablations.counted import counted
 from ablations.search.objective import title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 
@@ -15,7 +16,7 @@ BEST = ("best", "Pareto front")
 def space_table(record: SearchRecord) -> Table:
     """What a search may try and by which rule."""
     table = Table(
-        title=f"search of {record.num_trials} trials, sampler {record.sampler} (seed {record.seed})",
+        title=f"search of {counted(record.num_trials, 'trial')}, sampler {record.sampler} (seed {record.seed})",
         caption=objective_text(record),
         title_justify="left",
         caption_justify="left",
@@ -38,8 +39,8 @@ def objective_text(record: SearchRecord) -> str:
 def to_come_text(record: SearchRecord, num_seeds: int) -> str:
     """`12 trials to come, each 2 runs of 1500 modelled GPU-hours`."""
     num_left = max(0, record.num_trials - len(record.trials))
-    runs = "1 run" if num_seeds == 1 else f"{num_seeds} runs"
-    return f"{num_left} trials to come, each {runs} of {record.budget_gpu_hours:g} modelled GPU-hours"
+    to_come = f"{counted(num_left, 'trial')} to come, each {counted(num_seeds, 'run')}"
+    return f"{to_come} of {record.budget_gpu_hours:g} modelled GPU-hours"
 
 
 def trials_table(record: SearchRecord) -> Table:

@@ -14,10 +14,14 @@ a round is decided when the last one has been trained, so a sweep killed at any 
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from ablations.counted import counted
 from ablations.errors import AblationsError
+from ablations.written import checked
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run_folder import write_atomically
 
@@ -36,13 +40,13 @@ NARROW = 0.03
 class Candidate:
     """A run that may get more, and what its readings leave open.
 
-    Candidate(run="81d2f0a95c3b", variant="loo-loss", reached=4260.0, most=16000.0, width=0.11, above=0.62)
+    Candidate(run="81d2f0a95c3b", name="loo-loss, seed 0", reached=4260.0, most=16000.0, width=0.11, above=0.62)
     """
 
     run: str
-    variant: str
+    name: str
     reached: float
-    """GPU-hours it has been given and has trained."""
+    """GPU-hours it has been given and has trained, or more that another sweep has trained since."""
     most: float
     """The budget of a run."""
     width: float | None
@@ -91,9 +95,14 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """One run's part of a round: `Extension(run="81d2f0a95c3b", start=4260.0, to=8520.0, why="rank open, ...")`."""
+    """One run's part of a round.
+
+    Extension(run="81d2f0a95c3b", name="loo-loss, seed 0", start=4260.0, to=8520.0, why="rank open, ...")
+    """
 
     run: str
+    name: str
+    """Kept, since the run may have left the sweep file."""
     start: float
     """GPU-hours it had."""
     to: float
@@ -112,6 +121,10 @@ class Grid:
         """The last evaluation point up to `compute`; rounding errors of a multiple are forgiven."""
         return math.floor(compute / self.every + 1e-9) * self.every
 
+    def reached(self, compute: float, most: float) -> float:
+        """The last evaluation point up to `compute`, or the budget of a run where that is trained."""
+        return most if compute >= most else self.floor(compute)
+
 
 def evaluation_gpu_hours(recipe: ResolvedRecipe) -> float:
     """GPU-hours between two evaluations."""
@@ -128,15 +141,31 @@ def equal_share(total: float, num_runs: int, *, every: float) -> int:
     return max(1, math.floor(FIRST_SHARE * total / num_runs / every + 1e-9))
 
 
-def first_round(reached: dict[str, float], total: float, *, most: float, least: float, grid: Grid) -> list[Extension]:
-    """An equal share for every run, `reached` being what it was trained to before, for other sweeps: that is free."""
-    share = min(most, max(least, grid.slice_evaluations * grid.every))
-    first, left = [], total
-    for run, already in reached.items():
-        start = most if already >= most else grid.floor(already)
+@dataclass(frozen=True, kw_only=True)
+class Newcomer:
+    """A run that has been given nothing yet: `Newcomer(run="81d2f0a95c3b", name="loo-loss, seed 0", trained=0.0)`."""
+
+    run: str
+    name: str
+    trained: float
+    """GPU-hours it was trained to before, for other sweeps: those are free."""
+
+
+def least_of_first_round(new: Sequence[Newcomer], *, most: float, least: float, grid: Grid) -> float:
+    """GPU-hours without which one of the runs would have too few readings to be judged by."""
+    return sum(max(0.0, min(most, least) - grid.reached(one.trained, most)) for one in new)
+
+
+def first_round(new: Sequence[Newcomer], left: float, *, most: float, least: float, grid: Grid) -> list[Extension]:
+    """An equal share of the `left` GPU-hours for every run."""
+    equal = min(grid.slice_evaluations * grid.every, grid.floor(left / len(new)))
+    share, first = min(most, max(least, equal)), []
+    for one in new:
+        start = grid.reached(one.trained, most)
         to = max(start, min(share, start + grid.floor(left)))
         left -= to - start
-        first.append(Extension(run=run, start=start, to=to, why="first share, the same for every run"))
+        why = "first share, the same for every run"
+        first.append(Extension(run=one.run, name=one.name, start=start, to=to, why=why))
     return first
 
 
@@ -154,7 +183,7 @@ def next_round(candidates: Sequence[Candidate], left: float, *, grid: Grid) -> l
         to = min(one.most, one.reached + min(grid.slice_evaluations * grid.every, grid.floor(left)))
         if to > one.reached:
             left -= to - one.reached
-            extensions.append(Extension(run=one.run, start=one.reached, to=to, why=one.standing()))
+            extensions.append(Extension(run=one.run, name=one.name, start=one.reached, to=to, why=one.standing()))
     return extensions
 
 
@@ -205,21 +234,31 @@ class Allocation:
         round_ = Round(extensions=tuple(extensions), standings=_standings(candidates))
         return replace(self, rounds=(*self.rounds, round_), finished="", closing={})
 
-    def closed(self, candidates: Sequence[Candidate], left: float) -> "Allocation":
-        """No round more: how the candidates stand, and why that is all."""
+    def closed(self, candidates: Sequence[Candidate], left: float, *, num_untrained: int = 0) -> "Allocation":
+        """No round more: how the candidates stand, and why that is all. Untrained runs failed or were killed."""
         num_open = sum(one.is_open for one in candidates)
+        rank = f"the rank of {counted(num_open, 'run')} is open"
         if num_open == 0:
             why = f"every rank is decided; {left:.4g} GPU-hours are left"
         elif any(one.may_grow for one in candidates if one.is_open):
-            why = f"the total is spent; the rank of {num_open} runs is open"
+            why = f"the total is spent; {rank}"
         else:
-            why = f"the rank of {num_open} runs is open, but none may get more; {left:.4g} GPU-hours are left"
+            why = f"{rank}, but none may get more; {left:.4g} GPU-hours are left"
+        if num_untrained:
+            why += f"; {counted(num_untrained, 'run')} {'is' if num_untrained == 1 else 'are'} not trained"
+        return self.closed_because(why, candidates)
+
+    def closed_because(self, why: str, candidates: Sequence[Candidate]) -> "Allocation":
+        """No round more, for a reason that the candidates do not show."""
         return replace(self, finished=why, closing=_standings(candidates))
 
     def last_word(self, run: str) -> str:
         """The last reason written down for a run."""
         written = (*(one.standings for one in self.rounds), self.closing)
         return next((standings[run] for standings in reversed(written) if run in standings), "first share")
+
+
+_WRITTEN = TypeAdapter(Allocation)
 
 
 def read_allocation(sweep: Path, total_gpu_hours: float) -> Allocation:
@@ -230,32 +269,39 @@ def read_allocation(sweep: Path, total_gpu_hours: float) -> Allocation:
         rounds = tuple(
             Round(
                 extensions=tuple(
-                    Extension(run=one["run"], start=one["from"], to=one["to"], why=one["why"])
+                    Extension(run=one["run"], name=one["name"], start=one["from"], to=one["to"], why=one["why"])
                     for one in round_["extensions"]
                 ),
                 standings=dict(round_["standings"]),
             )
             for round_ in content["rounds"]
         )
-        closing, finished = dict(content["closing"]), str(content["finished"])
-        if content["total_gpu_hours"] != total_gpu_hours:
-            closing, finished = {}, ""
-        return Allocation(total_gpu_hours=total_gpu_hours, rounds=rounds, finished=finished, closing=closing)
+        written = Allocation(
+            total_gpu_hours=content["total_gpu_hours"],
+            rounds=rounds,
+            finished=content["finished"],
+            closing=content["closing"],
+        )
+        checked(asdict(written), _WRITTEN)
     except FileNotFoundError:
         return Allocation(total_gpu_hours=total_gpu_hours)
     except (ValueError, KeyError, TypeError) as error:
         raise AblationsError(
-            f"{path}: not a list of rounds ({error}); delete it, and `platform sweep` shares the total out anew"
+            f"{path}: not a list of rounds ({error}); delete it, and `platform sweep` shares a whole total out anew, "
+            "on top of what is trained"
         ) from error
+    if written.total_gpu_hours == total_gpu_hours:
+        return written
+    return replace(written, total_gpu_hours=total_gpu_hours, finished="", closing={})
 
 
-def write_allocation(sweep: Path, allocation: Allocation, names: dict[str, str]) -> None:
-    """Replace the file in one step; `names` says what each run is called in it: "loo-loss, seed 0"."""
+def write_allocation(sweep: Path, allocation: Allocation) -> None:
+    """Replace the file in one step."""
     rounds = [
         {
             "round": number,
             "extensions": [
-                {"run": one.run, "name": names[one.run], "from": one.start, "to": one.to, "why": one.why}
+                {"run": one.run, "name": one.name, "from": one.start, "to": one.to, "why": one.why}
                 for one in round_.extensions
             ],
             "standings": round_.standings,

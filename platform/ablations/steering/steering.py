@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from ablations.counted import counted
+from ablations.errors import AblationsError
 from ablations.expand import Run, Study
 from ablations.home import Home
 from ablations.plan import Plan
@@ -18,9 +20,11 @@ from ablations.steering.allocation import (
     Candidate,
     Extension,
     Grid,
+    Newcomer,
     equal_share,
     evaluation_gpu_hours,
     first_round,
+    least_of_first_round,
     least_share,
     next_round,
     read_allocation,
@@ -53,6 +57,11 @@ class Steering:
         total = plan.total_gpu_hours
         self._allocation = None if total is None else read_allocation(self._folder, total)
 
+    @property
+    def stopped(self) -> list[str]:
+        """The runs that a rule has ended."""
+        return [run_id for run_id in self._runs if self._is_stopped(run_id)]
+
     def begin(self) -> dict[str, float]:
         """Judge what is there; then the runs to train and the GPU-hours to which."""
         self._judge_news()
@@ -79,8 +88,10 @@ class Steering:
             return []
         said = []
         for run in [run for run in self._study.runs if self._fits.refresh(run)]:
+            was_stopped = self._is_stopped(run.id)
             said += self._judged(run)
-            if pool and self._is_stopped(run.id):
+            # Once: another sweep without the rule may train it on.
+            if pool and self._is_stopped(run.id) and not was_stopped:
                 pool.stop(run.id)
         return said
 
@@ -106,8 +117,10 @@ class Steering:
         if is_done and finding.rule in ("gain", "dominated"):
             return []
         ends_run = finding.ends_run and not is_done
-        if run.id in self._stops and not ends_run:
-            return []  # it has been flagged before
+        before = self._stops.get(run.id)
+        is_flagged = before is not None and (before.rule == "collapse" or finding.rule != "collapse")
+        if is_flagged and not ends_run:
+            return []  # for this, or for something that a collapse would follow
         fits, _ = self._fits.newest(run, 1)
         curve, stop = self._fits.curve(run), self._stop
         assert curve is not None
@@ -152,33 +165,57 @@ class Steering:
         return Grid(every=every, slice_evaluations=equal_share(total, len(self._runs), every=every))
 
     def _share_first(self, allocation: Allocation) -> None:
-        """The first share of every run that has none."""
-        new = [run.id for run in self._study.runs if run.id not in allocation.allotted]
+        """The first share of every run that has none; AblationsError when too little is left for them."""
+        new = [
+            Newcomer(run=run.id, name=_name(run), trained=self._trained(run))
+            for run in self._study.runs
+            if run.id not in allocation.allotted
+        ]
         if not new:
             return
-        extensions = first_round(
-            {run_id: self._home.run(run_id).read_status().get("compute_gpu_hours", 0.0) for run_id in new},
-            allocation.left(),
-            most=self._plan.budget_gpu_hours,
-            least=least_share(
-                every=evaluation_gpu_hours(self._study.reference.recipe), fit_from=self._plan.fit_from_gpu_hours
-            ),
-            grid=self._grid(allocation.total_gpu_hours),
-        )
-        self._write(allocation.with_round(extensions))
+        grid, most = self._grid(allocation.total_gpu_hours), self._plan.budget_gpu_hours
+        least = least_share(every=grid.every, fit_from=self._plan.fit_from_gpu_hours)
+        left = allocation.left(self._unused(allocation))
+        needed = least_of_first_round(new, most=most, least=least, grid=grid)
+        if round(needed - left, 9) > 0:  # sums of evaluations are off by rounding errors
+            unit = self._plan.compute_unit_gpu_hours
+            runs = f"{counted(len(new), 'run')} without a first share"
+            raise AblationsError(
+                f"sweep '{self._plan.sweep}': budget.total: found {allocation.total_gpu_hours / unit:g}, of which "
+                f"{left / unit:g} is left for {runs} ({', '.join(one.name for one in new)}); must be at least "
+                f"{_rounded_up((allocation.total_gpu_hours + needed - left) / unit):g}"
+            )
+        self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid)))
+
+    def _trained(self, run: Run) -> float:
+        return self._home.run(run.id).read_status().get("compute_gpu_hours", 0.0)
 
     def _decide_round(self) -> Sequence[Extension]:
-        """Decide who trains on, write it down and return it; empty when nobody does."""
+        """Decide who trains on, write it down and return it; empty when nobody does.
+
+        No rank can be decided without the reference: one that failed is tried again by the next start, before anything
+        else is given out.
+        """
         allocation = self._allocation
         assert allocation is not None
-        candidates = self._candidates(allocation)
+        candidates, reference = self._candidates(allocation), self._plan.reference
         left = allocation.left(self._unused(allocation))
+        if not any(one.is_reference for one in candidates):
+            if all(self._is_collapsed(run) for run in self._runs_of(reference)):
+                why = f"{reference}, the reference, has collapsed, so no rank can be decided"
+                self._write(allocation.closed_because(f"{why}; {left:.4g} GPU-hours are left", candidates))
+            return ()
         extensions = next_round(candidates, left, grid=self._grid(allocation.total_gpu_hours))
         if extensions:
             self._write(allocation.with_round(extensions, candidates))
         else:
-            self._write(allocation.closed(candidates, left))
+            num_untrained = len(self._unreached(allocation.allotted))
+            self._write(allocation.closed(candidates, left, num_untrained=num_untrained))
         return extensions
+
+    def _is_collapsed(self, run: Run) -> bool:
+        fits, _ = self._fits.newest(run, 1)
+        return bool(fits) and fits[0].verdict == "collapsed"
 
     def _unused(self, allocation: Allocation) -> float:
         """GPU-hours that stopped runs were given and did not use."""
@@ -193,20 +230,20 @@ class Steering:
         """The runs that have reached what they were given, and are neither stopped nor collapsed."""
         candidates = []
         for run in self._study.runs:
-            reached = allocation.allotted[run.id]
-            self._fits.refresh(run)
+            allotted, most = allocation.allotted[run.id], self._plan.budget_gpu_hours
+            if self._stop is None:  # else an evaluation is read where it is judged
+                self._fits.refresh(run)
             fits, _ = self._fits.newest(run, 1)
-            if self._is_stopped(run.id) or not self._is_done(run.id, reached):
+            if self._is_stopped(run.id) or not self._is_done(run.id, allotted) or self._is_collapsed(run):
                 continue
-            if fits and fits[0].verdict == "collapsed":
-                continue
+            grid = self._grid(allocation.total_gpu_hours)
             width = None if not fits else (1.0 if fits[0].A_hi is None else fits[0].A_hi) - fits[0].A_lo
             candidates.append(
                 Candidate(
                     run=run.id,
-                    variant=run.variant,
-                    reached=reached,
-                    most=self._plan.budget_gpu_hours,
+                    name=_name(run),
+                    reached=max(allotted, grid.reached(self._trained(run), most)),
+                    most=most,
                     width=width,
                     above=self._above_reference(run.variant),
                     is_reference=run.variant == self._plan.reference,
@@ -222,6 +259,15 @@ class Steering:
         return 1 - ceiling_below_probability(fits, reference_fits) if fits and reference_fits else None
 
     def _write(self, allocation: Allocation) -> None:
-        names = {run.id: f"{run.variant}, seed {run.seed}" for run in self._study.runs}
-        write_allocation(self._folder, allocation, names)
+        write_allocation(self._folder, allocation)
         self._allocation = allocation
+
+
+def _name(run: Run) -> str:
+    return f"{run.variant}, seed {run.seed}"
+
+
+def _rounded_up(total: float) -> float:
+    """To six digits, as it is printed, so that the number named is enough."""
+    digit = 10.0 ** (math.floor(math.log10(total)) - 5)
+    return math.ceil(total / digit - 1e-6) * digit

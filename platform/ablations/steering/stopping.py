@@ -8,16 +8,14 @@ never as one that was trained to the end.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
 
 from ablations.compare import TAU
 from ablations.fit import Fit
+from ablations.steering.stops import Rule
 from ablations.sweep import Stop
-
-Rule = Literal["gain", "dominated", "collapse", "truncation"]
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""

@@ -12,13 +12,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
+from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.plan import Plan
+from ablations.written import checked
 from scalerl.run_folder import write_atomically
 
 FILE_NAME = "stopped.json"
+Rule = Literal["gain", "dominated", "collapse", "truncation"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +38,7 @@ class Stopped:
     run: str
     variant: str
     seed: int
-    rule: str
-    """gain, dominated, collapse or truncation."""
+    rule: Rule
     ends_run: bool
     """Else the run is only flagged."""
     value: float
@@ -62,7 +66,7 @@ class Stopped:
             "collapse": "its pass rate has fallen for good",
             "truncation": f"{self.value:.0%} of its answers are truncated",
         }
-        after = f"after {self.num_readings} readings ({self.compute_gpu_hours:.4g} GPU-hours)"
+        after = f"after {counted(self.num_readings, 'reading')} ({self.compute_gpu_hours:.4g} GPU-hours)"
         shown = f"stopped, {self.ceiling()}" if self.ends_run else "flagged"
         return f"{shown}: {reasons[self.rule]}, {after}"
 
@@ -75,13 +79,16 @@ class Stopped:
         return f"A in [{self.A_lo:.3f}, {self.A_hi:.3f}]"
 
 
+_WRITTEN = TypeAdapter(list[Stopped])
+
+
 def read_stops(sweep: Path, plan: Plan) -> dict[str, Stopped]:
     """What was decided under the plan's budget and rules, by run; nothing when the plan has no rules."""
     path = sweep / FILE_NAME
     if plan.stop is None:
         return {}
     try:
-        stops = [Stopped(**one) for one in json.loads(path.read_bytes())["runs"]]
+        stops = checked(json.loads(path.read_bytes())["runs"], _WRITTEN)
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError) as error:
