@@ -274,7 +274,9 @@ def test_bombs_never_hold_much_more_than_their_memory(box, name):
             peak = max(peak, shared_out_bytes([one for one in family if command_of(one.pid) != command_of("self")]))
             time.sleep(0.005)
     # Interpreter and supervisor take 20 MB; between two looks 50 ms apart two cores can write some 200 MB.
-    assert 5 << 20 < peak < (256 + 20 + 200) << 20
+    assert peak < (256 + 20 + 200) << 20
+    if name != "multiplies_strings":  # which is refused its memory at once, often before the first look
+        assert peak > 5 << 20
 
 
 def test_several_programs_run_at_a_time_and_do_not_notice_each_other(box):
