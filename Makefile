@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: demo test lint types imports unit clean
+.PHONY: demo test lint types imports debian unit clean
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
@@ -22,7 +22,13 @@ types: $(VENV)/.installed-dev
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.installed-dev
+# The sandbox has two isolations; without root or apt only the one that needs no package is tested.
+debian:
+	@command -v bwrap >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq >/dev/null && apt-get install -y -qq bubblewrap >/dev/null; } \
+	  || echo "bubblewrap cannot be installed: the sandbox is tested with its own namespaces alone"
+
+unit: $(VENV)/.installed-dev debian
 	$(BIN)/python -m pytest
 
 $(VENV)/bin/pip:

@@ -1,15 +1,17 @@
 """The policy losses in plain Python floats, token by token, as the papers write them; nothing of `scalerl` is used.
 
 A batch is prompts of samples of tokens; each token is `(log pi_train, log pi_gen, own)`, and only `own` tokens are the
-policy's. The gradient is that with respect to log pi_train of each token, with what the papers call stop-gradient held
-constant. Formulas: ScaleRL (arXiv 2510.13786) sections 2 and 3.2; GRPO 2402.03300; DAPO 2503.14476; GSPO 2507.18071;
-CISPO 2506.13585. The small constant of the standard deviations is 1e-6.
+policy's; `(log pi_ref, log pi_start)` may follow where a KL penalty or truncated weights need them. The gradient is
+that with respect to log pi_train of each token, with what the papers call stop-gradient held constant. Formulas:
+ScaleRL (arXiv 2510.13786) sections 2 and 3.2; GRPO 2402.03300; DAPO 2503.14476; GSPO 2507.18071; CISPO 2506.13585; KL
+estimators Schulman 2020; truncated weights of a ratio that starts elsewhere 2505.24298. The small constant of the
+standard deviations is 1e-6.
 """
 
 import math
 from dataclasses import dataclass
 
-Token = tuple[float, float, bool]
+Token = tuple
 Sample = list[Token]
 
 EPS = 1e-6
@@ -30,10 +32,16 @@ def population_std(values: list[float]) -> float:
 
 
 def advantages(
-    rewards: list[list[float]], normalisation: str, zero_variance: str
+    rewards: list[list[float]],
+    normalisation: str,
+    zero_variance: str,
+    penalties: list[list[float]] | None = None,
+    earlier: list[float] | None = None,
 ) -> tuple[list[list[float]], list[int]]:
-    """A of every sample, and the prompts that stay in the loss."""
+    """A of every sample, and the prompts that stay in the loss; `earlier` are the centred rewards of past batches."""
     kept = [p for p, row in enumerate(rewards) if zero_variance == "keep" or any(r != row[0] for r in row)]
+    if penalties is not None:
+        rewards = [[r - x for r, x in zip(*rows, strict=True)] for rows in zip(rewards, penalties, strict=True)]
     centred = {p: [r - math.fsum(rewards[p]) / len(rewards[p]) for r in rewards[p]] for p in kept}
     result = [[0.0] * len(row) for row in rewards]
     for p in kept:
@@ -41,6 +49,8 @@ def advantages(
             divisor = 1.0
         elif normalisation == "prompt":
             divisor = population_std(rewards[p]) + EPS
+        elif normalisation == "running":
+            divisor = population_std([*(earlier or []), *(a for q in kept for a in centred[q])]) + EPS
         else:
             divisor = population_std([a for q in kept for a in centred[q]]) + EPS
         result[p] = [a / divisor for a in centred[p]]
@@ -58,6 +68,15 @@ def clipped_objective(ratio: float, advantage: float, low: float, high: float) -
 def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str, float]) -> list[tuple]:
     """(loss, clipped, {token index: derivative}) of each own token of one sample, in order, with its index."""
     own = [t for t, token in enumerate(sample) if token[2]]
+    cap = bounds.get("max_weight")
+    if cap is not None:
+        gaps = {t: sample[t][4] - sample[t][1] for t in own}
+        if name == "gspo":
+            gaps = {t: math.fsum(gaps.values()) / len(own) for t in own}
+        weight = {t: min(math.exp(gap), cap) for t, gap in gaps.items()}
+        moved = [(token[0], token[4], token[2]) if token[2] else token for token in sample]
+        rows = sample_losses(moved, advantage, name, {key: x for key, x in bounds.items() if key != "max_weight"})
+        return [(t, weight[t] * x, clipped, {u: weight[t] * d for u, d in ds.items()}) for t, x, clipped, ds in rows]
     rows = []
     if name == "gspo":
         mean = math.fsum(sample[t][0] - sample[t][1] for t in own) / len(own) if own else 0.0
@@ -65,7 +84,7 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
         value, slope, clipped = clipped_objective(ratio, advantage, bounds["clip_low"], bounds["clip_high"])
         return [(t, -value, clipped, {u: -slope * ratio / len(own) for u in own}) for t in own]
     for t in own:
-        logprob, behaviour, _ = sample[t]
+        logprob, behaviour, _ = sample[t][:3]
         ratio = math.exp(logprob - behaviour)
         if name == "cispo":
             weight = min(max(ratio, bounds["min_ratio"]), bounds["max_ratio"])
@@ -77,6 +96,16 @@ def sample_losses(sample: Sample, advantage: float, name: str, bounds: dict[str,
     return rows
 
 
+def kl_estimate(estimator: str, log_pi: float, log_ref: float) -> tuple[float, float]:
+    """The estimate of KL(pi || ref) from one token, and its derivative by log pi; r = ref / pi."""
+    r = math.exp(log_ref - log_pi)
+    if estimator == "k1":
+        return -math.log(r), 1.0
+    if estimator == "k2":
+        return math.log(r) ** 2 / 2, -math.log(r)
+    return r - 1 - math.log(r), 1 - r
+
+
 def reference(
     prompts: list[list[Sample]],
     rewards: list[list[float]],
@@ -86,9 +115,20 @@ def reference(
     aggregation: str,
     normalisation: str,
     zero_variance: str,
+    kl: dict | None = None,
+    earlier: list[float] | None = None,
 ) -> Reference:
-    """Loss and gradient of one batch."""
-    advantage, kept = advantages(rewards, normalisation, zero_variance)
+    """Loss and gradient of one batch; `kl` has the keys coefficient, estimator and where."""
+    penalties = None
+    if kl is not None and kl["where"] == "reward":
+        penalties = [
+            [
+                kl["coefficient"] * math.fsum(kl_estimate(kl["estimator"], y[1], y[3])[0] for y in sample if y[2])
+                for sample in prompt
+            ]
+            for prompt in prompts
+        ]
+    advantage, kept = advantages(rewards, normalisation, zero_variance, penalties, earlier)
     own = {(p, i): sum(token[2] for token in prompts[p][i]) for p in kept for i in range(len(prompts[p]))}
     total_tokens = sum(own.values())
     num_samples = sum(count > 0 for count in own.values())
@@ -103,8 +143,14 @@ def reference(
     )
     for p in kept:
         for i, sample in enumerate(prompts[p]):
-            for _, value, clipped, slopes in sample_losses(sample, advantage[p][i], loss, bounds):
-                if aggregation == "token":
+            for place, value, clipped, slopes in sample_losses(sample, advantage[p][i], loss, bounds):
+                if kl is not None and kl["where"] == "loss":
+                    estimate, slope = kl_estimate(kl["estimator"], sample[place][0], sample[place][3])
+                    value += kl["coefficient"] * estimate
+                    slopes[place] = slopes.get(place, 0.0) + kl["coefficient"] * slope
+                if aggregation == "sum":
+                    share = 1.0
+                elif aggregation == "token":
                     share = 1 / total_tokens
                 elif aggregation == "sample":
                     share = 1 / num_samples / own[p, i]

@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+from trainer.tiny import make_group
 
-from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, zero_variance
+from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, normalise_running
+from scalerl.running_statistics import RunningStatistics
 
 REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
 # Row 0: mean -1/2, deviations 3/2 and three times -1/2, variance (9/4 + 3/4) / 4 = 3/4.
@@ -16,15 +18,19 @@ def close(result, expected):
     torch.testing.assert_close(result, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
+def group_of(rewards):
+    return make_group("p", [[5, 1]] * len(rewards), [[-1.0, -1.0]] * len(rewards), list(rewards))
+
+
 def test_a_prompt_whose_generations_agree_has_zero_variance():
-    assert zero_variance(REWARDS).tolist() == [False, False, True]
+    assert [group_of(row).zero_variance for row in REWARDS.tolist()] == [False, False, True]
 
 
 def test_one_odd_reward_at_any_place_is_variance():
     for place in range(4):
-        rewards = torch.ones(1, 4)
-        rewards[0, place] = 0.5
-        assert zero_variance(rewards).tolist() == [False]
+        rewards = [1.0] * 4
+        rewards[place] = 0.5
+        assert not group_of(rewards).zero_variance
 
 
 def test_without_normalisation_the_mean_is_taken_off_and_nothing_else():
@@ -44,40 +50,47 @@ def test_batch_level_divides_by_the_std_of_all_advantages():
     close(normalise_batch(REWARDS), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4])
 
 
-def test_batch_level_takes_its_std_over_the_survivors_of_the_filter():
+def test_batch_level_over_the_survivors_has_the_larger_std():
     # Without row 2 the eight advantages have squares 7, so their std is sqrt(7 / 8).
     std = math.sqrt(7 / 8) + 1e-6
-    result, survives = advantages(REWARDS, "batch", drop_zero_variance=True)
-    assert survives.tolist() == [True, True, False]
-    close(result, [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2, [0] * 4])
+    close(normalise_batch(REWARDS[:2]), [[1.5 / std] + [-0.5 / std] * 3, [1 / std] * 2 + [-1 / std] * 2])
 
 
-def test_kept_zero_variance_prompts_shrink_the_batch_std():
-    std = math.sqrt(7 / 12) + 1e-6
-    result, survives = advantages(REWARDS, "batch", drop_zero_variance=False)
-    assert survives.tolist() == [True, True, True]
-    close(result[0], [1.5 / std] + [-0.5 / std] * 3)
+def test_running_statistics_divide_by_the_std_of_all_advantages_so_far():
+    # First batch, row 0: squares 3 over four advantages. Second, row 1: squares 3 + 4 over eight.
+    first, second = math.sqrt(3 / 4) + 1e-6, math.sqrt(7 / 8) + 1e-6
+    result, statistics = normalise_running(REWARDS[:1], RunningStatistics())
+    close(result, [[1.5 / first] + [-0.5 / first] * 3])
+    result, statistics = normalise_running(REWARDS[1:2], statistics)
+    close(result, [[1 / second] * 2 + [-1 / second] * 2])
+    assert (statistics.count, statistics.squares) == (8, pytest.approx(7, rel=1e-12))
 
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
-def test_a_single_survivor_is_enough(normalisation):
-    result, survives = advantages(REWARDS[[2, 1, 2]], normalisation, drop_zero_variance=True)
+def test_only_running_normalisation_keeps_statistics(normalisation):
+    _, statistics = advantages(REWARDS, normalisation, RunningStatistics())
+    assert statistics == RunningStatistics()
+    _, statistics = advantages(REWARDS, "running", RunningStatistics())
+    assert statistics.count == 12
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+def test_a_single_prompt_is_enough(normalisation):
+    result, _ = advantages(REWARDS[[1]], normalisation, RunningStatistics())
     one = 1.0 if normalisation == "none" else 1 + 1e-6
-    assert survives.tolist() == [False, True, False]
-    close(result, [[0] * 4, [1 / one, 1 / one, -1 / one, -1 / one], [0] * 4])
+    close(result, [[1 / one, 1 / one, -1 / one, -1 / one]])
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
-def test_no_survivor_gives_zeros_and_no_nan(normalisation):
-    result, survives = advantages(REWARDS[[2, 2]], normalisation, drop_zero_variance=True)
-    assert not survives.any()
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+def test_kept_prompts_of_one_reward_give_zeros_and_no_nan(normalisation):
+    result, _ = advantages(REWARDS[[2, 2]], normalisation, RunningStatistics())
     close(result, [[0] * 4, [0] * 4])
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none"])
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_equal_fractional_rewards_have_no_advantage_even_when_kept(normalisation):
     # 0.9 is what the length penalty may leave; in float32 the mean of 24 of them is off by an ulp, which a division by
     # the 1e-6 of the standard deviation would blow up.
     rewards = torch.full((2, 24), 0.9, dtype=torch.float64)
-    result, _ = advantages(rewards, normalisation, drop_zero_variance=False)
+    result, _ = advantages(rewards, normalisation, RunningStatistics())
     assert result.abs().max() < 1e-8

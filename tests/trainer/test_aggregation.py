@@ -1,9 +1,9 @@
-"""Weights of the three averages, by hand."""
+"""Weights of the three averages and of the sum, by hand."""
 
 import pytest
 import torch
 
-from scalerl.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average
+from scalerl.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average, token_sum
 
 # Two prompts with two samples each: 1 and 3 tokens, 2 and 2 tokens; one masked token inside sample 1.
 MASK = torch.tensor([[1, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]], dtype=torch.bool)
@@ -30,6 +30,10 @@ def test_prompt_average_gives_every_prompt_the_same_weight():
     close(prompt_average(MASK, GROUP), [[e, 0, 0, 0], [e, 0, e, e], [e, e, 0, 0], [0, e, e, 0]])
 
 
+def test_the_sum_gives_every_token_one():
+    close(token_sum(MASK, GROUP), [[1.0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]])
+
+
 def test_prompt_average_does_not_favour_prompts_with_long_answers():
     mask = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], dtype=torch.bool)
     weight = prompt_average(mask, torch.tensor([0, 1, 1]))
@@ -44,8 +48,8 @@ def test_a_sample_without_tokens_of_its_own_is_not_counted(name):
     assert with_empty[4].tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("name", list(AGGREGATIONS))
-def test_weights_sum_to_one(name):
+@pytest.mark.parametrize("name", ["prompt", "sample", "token"])
+def test_weights_of_an_average_sum_to_one(name):
     assert AGGREGATIONS[name](MASK, GROUP).sum().item() == pytest.approx(1, rel=1e-6)
 
 

@@ -1,17 +1,17 @@
 """One optimiser step on a real policy: its gradient, its micro-batches, and the steps it must not take."""
 
 import math
-import random
 
 import pytest
 import torch
+from trainer.learner_cases import assert_same_gradients, gradients, random_groups
 from trainer.reference_loss import reference
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
 from scalerl.advantages import advantages
 from scalerl.batch import make_batch
 from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner, micro_batches
-from scalerl.tokens import EOS_ID
+from scalerl.running_statistics import RunningStatistics
 
 LOSSES = [
     {"type": "cispo", "min_ratio": 0.3, "max_ratio": 1.5},
@@ -21,44 +21,12 @@ LOSSES = [
 ]
 
 
-def random_groups(policy, seed=0, num_groups=4, generations=3):
-    """Groups of uneven lengths with forced tokens, their behaviour a little away from the policy's own log-probs."""
-    rng = random.Random(seed)
-    groups = []
-    for number in range(num_groups):
-        prompt = tuple(rng.randrange(4, 40) for _ in range(rng.randint(3, 6)))
-        tokens = [[rng.randrange(4, 40) for _ in range(rng.randint(1, 9))] + [EOS_ID] for _ in range(generations)]
-        forced = [[rng.random() < 0.2 for _ in row] for row in tokens]
-        logprobs = []
-        for row, marks in zip(tokens, forced, strict=True):
-            own, _ = policy.token_logprobs(torch.tensor([[*prompt, *row]]), 1.0)
-            own = own[0, len(prompt) :].tolist()
-            logprobs.append([0.0 if mark else x + rng.gauss(0, 0.3) for x, mark in zip(own, marks, strict=True)])
-        rewards = [rng.choice([1.0, -1.0]) for _ in range(generations)]
-        if number < 2:
-            rewards[0], rewards[1] = 1.0, -1.0
-        groups.append(make_group(f"p{number}", tokens, logprobs, rewards, forced=forced, tokens_of_prompt=prompt))
-    groups[2] = make_group(
-        "same", [[5, 1]] * generations, [[-1.0, -1.0]] * generations, [-1.0] * generations, tokens_of_prompt=(6, 4, 2)
-    )
-    return groups
-
-
 def survivors(groups, recipe):
-    """Batch and advantages as `Learner.step` makes them."""
-    rewards = torch.tensor([group.rewards for group in groups], dtype=torch.float64)
-    advantage, survives = advantages(rewards, recipe.advantage, drop_zero_variance=recipe.zero_variance == "drop")
-    kept = [group for group, stays in zip(groups, survives.tolist(), strict=True) if stays]
-    return kept, make_batch(kept), advantage[survives].flatten().float()
-
-
-def gradients(policy):
-    return {name: parameter.grad.clone() for name, parameter in policy.named_parameters()}
-
-
-def assert_same_gradients(ours, expected):
-    for name, gradient in ours.items():
-        torch.testing.assert_close(gradient, expected[name], rtol=1e-5, atol=1e-6, msg=lambda m, n=name: f"{n}: {m}")
+    """Groups, batch and advantages as `Learner.step` makes them."""
+    kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
+    rewards = torch.tensor([group.rewards for group in kept], dtype=torch.float64)
+    advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
+    return kept, make_batch(kept), advantage.flatten().float()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=[loss["type"] for loss in LOSSES])

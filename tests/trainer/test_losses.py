@@ -12,6 +12,7 @@ from scalerl.advantages import advantages
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.losses import LOSSES, token_loss
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
+from scalerl.running_statistics import RunningStatistics
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],
@@ -22,8 +23,8 @@ SETTINGS = {
 CHOICES = list(
     itertools.product(
         [settings for group in SETTINGS.values() for settings in group],
-        ["prompt", "sample", "token"],
-        ["batch", "prompt", "none"],
+        ["prompt", "sample", "token", "sum"],
+        ["batch", "prompt", "none", "running"],
         ["drop", "keep"],
     )
 )
@@ -61,16 +62,15 @@ def as_tensors(prompts, rubbish):
 
 def our_loss(settings, aggregation, normalisation, zero_variance, prompts, rewards, rubbish=0.0):
     """Loss, gradient [B, T] and clipped mask, put together as the learner does, on survivors only."""
-    advantage_PG, survives = advantages(
-        torch.tensor(rewards, dtype=torch.float64), normalisation, drop_zero_variance=zero_variance == "drop"
-    )
-    kept = [prompt for prompt, stays in zip(prompts, survives.tolist(), strict=True) if stays]
-    logprobs, behaviour, mask = as_tensors(kept, rubbish)
+    kept = [p for p, row in enumerate(rewards) if zero_variance == "keep" or len(set(row)) > 1]
+    rewards_PG = torch.tensor([rewards[p] for p in kept], dtype=torch.float64)
+    advantage_PG, _ = advantages(rewards_PG, normalisation, RunningStatistics())
+    logprobs, behaviour, mask = as_tensors([prompts[p] for p in kept], rubbish)
     group = torch.arange(len(kept)).repeat_interleave(3)
-    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG[survives].flatten(), mask)
+    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG.flatten(), mask)
     total = (loss * AGGREGATIONS[aggregation](mask, group)).sum()
     total.backward()
-    return total.item(), logprobs.grad, clipped, [p for p, stays in enumerate(survives.tolist()) if stays]
+    return total.item(), logprobs.grad, clipped, kept
 
 
 def flat_gradient(gradient, kept, width):
@@ -99,7 +99,7 @@ def test_loss_gradient_and_clip_count_equal_the_loops(settings, aggregation, nor
 
 
 @pytest.mark.parametrize("name", ["dapo", "grpo", "gspo"])
-@pytest.mark.parametrize("aggregation", ["prompt", "sample", "token"])
+@pytest.mark.parametrize("aggregation", ["prompt", "sample", "token", "sum"])
 def test_the_loops_gradient_is_the_slope_of_the_loops_loss(name, aggregation):
     # CISPO is left out: its stop-gradient makes the gradient another function than the slope of the loss.
     prompts, rewards = random_batch(5)
@@ -204,6 +204,50 @@ def test_gspo_averages_over_own_tokens_only():
     close(loss.detach()[0], [-1.1, 0.0, -1.1])
     close(logprobs.grad[0], [-1.1, 0.0, -1.1])
     assert clipped.tolist() == [[False, False, False]]
+
+
+def one_row_from(starts, behaviours, ratios, advantage, settings):
+    """Loss, gradient and clip flags of one sample: pi_start / pi_gen, and pi_train / pi_start, of its tokens."""
+    start = torch.tensor([starts], dtype=torch.float64).log()
+    behaviour = torch.tensor([behaviours], dtype=torch.float64).log()
+    logprobs = (start + torch.tensor([ratios], dtype=torch.float64).log()).requires_grad_()
+    mask = torch.ones(1, len(ratios), dtype=torch.bool)
+    advantage_B = torch.tensor([advantage], dtype=torch.float64)
+    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_B, mask, start)
+    loss.sum().backward()
+    return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
+
+
+@pytest.mark.parametrize("settings", [Grpo(max_weight=2.0), Dapo(clip_high=0.2, max_weight=2.0)])
+def test_truncated_weights_multiply_a_ratio_taken_from_the_start_of_the_round(settings):
+    # pi_start / pi_gen = 0.5, 3 and 1; truncated at 2. pi_train / pi_start = 1.1, 1 and 1.5; clipped at 1.2. A = 2.
+    loss, gradient, clipped = one_row_from([0.2, 0.6, 0.4], [0.4, 0.2, 0.4], [1.1, 1.0, 1.5], 2.0, settings)
+    close(loss, [-0.5 * 1.1 * 2, -2 * 1.0 * 2, -1 * 1.2 * 2])
+    close(gradient, [-0.5 * 1.1 * 2, -2 * 1.0 * 2, 0.0])
+    assert clipped == [False, False, True]
+
+
+def test_gspo_truncates_the_geometric_mean_of_the_weights():
+    # sqrt(4 x 1) = 2 is truncated at 1.5; sqrt(1.21 x 1) = 1.1 is the ratio.
+    settings = Gspo(clip_low=0.3, clip_high=0.2, max_weight=1.5)
+    loss, gradient, clipped = one_row_from([0.8, 0.3], [0.2, 0.3], [1.21, 1.0], 1.0, settings)
+    close(loss, [-1.65, -1.65])
+    close(gradient, [-1.65, -1.65])
+    assert clipped == [False, False]
+
+
+@pytest.mark.parametrize("name", ["dapo", "grpo", "gspo"])
+def test_truncated_weights_keep_garbage_off_the_mask_out(name):
+    settings = SETTINGS[name][0].model_copy(update={"max_weight": 2.0})
+    mask = torch.tensor([[True, False]])
+    gradients = []
+    for rubbish in (0.0, math.nan, math.inf):
+        start, behaviour = torch.tensor([[-1.0, rubbish]]), torch.tensor([[-1.5, rubbish]])
+        logprobs = torch.tensor([[-1.0, rubbish]], requires_grad=True)
+        loss, _ = token_loss(settings, logprobs, behaviour, torch.tensor([1.0]), mask, start)
+        loss.sum().backward()
+        gradients.append(logprobs.grad.tolist())
+    assert gradients == [[[pytest.approx(-math.exp(0.5)), 0.0]]] * 3
 
 
 @pytest.mark.parametrize("name", list(LOSSES))

@@ -5,9 +5,13 @@ what is trained
   tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
   model              the policy: a Llama decoder in Hugging Face's format
   warm_start         the supervised start, shared by all runs of a scale and seed
+judges
+  verifiers/         of answers given as text: math, choices, questions, programs; none loads torch
+  sandbox/           runs programs that the policy wrote, shut in and bounded
 one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
+  kl, entropy, running_statistics, learning_rate    more of them
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps

@@ -1,14 +1,10 @@
 """Advantages: rewards of a prompt's generations, centred on their mean, over a standard deviation (ScaleRL §3.2)."""
 
-import torch
 from torch import Tensor
 
+from scalerl.running_statistics import RunningStatistics
+
 EPS = 1e-6
-
-
-def zero_variance(rewards_PG: Tensor) -> Tensor:
-    """True for prompts [P] whose generations all got the same reward."""
-    return (rewards_PG == rewards_PG[:, :1]).all(dim=1)
 
 
 def centred(rewards_PG: Tensor) -> Tensor:
@@ -35,13 +31,18 @@ def normalise_batch(rewards_PG: Tensor) -> Tensor:
     return advantages_PG / (advantages_PG.std(correction=0) + EPS)
 
 
+def normalise_running(rewards_PG: Tensor, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
+    """A_i / (std + eps) with the population std of all advantages up to and including these, and their statistics."""
+    advantages_PG = centred(rewards_PG)
+    statistics = so_far.including(advantages_PG)
+    return advantages_PG / (statistics.std + EPS), statistics
+
+
 ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": normalise_none}
 
 
-def advantages(rewards_PG: Tensor, normalisation: str, *, drop_zero_variance: bool) -> tuple[Tensor, Tensor]:
-    """Advantages [P, G], 0 for dropped prompts, and which prompts [P] stay in the loss."""
-    survives_P = ~zero_variance(rewards_PG) if drop_zero_variance else torch.ones(len(rewards_PG), dtype=torch.bool)
-    result_PG = torch.zeros_like(rewards_PG)
-    if survives_P.any():
-        result_PG[survives_P] = ADVANTAGES[normalisation](rewards_PG[survives_P])
-    return result_PG, survives_P
+def advantages(rewards_PG: Tensor, normalisation: str, so_far: RunningStatistics) -> tuple[Tensor, RunningStatistics]:
+    """Advantages [P, G] of prompts that stay in the loss, and the statistics of all up to them where these are kept."""
+    if normalisation == "running":
+        return normalise_running(rewards_PG, so_far)
+    return ADVANTAGES[normalisation](rewards_PG), so_far

@@ -1,5 +1,7 @@
 """Weights that turn per-token losses into one number: loss = sum over tokens of weight x loss.
 
+Three averages, whose weights sum to 1, and the sum.
+
 The weights come from the whole batch, so summing micro-batches gives the whole batch's loss and gradient exactly.
 Tokens off the mask weigh 0; a sample or prompt without a token of its own is not counted in the mean.
 """
@@ -28,4 +30,9 @@ def prompt_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
     return mask_BT / (num_prompts * tokens_P[group_B].clamp(min=1)).unsqueeze(1)
 
 
-AGGREGATIONS = {"prompt": prompt_average, "sample": sample_average, "token": token_average}
+def token_sum(mask_BT: Tensor, group_B: Tensor) -> Tensor:
+    """1, [B, T]: the plain sum over all tokens of the batch."""
+    return mask_BT.float()
+
+
+AGGREGATIONS = {"prompt": prompt_average, "sample": sample_average, "token": token_average, "sum": token_sum}

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Outcome = Literal["right", "wrong", "unparsable"]
+Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
+"""Verdict on one answer. The last two say that the verifier failed: the answer was not judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +80,31 @@ class Batch:
     """Index of the prompt's group."""
     length_B: Tensor
     """Tokens of prompt and answer together."""
+    reference_BT: Tensor | None = None
+    """Log-probabilities under the frozen reference policy, where a KL penalty needs them."""
+    start_BT: Tensor | None = None
+    """Log-probabilities under the trainer's weights at the start of the round, where truncated weights need them."""
+
+    def work(self) -> tuple[int, int]:
+        """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
+        return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
+
+    def part(self, rows: Tensor) -> "Batch":
+        """These rows, cut to the longest of them."""
+        width = int(self.length_B[rows].max())
+        return Batch(
+            tokens_BT=self.tokens_BT[rows, :width],
+            mask_BT=self.mask_BT[rows, :width],
+            behaviour_BT=self.behaviour_BT[rows, :width],
+            group_B=self.group_B[rows],
+            length_B=self.length_B[rows],
+            reference_BT=None if self.reference_BT is None else self.reference_BT[rows, :width],
+            start_BT=None if self.start_BT is None else self.start_BT[rows, :width],
+        )
 
 
-def make_batch(groups: list[Group]) -> Batch:
-    """Rollouts of `groups` in order, as tensors on the CPU."""
+def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
+    """Rollouts of `groups` in order, as tensors on the CPU; `mask_truncated` takes truncated ones off the mask."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     lengths = [len(rollout.prompt.tokens) + len(rollout.tokens) for rollout in rollouts]
     shape = (len(rollouts), max(lengths))
@@ -93,7 +115,7 @@ def make_batch(groups: list[Group]) -> Batch:
         start = len(rollout.prompt.tokens)
         tokens[row, :start] = rollout.prompt.tokens
         tokens[row, start:length] = rollout.tokens
-        mask[row, start:length] = ~rollout.forced
+        mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
         behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
     return Batch(

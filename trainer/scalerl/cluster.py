@@ -148,12 +148,17 @@ class Cluster:
     def train(self, groups: list[Group], start: float) -> TrainedStep:
         """One optimiser step that starts at virtual time `start`."""
         version = self.learner.version
-        update = self.learner.step(groups)
-        seconds = self.cost.train_token_s * update.trained_tokens / self.recipe.cluster.trainers
+        update = self.learner.step(groups, self.compute_gpu_hours)
+        seconds = (
+            self.cost.train_token_s * update.trained_tokens + self.cost.prefill_token_s * update.scored_tokens
+        ) / self.recipe.cluster.trainers
         self.clock.trainer_free = start + seconds
         self.clock.trainer_busy += seconds * self.recipe.cluster.trainers
         self.clock.flops += 3 * forward_flops(
             self.recipe.model, self.num_parameters, update.trained_tokens, update.context_tokens
+        )
+        self.clock.flops += forward_flops(
+            self.recipe.model, self.num_parameters, update.scored_tokens, update.scored_context_tokens
         )
         return TrainedStep(groups=groups, update=update, version=version)
 

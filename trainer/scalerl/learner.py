@@ -1,6 +1,8 @@
 """One optimiser step: groups in, new weights and what happened out."""
 
-from dataclasses import dataclass
+import copy
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ from torch import Tensor
 from scalerl.advantages import advantages
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.batch import Batch, Group, make_batch
+from scalerl.entropy import logprobs_and_entropy
+from scalerl.kl import token_kl
+from scalerl.learning_rate import learning_rate
 from scalerl.losses import token_loss
 from scalerl.model import Policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.running_statistics import RunningStatistics
 
 MAX_BAD_STEPS = 5
 """Steps in a row whose loss or gradient is not finite before the run stops."""
@@ -27,19 +33,30 @@ class Update:
     """What one optimiser step did; `metrics` are the learner's columns of a train row."""
 
     trained_tokens: int
-    """Prompt and answer tokens that went forward and backward."""
+    """Prompt and answer tokens that went forward and backward, counted once for each epoch."""
     context_tokens: int
+    """Positions attended to, summed over those tokens."""
+    scored_tokens: int = 0
+    """Tokens that went forward only, through the reference policy or the weights of the start of the round."""
+    scored_context_tokens: int = 0
     """Positions attended to, summed over those tokens."""
     metrics: dict[str, Any]
 
 
 class Learner:
-    """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch."""
+    """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
+
+    Beside the policy it holds a frozen copy of it only where the recipe needs one: `reference`, the policy the run
+    started from, for a KL penalty; `start`, the weights of the start of the round, for truncated importance weights.
+    """
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe) -> None:
         self.policy, self.recipe = policy, recipe
         self.version = 0
         self.bad_steps = 0
+        self.statistics = RunningStatistics()
+        self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
+        self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
         settings = recipe.optimiser
         self.adam = torch.optim.AdamW(
             policy.parameters(),
@@ -50,44 +67,94 @@ class Learner:
             fused=True,
         )
 
-    @property
-    def learning_rate(self) -> float:
-        """Of the next step: linear warm-up, then constant."""
-        settings = self.recipe.optimiser
-        return settings.learning_rate * min(1.0, (self.version + 1) / max(1, settings.warmup_steps))
-
-    def step(self, groups: list[Group]) -> Update:
+    def step(self, groups: list[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; without survivors, or when something is not finite, the weights stay as they are.
 
-        Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
+        `compute_gpu_hours` is the run's compute so far, for schedules with a horizon in compute. Raises Diverged after
+        MAX_BAD_STEPS steps in a row that were not finite.
         """
-        # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
-        rewards_PG = torch.tensor([group.rewards for group in groups], dtype=torch.float64)
-        drop = self.recipe.zero_variance == "drop"
-        advantage_PG, survives_P = advantages(rewards_PG, self.recipe.advantage, drop_zero_variance=drop)
-        survivors = [group for group, survives in zip(groups, survives_P.tolist(), strict=True) if survives]
+        recipe = self.recipe
+        compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
+        rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
+        survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
         metrics: dict[str, Any] = {
             "loss": 0.0,
             "grad_norm": 0.0,
-            "learning_rate": self.learning_rate,
+            "learning_rate": rate,
             "survivors": len(survivors),
             "skipped": True,
         }
-        trained = context = 0
-        if survivors:
-            batch = make_batch(survivors)
-            lengths = batch.length_B
-            trained, context = int(lengths.sum()), int((lengths * (lengths + 1) // 2).sum())
-            metrics |= self._optimise(batch, advantage_PG[survives_P].flatten().float())
+        self._start_round()
+        batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask") if survivors else None
+        epochs = copies = tokens = context = 0
+        if batch is not None and batch.mask_BT.any():
+            batch = self.score(batch)
+            done, epochs = self._optimise(batch, self.advantages(survivors, batch), rate)
+            metrics |= done
+            copies = len(self._frozen_policies())
+            tokens, context = batch.work()
         self.version += 1
-        return Update(trained_tokens=trained, context_tokens=context, metrics=metrics)
+        return Update(
+            trained_tokens=epochs * tokens,
+            context_tokens=epochs * context,
+            scored_tokens=copies * tokens,
+            scored_context_tokens=copies * context,
+            metrics=metrics,
+        )
 
-    def _optimise(self, batch: Batch, advantage_B: Tensor) -> dict[str, Any]:
+    def _start_round(self) -> None:
+        """Take the weights of now as pi_start where a round begins: with every batch the generators were frozen for."""
+        off_policy = self.recipe.off_policy
+        batches = off_policy.k if off_policy.type == "ppo_off_policy" else 1
+        if self.start is not None and self.version % batches == 0:
+            self.start.load_state_dict(self.policy.state_dict())
+
+    def score(self, batch: Batch) -> Batch:
+        """With the log-probabilities under the frozen policies there are."""
+        return replace(
+            batch,
+            reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
+            start_BT=None if self.start is None else self.logprobs(self.start, batch),
+        )
+
+    @torch.no_grad()
+    def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
+        """Of the batch's tokens under `policy`, [B, T], in the micro-batches of training."""
+        result_BT = torch.zeros_like(batch.behaviour_BT)
+        for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+            width = int(batch.length_B[rows].max())
+            logprobs, _ = policy.token_logprobs(batch.tokens_BT[rows, :width], self.recipe.generation.temperature)
+            result_BT[rows, :width] = logprobs
+        return result_BT
+
+    def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
+        """Of each rollout [B], a KL penalty in the reward taken off first; running statistics then include them."""
+        # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
+        rewards_PG = torch.tensor([group.rewards for group in survivors], dtype=torch.float64)
+        kl = self.recipe.kl
+        if kl.where == "reward":
+            assert batch.reference_BT is not None
+            kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
+            rewards_PG = rewards_PG - kl.coefficient * kl_BT.double().sum(dim=1).view_as(rewards_PG)
+        advantage_PG, self.statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
+        return advantage_PG.flatten().float()
+
+    def _optimise(self, batch: Batch, advantage_B: Tensor, rate: float) -> tuple[dict[str, Any], int]:
+        """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""
+        metrics: dict[str, Any] = {"skipped": False}
+        epoch = 0
+        while epoch < self.recipe.epochs and not metrics["skipped"]:
+            metrics = self._optimise_once(batch, advantage_B, rate)
+            epoch += 1
+        return metrics, epoch
+
+    def _optimise_once(self, batch: Batch, advantage_B: Tensor, rate: float) -> dict[str, Any]:
         for group in self.adam.param_groups:
-            group["lr"] = self.learning_rate
+            group["lr"] = rate
         self.adam.zero_grad(set_to_none=True)
         metrics = self.accumulate(batch, advantage_B)
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.recipe.optimiser.max_grad_norm)
+        most = self.recipe.optimiser.max_grad_norm
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
         finite = bool(np.isfinite(metrics["loss"])) and bool(norm.isfinite())
         if finite:
             self.adam.step()
@@ -102,34 +169,50 @@ class Learner:
     def accumulate(self, batch: Batch, advantage_B: Tensor) -> dict[str, Any]:
         """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and token means."""
         weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)
-        sums = torch.zeros(4, dtype=torch.float64)
+        sums: dict[str, float] = {}
         for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
-            width = int(batch.length_B[rows].max())
-            tokens, mask, behaviour = (x[rows, :width] for x in (batch.tokens_BT, batch.mask_BT, batch.behaviour_BT))
-            logprobs, entropy = self.policy.token_logprobs(tokens, self.recipe.generation.temperature)
-            loss, clipped = token_loss(self.recipe.loss, logprobs, behaviour, advantage_B[rows], mask)
-            total = (loss * weight_BT[rows, :width]).sum()
+            part = batch.part(rows)
+            loss, of_tokens = self._objective(part, advantage_B[rows])
+            total = (loss * weight_BT[rows, : loss.shape[1]]).sum()
             total.backward()
-            with torch.no_grad():
-                gap = (logprobs - behaviour).abs()
-                parts = (total, clipped[mask].sum(), entropy[mask].sum(), gap[mask].sum())
-                sums += torch.stack([part.double() for part in parts])
-        loss, clipped, entropy, mismatch = sums.tolist()
+            sums["loss"] = sums.get("loss", 0.0) + float(total.detach())
+            for name, value_BT in of_tokens.items():
+                sums[name] = sums.get(name, 0.0) + float(value_BT.detach()[part.mask_BT].sum())
         num_tokens = max(1, int(batch.mask_BT.sum()))
-        return {
-            "loss": loss,
-            "ratio_clipped": clipped / num_tokens,
-            "entropy": entropy / num_tokens,
-            "mismatch": mismatch / num_tokens,
-        }
+        return {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+
+    def _objective(self, batch: Batch, advantage_B: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
+
+        loss = policy loss + kl.coefficient KL - entropy_bonus H
+        """
+        recipe, kl = self.recipe, self.recipe.kl
+        temperature = recipe.generation.temperature
+        if recipe.entropy_bonus > 0:
+            logprobs, entropy = logprobs_and_entropy(self.policy, batch.tokens_BT, temperature)
+        else:
+            logprobs, entropy = self.policy.token_logprobs(batch.tokens_BT, temperature)
+        mask, behaviour = batch.mask_BT, batch.behaviour_BT
+        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_B, mask, batch.start_BT)
+        seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
+        if batch.reference_BT is not None:
+            policy = logprobs if kl.where == "loss" else behaviour
+            seen["kl"] = token_kl(kl.estimator, policy, batch.reference_BT, mask)
+            if kl.where == "loss":
+                loss = loss + kl.coefficient * seen["kl"]
+        if recipe.entropy_bonus > 0:
+            loss = loss - recipe.entropy_bonus * torch.where(mask, entropy, torch.zeros_like(entropy))
+        return loss, seen
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, optimiser and counters."""
+        """Weights, those of the frozen copies too, optimiser, counters and running statistics."""
         return {
             "policy": self.policy.state_dict(),
             "adam": self.adam.state_dict(),
             "version": self.version,
             "bad_steps": self.bad_steps,
+            "statistics": asdict(self.statistics),
+            **{name: policy.state_dict() for name, policy in self._frozen_policies().items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -137,6 +220,19 @@ class Learner:
         self.policy.load_state_dict(state["policy"])
         self.adam.load_state_dict(state["adam"])
         self.version, self.bad_steps = state["version"], state["bad_steps"]
+        self.statistics = RunningStatistics(**state["statistics"])
+        for name, policy in self._frozen_policies().items():
+            policy.load_state_dict(state[name])
+
+    def _frozen_policies(self) -> dict[str, Policy]:
+        """Those there are, by name."""
+        both = {"reference": self.reference, "start": self.start}
+        return {name: policy for name, policy in both.items() if policy is not None}
+
+
+def frozen_copy(policy: Policy) -> Policy:
+    """A copy that takes no gradient."""
+    return copy.deepcopy(policy).requires_grad_(False)
 
 
 def micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:

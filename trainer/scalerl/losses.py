@@ -55,17 +55,34 @@ def grpo(logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT
     return dapo(logprobs_BT, behaviour_BT, advantage_B, mask_BT, clip, clip)
 
 
+def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """s = (prod_t rho_t)^(1 / |y|), [B, 1], over the policy's own tokens (arXiv 2507.18071)."""
+    num_tokens_B1 = mask_BT.sum(dim=1, keepdim=True).clamp(min=1)
+    return (log_ratio(logprobs_BT, behaviour_BT, mask_BT).sum(dim=1, keepdim=True) / num_tokens_B1).exp()
+
+
 def gspo(
     logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
 ) -> TokenLoss:
-    """The clipped surrogate on s = (prod_t rho_t)^(1 / |y|), one ratio for all tokens (arXiv 2507.18071)."""
-    num_tokens_B1 = mask_BT.sum(dim=1, keepdim=True).clamp(min=1)
-    mean_B1 = log_ratio(logprobs_BT, behaviour_BT, mask_BT).sum(dim=1, keepdim=True) / num_tokens_B1
-    loss, clipped = clipped_surrogate(mean_B1.exp().expand_as(mask_BT), advantage_B, clip_low, clip_high)
+    """The clipped surrogate on s, one ratio for all tokens of a sequence (arXiv 2507.18071)."""
+    ratio = sequence_ratio(logprobs_BT, behaviour_BT, mask_BT).expand_as(mask_BT)
+    loss, clipped = clipped_surrogate(ratio, advantage_B, clip_low, clip_high)
     return loss * mask_BT, clipped & mask_BT
 
 
+def token_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max_weight: float) -> Tensor:
+    """stop_gradient(min(pi_start / pi_gen, max_weight)) of each token, 1 off the mask, [B, T]."""
+    return log_ratio(start_BT, behaviour_BT, mask_BT).detach().exp().clamp(max=max_weight)
+
+
+def sequence_weight(start_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor, max_weight: float) -> Tensor:
+    """stop_gradient(min((prod_t pi_start / pi_gen)^(1 / |y|), max_weight)), one for all tokens, [B, 1]."""
+    return sequence_ratio(start_BT, behaviour_BT, mask_BT).detach().clamp(max=max_weight)
+
+
 LOSSES: dict[str, Callable[..., TokenLoss]] = {"cispo": cispo, "dapo": dapo, "grpo": grpo, "gspo": gspo}
+
+WEIGHTS = {"dapo": token_weight, "grpo": token_weight, "gspo": sequence_weight}
 
 
 def token_loss(
@@ -74,7 +91,19 @@ def token_loss(
     behaviour_BT: Tensor,
     advantage_B: Tensor,
     mask_BT: Tensor,
+    start_BT: Tensor | None = None,
 ) -> TokenLoss:
-    """The per-token loss that `settings` name, with their own parameters."""
-    parameters = settings.model_dump(exclude={"type"})
-    return LOSSES[settings.type](logprobs_BT, behaviour_BT, advantage_B, mask_BT, **parameters)
+    """The per-token loss that `settings` name, with their own parameters.
+
+    With a `max_weight` the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight of
+    pi_start / pi_gen: what the ratio's clip bounds is then the trainer's own movement, not its mismatch with the
+    generator (decoupled PPO, arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
+    """
+    parameters = settings.model_dump(exclude={"type", "max_weight"})
+    loss = LOSSES[settings.type]
+    if settings.type == "cispo" or settings.max_weight is None:
+        return loss(logprobs_BT, behaviour_BT, advantage_B, mask_BT, **parameters)
+    assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"
+    weight = WEIGHTS[settings.type](start_BT, behaviour_BT, mask_BT, settings.max_weight)
+    loss_BT, clipped_BT = loss(logprobs_BT, start_BT, advantage_B, mask_BT, **parameters)
+    return weight * loss_BT, clipped_BT

@@ -65,6 +65,10 @@ class Grpo(Frozen):
     type: Literal["grpo"] = "grpo"
     clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """The token ratio is clipped to [1 - clip, 1 + clip]."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight pi_start / pi_gen of each token (3 in TRL). The clipped ratio is then
+    pi_train / pi_start; null leaves it pi_train / pi_gen and there is no weight. pi_start are the weights at the start
+    of the round: those that generated the batch under ppo_off_policy, else those before its first step."""
 
 
 class Dapo(Frozen):
@@ -75,6 +79,8 @@ class Dapo(Frozen):
     """The token ratio is clipped from below at 1 - clip_low."""
     clip_high: Positive = 0.26
     """The token ratio is clipped from above at 1 + clip_high."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight pi_start / pi_gen of each token, as in `grpo`; null for none."""
 
 
 class Gspo(Frozen):
@@ -85,6 +91,9 @@ class Gspo(Frozen):
     """The sequence ratio is clipped from below at 1 - clip_low."""
     clip_high: Positive = 5e-3
     """The sequence ratio is clipped from above at 1 + clip_high."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight, as in `grpo`, here the geometric mean over the sequence like the ratio
+    itself; null for none."""
 
 
 class NoPositiveResampling(Frozen):
@@ -125,6 +134,35 @@ class NoLengthControl(Frozen):
     type: Literal["none"] = "none"
 
 
+class Kl(Frozen):
+    """KL penalty that holds the policy to a frozen copy of what the run started from (PPO-RLHF, DeepSeekMath).
+
+    With r = pi_ref / pi of a sampled token (Schulman 2020, joschu.net/blog/kl-approx): k1 = -log r, k2 = (log r)^2 / 2,
+    k3 = r - 1 - log r.
+    """
+
+    coefficient: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the penalty; 0 is off, and then no reference model is held. DeepSeekMath has 0.04, ScaleRL none."""
+    estimator: Literal["k1", "k2", "k3"] = "k3"
+    """Estimate of KL(pi || pi_ref) from the sampled token. In the loss, on-policy, the gradient of k1 is only noise
+    around 0, that of k2 is the KL's, that of k3 is the gradient of KL(pi_ref || pi) (arXiv 2506.09477)."""
+    where: Literal["loss", "reward"] = "loss"
+    """loss: added token by token and averaged like the policy loss, pi the trained policy (DeepSeekMath, arXiv
+    2402.03300). reward: its sum over the answer is taken off the reward, pi the generator (arXiv 2203.02155); which
+    prompts have variance is decided on the rewards before."""
+
+    @model_validator(mode="after")
+    def _in_effect(self) -> Self:
+        for name in ("estimator", "where"):
+            value, default = getattr(self, name), type(self).model_fields[name].default
+            if self.coefficient == 0 and value != default:
+                raise ValueError(
+                    f"{name} {value!r} has no effect while coefficient is 0; give a coefficient above 0 or "
+                    f"leave {name} out"
+                )
+        return self
+
+
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
 Curriculum = Annotated[NoPositiveResampling | Uniform, Field(discriminator="type")]
@@ -138,18 +176,33 @@ class Recipe(Frozen):
     """How far generators may lag behind the trainer, and how weights reach them."""
     loss: Loss = Cispo()
     """Per-token policy objective."""
-    aggregation: Literal["prompt", "sample", "token"] = "prompt"
-    """How per-token losses become one number: mean of prompt means, mean of sample means, or mean over all tokens."""
-    advantage: Literal["batch", "prompt", "none"] = "batch"
-    """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, or none."""
+    aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"
+    """How per-token losses become one number: mean of prompt means, mean of sample means, mean over all tokens, or
+    their sum, whose gradient norm grows with the tokens of the batch."""
+    advantage: Literal["batch", "prompt", "none", "running"] = "batch"
+    """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, none, or all
+    advantages since the run began."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer alike."""
-    zero_variance: Literal["drop", "keep"] = "drop"
-    """Whether prompts whose generations all got one reward leave the loss and its averages."""
+    zero_variance: Literal["drop", "keep", "resample"] = "drop"
+    """What becomes of prompts whose generations all got one reward: drop takes them out of the loss and its averages,
+    keep leaves them in, resample throws them away as soon as they are generated and draws others until the batch is
+    full (DAPO, arXiv 2503.14476), at most ten batches for one."""
     curriculum: Curriculum = NoPositiveResampling()
     """Which training prompts are drawn."""
     length_control: LengthControl = Interruption()
     """What keeps answers inside the token limit."""
+    truncated: Literal["keep", "mask"] = "keep"
+    """Whether answers cut off at the token limit carry loss; mask is DAPO's overlong filtering (arXiv 2503.14476).
+    Their rewards stay in the mean and the standard deviation of their group either way."""
+    kl: Kl = Kl()
+    """Penalty on leaving the policy the run started from."""
+    entropy_bonus: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the policy's entropy in nats, taken off the loss token by token and averaged like it; 0 in ScaleRL,
+    0.01 in PPO (arXiv 1707.06347)."""
+    epochs: Count = 1
+    """Optimiser steps taken on each batch, every one over all of it; 1 in ScaleRL, 2 to 8 usual in PPO. Ratios stay
+    against the log-probs of generation, or of the start of the round where the loss has a `max_weight`."""
 
 
 # --- the parts of a scale -------------------------------------------------------------------------------------------
@@ -244,13 +297,47 @@ class Generation(Frozen):
         return self.thinking + 1 + self.answer
 
 
+class Constant(Frozen):
+    """The learning rate stays where warm-up left it (ScaleRL A.3)."""
+
+    type: Literal["constant"] = "constant"
+
+
+class Decay(Frozen):
+    """What every falling schedule has to say."""
+
+    horizon: Positive = 1.0
+    """Where the decay ends. Part of what a run is: another horizon is another run, not the same one extended."""
+    unit: Literal["compute", "steps"] = "compute"
+    """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one for each batch."""
+    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the peak that is left at the horizon and after."""
+
+
+class Cosine(Decay):
+    """Half a cosine from the peak to its final share (SGDR, arXiv 1608.03983), then flat."""
+
+    type: Literal["cosine"] = "cosine"
+
+
+class Linear(Decay):
+    """A straight line from the peak to its final share, then flat."""
+
+    type: Literal["linear"] = "linear"
+
+
+Schedule = Annotated[Constant | Cosine | Linear, Field(discriminator="type")]
+
+
 class Optimiser(Frozen):
-    """AdamW with a constant learning rate after warm-up (ScaleRL A.3)."""
+    """AdamW with warm-up and a learning-rate schedule (ScaleRL A.3: constant)."""
 
     learning_rate: Positive = 5e-7
-    """Constant after warm-up."""
+    """Peak, reached after warm-up."""
     warmup_steps: Annotated[int, Field(ge=0)] = 100
-    """Steps of linear warm-up."""
+    """Steps of linear warm-up; it multiplies the schedule."""
+    schedule: Schedule = Constant()
+    """How the learning rate falls from its peak."""
     beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """First-moment decay."""
     beta2: Annotated[float, Field(ge=0, lt=1)] = 0.95
@@ -259,10 +346,19 @@ class Optimiser(Frozen):
     """Added to the root of the second moment."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     """Decoupled weight decay."""
-    max_grad_norm: Positive = 1.0
-    """Gradients are scaled down to this norm."""
+    max_grad_norm: Positive | None = 1.0
+    """Gradients are scaled down to this norm; null leaves them as they are."""
     micro_batch_tokens: Count = 2048
     """Padded tokens in one forward and backward pass; gradients accumulate to those of the whole batch."""
+
+    @model_validator(mode="after")
+    def _decays_after_warm_up(self) -> Self:
+        schedule = self.schedule
+        if schedule.type != "constant" and schedule.unit == "steps" and schedule.horizon <= self.warmup_steps:
+            raise ValueError(
+                f"schedule.horizon {schedule.horizon:g} steps must lie after warm-up, which takes {self.warmup_steps}"
+            )
+        return self
 
 
 class Device(Frozen):
@@ -345,6 +441,21 @@ class ResolvedRecipe(Recipe, Scale):
                 f"use at most {(k + 1) * self.batch.prompts * self.batch.generations}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _loss_can_clip(self) -> Self:
+        if self.loss.type == "cispo" or self.loss.max_weight is None or self.steps_of_a_round > 1:
+            return self
+        raise ValueError(
+            f"loss.max_weight {self.loss.max_weight:g}: {self.loss.type} then clips pi_train / pi_start, which is 1 "
+            f"when a round has one optimiser step, so its clip has no effect; give epochs of 2 or more, use "
+            f"ppo_off_policy with k of 2 or more, or use loss cispo, whose gradient this would be"
+        )
+
+    @property
+    def steps_of_a_round(self) -> int:
+        """Optimiser steps from one choice of pi_start to the next; see `Grpo.max_weight`."""
+        return self.epochs * (self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1)
 
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""

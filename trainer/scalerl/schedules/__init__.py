@@ -2,6 +2,7 @@
 
 pipeline.py         PipelineRL-k: both at once, new weights mid-sequence
 ppo_off_policy.py   PPO-off-policy-k: in turns, k steps on what one frozen policy generated
+resampling.py       what both throw away so that a batch is full of groups with variance
 """
 
 from scalerl.schedules.pipeline import pipeline

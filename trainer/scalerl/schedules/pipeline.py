@@ -2,7 +2,7 @@
 
 Generators never stop while they may run ahead; finished groups are trained on as soon as a batch is full, those begun
 under the oldest weights first. A rollout begun under version u must be trained on at version u + k at the latest, and
-nothing is thrown away, so
+nothing is thrown away for its age, so
 
 * the trainer waits while groups that would become too old are still being written, and
 * a new group is admitted only while all groups in the system can still be trained on in time.
@@ -10,6 +10,7 @@ nothing is thrown away, so
 
 from scalerl.batch import Group
 from scalerl.cluster import Cluster, TrainedStep
+from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 
 def pipeline(cluster: Cluster) -> TrainedStep:
@@ -18,8 +19,10 @@ def pipeline(cluster: Cluster) -> TrainedStep:
     A trainer that becomes free in the middle of a decode step starts there and then, on what was finished before it.
     """
     k, clock = cluster.recipe.off_policy.k, cluster.clock
+    to_discard = MAX_BATCHES * cluster.recipe.batch.prompts
     while True:
         cluster.deliver_weights()
+        to_discard -= discard(cluster, to_discard)
         admit(cluster, k)
         chosen, start = choose_batch(cluster, k), max(clock.now, clock.trainer_free)
         if start > clock.now or chosen is None:

@@ -1,6 +1,7 @@
 """PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
 
 from scalerl.cluster import Cluster, TrainedStep
+from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 
 def ppo_off_policy(cluster: Cluster) -> TrainedStep:
@@ -18,10 +19,13 @@ def generate(cluster: Cluster) -> None:
         cluster.clock.now = max(cluster.clock.now, cluster.pushes[-1][0])
         cluster.deliver_weights()
     k, prompts = cluster.recipe.off_policy.k, cluster.recipe.batch.prompts
-    for _ in range(k * prompts):
-        cluster.admit()
-    while cluster.generator.busy:
-        cluster.decode()
+    to_discard = MAX_BATCHES * k * prompts
+    while len(cluster.ready) < k * prompts:
+        for _ in range(k * prompts - len(cluster.ready)):
+            cluster.admit()
+        while cluster.generator.busy:
+            cluster.decode()
+        to_discard -= discard(cluster, to_discard)
     groups = [group for _, group in sorted(cluster.ready, key=lambda entry: entry[0])]
     cluster.ready = []
     cluster.pending = [groups[i * prompts : (i + 1) * prompts] for i in range(k)]

@@ -1,0 +1,5 @@
+"""Uses nothing, and never ends."""
+
+import time
+
+time.sleep(10**6)

@@ -1,0 +1,78 @@
+"""Every recipe file, and every value of the optimiser step's axes, takes twenty steps at scale `smoke`."""
+
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+from trainer.tiny import make_cluster
+
+from scalerl.model import new_policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.schedules import SCHEDULES
+from scalerl.tasks import make_task
+from scalerl.warm_start import load_or_train
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+SMOKE = yaml.safe_load((RECIPES / "scales/smoke.yaml").read_text())
+PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
+AXES = {
+    "sum": {"aggregation": "sum"},
+    "running": {"advantage": "running"},
+    "resample": {"zero_variance": "resample"},
+    "truncated masked": {"truncated": "mask"},
+    "entropy bonus": {"entropy_bonus": 0.01},
+    "three epochs": {"epochs": 3},
+    **{
+        f"{estimator} in the {where}": {"kl": {"coefficient": 0.05, "estimator": estimator, "where": where}}
+        for estimator in ("k1", "k2", "k3")
+        for where in ("loss", "reward")
+    },
+    **{f"{loss} with weights": {"loss": {"type": loss, "max_weight": 2.0}, **PPO} for loss in ("grpo", "dapo", "gspo")},
+    "cosine": {"optimiser": {"schedule": {"type": "cosine", "horizon": 20, "unit": "steps"}}},
+    "linear": {"optimiser": {"schedule": {"type": "linear", "horizon": 20, "unit": "steps", "final": 0.1}}},
+    "unclipped": {"optimiser": {"max_grad_norm": None}},
+}
+
+
+@pytest.fixture(scope="module")
+def warm_starts(tmp_path_factory):
+    return tmp_path_factory.mktemp("warm_starts")
+
+
+def smoke(**changes) -> ResolvedRecipe:
+    """ScaleRL at scale `smoke`; a change of the optimiser is laid over the scale's."""
+    optimiser = {**SMOKE["optimiser"], **changes.pop("optimiser", {})}
+    return ResolvedRecipe.model_validate({**SMOKE, **changes, "optimiser": optimiser})
+
+
+def twenty_steps(recipe, warm_starts):
+    policy = new_policy(recipe)
+    load_or_train(policy, make_task(recipe.tasks[0]), recipe, 0, warm_starts)
+    cluster = make_cluster(recipe, policy)
+    schedule = SCHEDULES[recipe.off_policy.type]
+    return policy, [schedule(cluster).update.metrics for _ in range(20)]
+
+
+def assert_trained(policy, steps):
+    assert not any(step["skipped"] for step in steps)
+    assert all(math.isfinite(step["loss"]) for step in steps)
+    assert all(bool(parameter.isfinite().all()) for parameter in policy.parameters())
+
+
+@pytest.mark.parametrize("file", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_recipe_file_trains_for_twenty_steps(file, warm_starts):
+    recipe = smoke(**yaml.safe_load(file.read_text()))
+    assert_trained(*twenty_steps(recipe, warm_starts))
+
+
+@pytest.mark.parametrize("name", list(AXES))
+def test_every_axis_value_trains_for_twenty_steps_and_is_another_run(name, warm_starts):
+    recipe = smoke(**AXES[name])
+    assert recipe.identity(seed=0) != smoke().identity(seed=0)
+    assert_trained(*twenty_steps(recipe, warm_starts))
+
+
+def test_all_axis_values_have_identities_of_their_own():
+    identities = [smoke(**changes).identity(seed=0) for changes in AXES.values()]
+    assert len(set(identities)) == len(AXES)

@@ -1,0 +1,86 @@
+"""Letters by the written rule, on answers as models give them."""
+
+import pytest
+
+from scalerl.verifiers.choice import verify_choice
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "B",
+        "b",
+        "B.",
+        "(B)",
+        "[B]",
+        "**B**",
+        " B) Paris",
+        "B. Paris",
+        "B: Paris",
+        "The answer is (B)",
+        "The answer is B",
+        "The answer is B because plants need light.",
+        "the answer is b.",
+        "The correct answer is: **B**",
+        "**Answer:** B",
+        "Answer: B. Paris",
+        "The best choice is option B.",
+        "I would pick (B) here.",
+        "\\boxed{B}",
+        "$\\boxed{\\text{B}}$",
+        "\\boxed{\\textbf{(B)}}",
+        "\\boxed{B. Paris}",
+        "A bird flies, so it is no fish.\nB",
+        "The answer is A. No, wait: the lake is frozen.\nThe answer is B.",
+        "The answer is (A).\nSo \\boxed{B}",
+        "<think>The answer is A.</think>The answer is B.",
+        "(A) is too hot and (C) too cold.\nB",
+    ],
+)
+def test_the_answer_is_b(answer):
+    assert verify_choice(answer, "B", num_choices=4) == "right"
+    assert verify_choice(answer, "C", num_choices=4) == "wrong"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I do not know.",
+        "The answer is a bird.",
+        "A bird.",
+        "Because it is warm.",
+        "The answer is E.",
+        "\\boxed{E}",
+        "\\boxed{}",
+        "\\boxed{B",
+        "\\boxed{Paris}",
+        "(A) or (B)",
+        "B) or C)",
+        "The answer is (B) or (C).",
+        "The answer is B/C",
+        "\\boxed{B, C}",
+        "\\boxed{B} or \\boxed{C}",
+        "<think>The answer is B.",
+        "The answer is I'd say unknown.",
+        "2",
+    ],
+)
+def test_without_a_letter_of_a_choice_the_answer_is_unparsable(answer):
+    assert verify_choice(answer, "B", num_choices=4) == "unparsable"
+
+
+def test_more_choices_admit_more_letters():
+    assert verify_choice("The answer is E.", "E", num_choices=5) == "right"
+    assert verify_choice("E", "A", num_choices=5) == "wrong"
+
+
+@pytest.mark.parametrize("text", ["B " * 50_000, "(" * 100_000, "answer is " * 10_000, "*" * 100_000, "B\n" * 50_000])
+def test_long_answers_take_no_time(text):
+    assert verify_choice(text + "\nThe answer is B.", "B", num_choices=4) == "right"
+
+
+@pytest.mark.parametrize("gold", ["E", "b", "", "AB", "1"])
+def test_a_gold_letter_that_is_no_choice_is_refused(gold):
+    with pytest.raises(ValueError, match=r"one of the letters A to D is needed"):
+        verify_choice("A", gold, num_choices=4)

@@ -1,0 +1,40 @@
+"""The learning rate of a step: warm-up times a schedule.
+
+rate = peak min(1, (step + 1) / warm-up) (final + (1 - final) fall(x)),    x = what is done / horizon, at most 1
+"""
+
+import math
+
+from scalerl.recipe import Optimiser
+
+
+def cosine(x: float) -> float:
+    """(1 + cos(pi x)) / 2: 1 at 0, 0 at 1 (SGDR, arXiv 1608.03983)."""
+    return (1 + math.cos(math.pi * x)) / 2
+
+
+def linear(x: float) -> float:
+    """1 - x."""
+    return 1 - x
+
+
+FALLS = {"cosine": cosine, "linear": linear}
+
+
+def learning_rate(optimiser: Optimiser, *, step: int, compute: float | None) -> float:
+    """Of the step that comes after `step` steps and `compute` compute units of the scale.
+
+    `compute` may be None where nobody keeps the time; a horizon in compute then cannot be served, and is an error.
+    """
+    warm = optimiser.learning_rate * min(1.0, (step + 1) / max(1, optimiser.warmup_steps))
+    schedule = optimiser.schedule
+    if schedule.type == "constant":
+        return warm
+    done = step if schedule.unit == "steps" else compute
+    if done is None:
+        raise ValueError(
+            f"optimiser.schedule: the horizon of {schedule.horizon:g} is in compute, and no compute was given for step "
+            f"{step}; give it, or use unit: steps"
+        )
+    x = min(1.0, done / schedule.horizon)
+    return warm * (schedule.final + (1 - schedule.final) * FALLS[schedule.type](x))

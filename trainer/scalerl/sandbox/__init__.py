@@ -1,0 +1,26 @@
+"""Runs code the policy wrote: no network, no files outside, bounded in time, memory, processes, output and files.
+
+    sandbox        start one program, watch it, end it and all it started
+    limits         what a program may use, and what became of it
+    errors         what can go wrong with the sandbox itself
+behind it
+    isolation      bubblewrap, else namespaces of our own, else resource limits only
+    inside         what the interpreter in the sandbox runs: launcher, supervisor, program
+    system_calls   the filter on system calls
+    processes      what the processes of a program use together
+"""
+
+from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.sandbox.limits import Finished, LimitName, Limits
+from scalerl.sandbox.sandbox import Sandbox
+
+__all__ = [
+    "Finished",
+    "LimitName",
+    "Limits",
+    "Sandbox",
+    "SandboxError",
+    "SandboxFailed",
+    "SandboxTimedOut",
+    "SandboxUnavailable",
+]

@@ -1,0 +1,255 @@
+"""What the interpreter in the sandbox runs: it shuts itself in, starts the program, and ends everything with it.
+
+    launcher      only where there is no bubblewrap: makes the namespaces and the file tree
+    supervisor    process 1 of the sandbox; ends when the program does or the trainer says so, and all others with it
+    program       limits, user, system-call filter; then the policy's text as `__main__`
+
+It is handed to the interpreter as compiled code, so it uses the standard library only, and of that what loads fast:
+json and signal would take longer than all the rest here. The supervisor tells on the status pipe `started`, then
+`ended WAIT_STATUS CPU_S` or `limit NAME`. The program never holds that pipe.
+"""
+
+import _signal  # pyright: ignore[reportMissingImports]  # typeshed describes only signal, which wraps it
+import ctypes
+import marshal
+import os
+import resource
+import select
+import sys
+import time
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+FOLDER = "/sandbox"
+POLL_MS = 50
+PIPES = ("control_fd", "status_fd", "program_fd")
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+KEPT_FLAGS = {os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8, os.ST_NOATIME: 1024, os.ST_NODIRATIME: 2048}
+"""statvfs flag to mount flag: what a user namespace may not take off a mount it did not make."""
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+
+def check(result, what):
+    """Raise the C library's error, if any, with what was being done."""
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def prctl(option, value):
+    check(LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
+
+
+# Namespaces and file tree, where bubblewrap has not made them already.
+
+
+def enter_namespaces(spec):
+    """New namespaces for everything; the process forked next is process 1 of its own."""
+    flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
+    uid, gid = os.getuid(), os.getgid()
+    if spec["new_user_namespace"]:
+        flags |= CLONE_NEWUSER
+    check(LIBC.unshare(flags), "unshare")
+    if spec["new_user_namespace"]:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"65534 {uid} 1"), ("gid_map", f"65534 {gid} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+
+
+def mount(source, target, kind, flags, options=None):
+    encoded = [part.encode() if part is not None else None for part in (source, target, kind)]
+    check(LIBC.mount(*encoded, ctypes.c_ulong(flags), options and options.encode()), f"mount {source} on {target}")
+
+
+def build_tree(spec):
+    """A read-only root of the interpreter, four devices and one small folder to write in; nothing of the old one."""
+    root = spec["root"]
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")
+    for path in (*spec["readable"], *spec["devices"]):
+        bind(path, root + path, read_only=path not in spec["devices"])
+    for path in spec["hidden"]:
+        mount("tmpfs", root + path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k")
+    for link, target in spec["links"].items():
+        os.makedirs(os.path.dirname(root + link), exist_ok=True)
+        os.symlink(target, root + link)
+    os.mkdir(root + FOLDER)
+    mount("tmpfs", root + FOLDER, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=777,size={spec['folder_bytes']}")
+    os.mkdir(root + "/old")
+    check(LIBC.syscall(PIVOT_ROOT[os.uname().machine], root.encode(), (root + "/old").encode()), "pivot_root")
+    os.chdir("/")
+    check(LIBC.umount2(b"/old", MNT_DETACH), "umount")
+    os.rmdir("/old")
+    mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+
+def bind(source, target, *, read_only):
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w"):
+            pass
+    mount(source, target, None, MS_BIND)
+    if read_only:
+        kept = sum(flag for bit, flag in KEPT_FLAGS.items() if os.statvfs(target).f_flag & bit)
+        mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | kept)
+
+
+def drop_capabilities():
+    """No capability is left, and none can come back."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    check(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+# The program.
+
+
+def shut_in(spec):
+    """Limits, user and filter of the program: from here on nothing can be undone."""
+    for name, wanted in spec["rlimits"].items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (value, value))
+    if spec["uid"] is not None:
+        os.setgroups([])
+        os.setresgid(spec["uid"], spec["uid"], spec["uid"])
+        os.setresuid(spec["uid"], spec["uid"], spec["uid"])
+    drop_capabilities()
+    prctl(PR_SET_DUMPABLE, 1)  # so that the trainer, where it is no root, can see how much memory is shared
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    code = bytes.fromhex(spec["filter"])
+    instructions = ctypes.create_string_buffer(code, len(code))
+
+    class FilterProgram(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+    program = FilterProgram(len(code) // 8, ctypes.cast(instructions, ctypes.c_void_p))
+    check(LIBC.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.byref(program), 0, 0), "seccomp")
+
+
+def become_program(spec):
+    """Shut in, forget the supervisor's pipes, and give the text to run."""
+    os.setsid()
+    os.chdir(spec["folder"])
+    with open(spec["program_fd"], "rb") as file:
+        text = file.read()
+    shut_in(spec)
+    os.write(spec["status_fd"], b"started\n")
+    os.closerange(3, 1 + max(spec[name] for name in PIPES))  # numbered as in the trainer, which may have many open
+    return text
+
+
+# The supervisor.
+
+
+def supervise(spec, child):
+    """Wait for the program, the trainer or too many files, whichever comes first; then let nothing survive."""
+    control, status = spec["control_fd"], spec["status_fd"]
+    ended = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(control, select.POLLIN | select.POLLHUP)
+    poll.register(ended, select.POLLIN)
+    report = None
+    while report is None:
+        ready = {fd for fd, _ in poll.poll(POLL_MS)}
+        if ended in ready:
+            _, wait_status, usage = os.wait4(child, 0)
+            report = f"ended {wait_status} {usage.ru_utime + usage.ru_stime:.6f}\n"
+        elif control in ready:
+            report = ""
+        elif num_files(spec["folder"], spec["own_filesystem"], spec["files"]) > spec["files"]:
+            report = "limit files\n"
+    os.write(status, report.encode())
+    if not spec["own_pids"]:
+        kill_descendants()
+    os._exit(0)  # process 1 takes every other process of its namespace along
+
+
+def num_files(folder, own_filesystem, enough):
+    """Files and folders below `folder`; counting stops soon after `enough`."""
+    if own_filesystem:
+        state = os.statvfs(folder)
+        return state.f_files - state.f_ffree - 1
+    count = 0
+    for _, folders, files in os.walk(folder):
+        count += len(folders) + len(files)
+        if count > enough:
+            break
+    return count
+
+
+def kill_descendants():
+    """Without a namespace of processes: this process adopts every orphan, so what it cannot wait for is not there."""
+    while True:
+        parents = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        family = {os.getpid()}
+        while more := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= more
+        # Stopped first: a process that forks for ever would be ahead of the killing.
+        for number in (_signal.SIGSTOP, _signal.SIGKILL):
+            for pid in family - {os.getpid()}:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.002)
+
+
+def main():
+    """Give the program's text in the program's process; no other process returns from here."""
+    spec = marshal.loads(bytes.fromhex(sys.argv.pop()))
+    if spec["makes_namespaces"]:
+        prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
+        enter_namespaces(spec)
+        child = os.fork()
+        if child:
+            for name in PIPES:
+                os.close(spec[name])
+            os.waitpid(child, 0)
+            os._exit(0)
+        prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
+        build_tree(spec)
+    prctl(PR_SET_DUMPABLE, 0)  # no process in the sandbox may look into this one
+    if not spec["own_pids"]:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # From inside, process 1 gets only the signals it handles, and this is the one Python handles by itself.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    child = os.fork()
+    if not child:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        return become_program(spec)
+    os.closerange(0, 3)
+    os.close(spec["program_fd"])
+    supervise(spec, child)
+    raise AssertionError("the supervisor exits")
+
+
+def run_as_main(text):
+    """Run `text` as a module of its own called `__main__`."""
+    code = compile(text, "program.py", "exec")
+    module = type(sys)("__main__")
+    sys.argv[:] = ["program.py"]
+    sys.modules["__main__"] = module
+    exec(code, vars(module))
+
+
+if __name__ == "__main__":
+    supervisors_module = sys.modules["__main__"]  # dropped from the table of modules, it would lose its names
+    run_as_main(main())

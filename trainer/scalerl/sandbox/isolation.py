@@ -1,0 +1,206 @@
+"""How a program is kept apart on this machine: the command that starts its interpreter, and what that is told.
+
+    bubblewrap   namespaces and file tree by bwrap: sees a read-only interpreter and its own small folder, nothing else
+    namespaces   the same, made by the interpreter itself with unshare(2) and pivot_root(2)
+    rlimits      resource limits and the system-call filter only: no network and no signals to others, but it reads
+                 and writes the files its user may, and the size of its folder is not bounded; only on request
+
+User and number of processes: root starts each program under a user id of its own, so that `RLIMIT_NPROC` counts that
+program alone. Any other user gets a user namespace, which counts by itself too. `rlimits` without root has neither:
+there the limit is on top of what the user runs already.
+"""
+
+import marshal
+import math
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+
+from scalerl.sandbox.errors import SandboxUnavailable
+from scalerl.sandbox.limits import Limits
+from scalerl.sandbox.processes import num_threads_of_user
+from scalerl.sandbox.system_calls import seccomp_filter
+
+IsolationName = Literal["bubblewrap", "namespaces", "rlimits"]
+STRONGEST_FIRST: tuple[IsolationName, ...] = ("bubblewrap", "namespaces", "rlimits")
+
+RUN_MARSHALLED = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv.pop(1))))"
+"""Compiling the text would take as long as starting the interpreter."""
+INSIDE = Path(__file__).with_name("inside.py")
+FOLDER = "/sandbox"
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
+"""All a program finds set, beside its folder; the hash seed makes the order of sets the same in every run."""
+
+FIRST_USER_ID, NUM_USER_IDS = 1 << 20, 1 << 28
+_next_user_id = count(os.getpid() * 4096)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How to start one program."""
+
+    command: list[str]
+    environment: dict[str, str]
+
+
+def is_real_root() -> bool:
+    """Root of the machine, not of a user namespace: may make namespaces without one, and is above RLIMIT_NPROC."""
+    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+
+
+@contextmanager
+def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> Iterator[Launch]:
+    """The command for one program whose pipes are `fds`; a folder it needs on this side is gone afterwards."""
+    real_root = is_real_root()
+    uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
+    readable, links = interpreter_files()
+    hidden = [path for path in site_packages() if any(_below(path, root) for root in readable)]
+    spec: dict[str, Any] = {
+        **fds,
+        "makes_namespaces": isolation == "namespaces",
+        "new_user_namespace": not real_root,
+        "own_pids": isolation != "rlimits",
+        "own_filesystem": isolation != "rlimits",
+        "root": "/proc",  # a folder that is always there, holds nothing the program needs, and is covered with its root
+        "folder_bytes": limits.file_mb << 20,
+        "files": limits.files,
+        "readable": readable,
+        "links": links,
+        "hidden": hidden,
+        "devices": DEVICES,
+        "uid": uid,
+        "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
+        "filter": seccomp_filter(platform.machine(), signals=isolation != "rlimits").hex(),
+    }
+    with nullcontext(FOLDER) if isolation != "rlimits" else _own_folder(uid) as folder:
+        environment = ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
+        yield Launch(command=_command(isolation, spec | {"folder": folder}), environment=environment)
+
+
+@contextmanager
+def _own_folder(uid: int | None) -> Iterator[str]:
+    """A folder on this machine's disk that belongs to user `uid`."""
+    folder = tempfile.mkdtemp(prefix="sandbox-")
+    try:
+        if uid is not None:
+            os.chown(folder, uid, uid)
+        yield folder
+    finally:
+        _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    """Take `folder` away, also what its program made unreadable; no link in it is followed."""
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            if not os.path.islink(f"{path}/{name}"):
+                os.chmod(f"{path}/{name}", 0o700)
+    shutil.rmtree(folder)
+
+
+@cache
+def _inside_code() -> str:
+    code = compile(INSIDE.read_text(encoding="utf-8"), "inside.py", "exec", optimize=0)
+    return marshal.dumps(code).hex()
+
+
+def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
+    # -s -S -P: neither user's nor installed packages, nor the folder it starts in; -E would drop the hash seed too.
+    interpreter = [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", "-X", "utf8"]
+    inside = [*interpreter, "-c", RUN_MARSHALLED, _inside_code(), marshal.dumps(spec).hex()]
+    if isolation != "bubblewrap":
+        return inside
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SandboxUnavailable("bwrap is not on the PATH")
+    command = [bwrap, "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    command += ["--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"]
+    if spec["new_user_namespace"]:
+        command += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+    else:
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    # bwrap would make missing folders on the way for its own user only.
+    on_the_way = {str(parent) for path in [*spec["readable"], *DEVICES] for parent in Path(path).parents}
+    for folder in sorted(on_the_way - {"/"}):
+        command += ["--perms", "0755", "--dir", folder]
+    for path in spec["readable"]:
+        command += ["--ro-bind", path, path]
+    for path in spec["hidden"]:
+        command += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for link, target in spec["links"].items():
+        command += ["--symlink", target, link]
+    for path in spec["devices"]:
+        command += ["--dev-bind", path, path]
+    command += ["--perms", "0777", "--size", str(spec["folder_bytes"]), "--tmpfs", FOLDER, "--chdir", FOLDER]
+    return [*command, "--remount-ro", "/", "--", *inside]
+
+
+def _num_others(isolation: IsolationName, real_root: bool) -> int:
+    """Processes that RLIMIT_NPROC counts beside the program's own."""
+    if real_root:
+        return 0
+    if isolation == "rlimits":
+        return num_threads_of_user() + 1  # the supervisor
+    return 1 if isolation == "bubblewrap" else 2  # the supervisor; and the launcher, which is in the user namespace
+
+
+def rlimits(limits: Limits, *, others: int) -> dict[str, int]:
+    """`limits` as the kernel holds them for each process, by name in the module `resource`."""
+    return {
+        "RLIMIT_AS": limits.memory_mb << 20,
+        "RLIMIT_CPU": math.ceil(limits.cpu_s),
+        "RLIMIT_NPROC": limits.processes + others,
+        "RLIMIT_FSIZE": limits.file_mb << 20,
+        "RLIMIT_NOFILE": 64,
+        "RLIMIT_CORE": 0,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_STACK": 8 << 20,
+    }
+
+
+@cache
+def interpreter_files() -> tuple[list[str], dict[str, str]]:
+    """What the interpreter reads: its own file, its library and the C library's, and the links that lead there."""
+    paths = _installation()
+    wanted = [os.path.realpath(sys.executable), paths["stdlib"], paths["platstdlib"]]
+    library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        wanted.append(library)
+    wanted += ["/etc/ld.so.cache"]
+    links = {"/tmp": FOLDER}
+    for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64"):
+        if os.path.islink(path):
+            links[path] = os.readlink(path)
+        else:
+            wanted.append(path)
+    wanted = sorted({path for path in wanted if os.path.exists(path)})
+    outermost = [path for path in wanted if not any(_below(path, other) for other in wanted)]
+    return outermost, links
+
+
+@cache
+def site_packages() -> list[str]:
+    """Installed packages, which may hold anybody's data; programs see the standard library only."""
+    paths = _installation()
+    return sorted({paths[key] for key in ("purelib", "platlib") if os.path.isdir(paths[key])})
+
+
+def _installation() -> dict[str, str]:
+    """Folders of the interpreter itself, also where this process runs in a virtual environment made from it."""
+    return sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix})
+
+
+def _below(path: str, root: str) -> bool:
+    return path != root and Path(path).is_relative_to(root)

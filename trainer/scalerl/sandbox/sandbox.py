@@ -1,0 +1,273 @@
+"""The sandbox: run one program inside its limits, and leave nothing behind."""
+
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import IO
+
+from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
+from scalerl.sandbox.isolation import STRONGEST_FIRST, IsolationName, prepared
+from scalerl.sandbox.limits import Finished, LimitName, Limits
+from scalerl.sandbox.processes import descendants, shared_out_bytes
+
+START_UP_S = 30.0
+"""A program that has not started by then is the machine's failure, not the program's."""
+POLL_S = 0.05
+END_S = 5.0
+"""Everything is killed at once when a program ends; a machine that takes longer than this has failed."""
+CHUNK_BYTES = 1 << 16
+SEALED = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+PROBE = """
+import json, os, random
+for path in ("probe", "/dev/null"):
+    with open(path, "w") as file:
+        file.write("x")
+print(json.dumps(sorted(os.listdir("."))))
+"""
+
+
+class Sandbox:
+    """Runs programs apart from this machine: `Sandbox().run("print(2 + 2)", stdin="", limits=Limits()).stdout`.
+
+    Several threads may use one sandbox at a time. It takes the strongest isolation that works here, tried out when it
+    is made, and refuses to be made where that is weaker than `minimum`.
+    """
+
+    isolation: IsolationName
+    """What programs are kept apart by; `isolation.py` says what each one promises."""
+
+    def __init__(self, *, minimum: IsolationName = "namespaces", use: IsolationName | None = None) -> None:
+        """`use` takes that isolation and no other."""
+        allowed = STRONGEST_FIRST[: STRONGEST_FIRST.index(minimum) + 1] if use is None else (use,)
+        reasons = []
+        for isolation in allowed:
+            self.isolation = isolation
+            try:
+                self._probe()
+            except SandboxError as error:
+                reasons.append(f"  {isolation}: {error}")
+            else:
+                return
+        weaker = STRONGEST_FIRST[STRONGEST_FIRST.index(allowed[-1]) + 1 :]
+        raise SandboxUnavailable(
+            f"sandbox: this machine has no isolation of at least {allowed[-1]!r}, so programs the policy writes "
+            "will not be run here\n"
+            + "\n".join(reasons)
+            + "\nInstall bubblewrap or allow user namespaces (sysctl user.max_user_namespaces)"
+            + (f"; Sandbox(minimum={weaker[-1]!r}) would do with less" if weaker else "")
+        )
+
+    def _probe(self) -> None:
+        probe = self.run(PROBE, stdin="", limits=Limits())
+        if probe.stdout != '["probe"]\n':
+            raise SandboxFailed(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
+
+    def run(self, program: str, *, stdin: str, limits: Limits) -> Finished:
+        """Run Python text as `__main__`; return when it and all it started are gone.
+
+        SandboxError when the sandbox did not do its work, and only then: whatever the program does is in `Finished`.
+        """
+        with ExitStack() as stack:
+            program_file = stack.enter_context(_text_file("program", program))
+            stdin_file = stack.enter_context(_text_file("stdin", stdin))
+            control_read, control_write = _pipe(stack)
+            status_read, status_write = _pipe(stack)
+            fds = {
+                "control_fd": control_read.fileno(),
+                "status_fd": status_write.fileno(),
+                "program_fd": program_file.fileno(),
+            }
+            launch = stack.enter_context(prepared(self.isolation, limits, fds))
+            try:
+                process = subprocess.Popen(
+                    launch.command,
+                    stdin=stdin_file,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=tuple(fds.values()),
+                    env=launch.environment,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SandboxFailed(f"{launch.command[0]} did not start: {error}") from error
+            stack.enter_context(_ended(process, control_write))
+            control_read.close()
+            status_write.close()
+            # The program's own processes come below the supervisor, which only `rlimits` starts directly.
+            skipped = 0 if self.isolation == "rlimits" else 1
+            return Watch(process, status_read, control_write, limits, skipped).until_the_end()
+
+
+class Watch:
+    """One program from outside: collects what it writes, and has it ended when it uses more than it may."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], status: IO[bytes], control: IO[bytes], limits: Limits, skipped: int
+    ) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process = process
+        self.control = control
+        self.limits = limits
+        self.skipped = skipped
+        self.written = {"stdout": bytearray(), "stderr": bytearray(), "status": bytearray()}
+        self.limit: LimitName | None = None
+        self.started: float | None = None
+        self.deadline = time.monotonic() + START_UP_S
+        self.next_look = float("inf")
+        self.pipes = selectors.DefaultSelector()
+        for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr), ("status", status)):
+            self.pipes.register(pipe, selectors.EVENT_READ, name)
+
+    def until_the_end(self) -> Finished:
+        """Read until every process that could write is gone."""
+        with self.pipes:
+            while self.pipes.get_map():
+                now = time.monotonic()
+                if now >= self.deadline:
+                    self._late()
+                if now >= self.next_look and not self.control.closed:
+                    self._look()
+                    self.next_look = time.monotonic() + POLL_S
+                wait = max(0.0, min(self.deadline, self.next_look) - time.monotonic())
+                for key, _ in self.pipes.select(wait):
+                    self._read(key)
+        return self._finished()
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        chunk = os.read(key.fd, CHUNK_BYTES)
+        if not chunk:
+            self.pipes.unregister(key.fileobj)
+            if key.data == "status":
+                self._end(None)
+            return
+        written = self.written[key.data]
+        room = (self.limits.output_kb << 10) - len(written)
+        written += chunk[:room]
+        if key.data == "status":
+            if self.started is None:
+                self.started = time.monotonic()
+                self.deadline = self.started + self.limits.wall_s
+                self.next_look = self.started + POLL_S
+        elif len(chunk) > room:
+            self._end("output")
+
+    def _look(self) -> None:
+        """Compare what all processes of the program use together with what they may."""
+        generations = descendants(self.process.pid)[self.skipped :]
+        family = [process for generation in generations for process in generation]
+        most_bytes = self.limits.memory_mb << 20
+        if sum(process.cpu_s for process in family) > self.limits.cpu_s:
+            self._end("cpu")
+        elif sum(process.num_threads for process in family) > self.limits.processes:
+            self._end("processes")
+        elif sum(process.resident_bytes for process in family) > most_bytes and shared_out_bytes(family) > most_bytes:
+            self._end("memory")
+
+    def _late(self) -> None:
+        if self.started is None and not self.control.closed:
+            raise SandboxTimedOut(f"no program started within {START_UP_S:g} s: {self._complaint()}")
+        if self.control.closed:
+            raise SandboxFailed(f"processes still alive {END_S:g} s after they were killed")
+        self._end("wall")
+
+    def _end(self, limit: LimitName | None) -> None:
+        """Have the supervisor end everything; the first reason is the one that counts."""
+        if not self.control.closed:
+            _tell_to_end(self.control)
+            self.limit = limit
+            self.deadline = time.monotonic() + END_S
+            self.next_look = float("inf")
+
+    def _finished(self) -> Finished:
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired as error:
+            raise SandboxFailed(f"the sandbox is still there {END_S:g} s after its last process") from error
+        if self.started is None:
+            raise SandboxFailed(f"no program was started: {self._complaint()}")
+        limit, wait_status, cpu_s = self._report()
+        exit_code = None
+        ended_by = None
+        if limit is None:
+            code = os.waitstatus_to_exitcode(wait_status)
+            if code == -signal.SIGKILL and cpu_s >= 0.99 * self.limits.cpu_s:  # RLIMIT_CPU, which counts in ticks
+                limit = "cpu"
+            elif code < 0:
+                ended_by = -code
+            else:
+                exit_code = code
+        return Finished(
+            stdout=self.written["stdout"].decode(errors="replace"),
+            stderr=self.written["stderr"].decode(errors="replace"),
+            exit_code=exit_code,
+            signal=ended_by,
+            limit=limit,
+            wall_s=time.monotonic() - self.started,
+            cpu_s=cpu_s,
+        )
+
+    def _report(self) -> tuple[LimitName | None, int, float]:
+        """The limit, or the wait status, and the processor seconds, as the supervisor told them."""
+        lines = [line.split() for line in self.written["status"].decode().splitlines()]
+        match lines:
+            case [["started"], ["ended", wait_status, cpu_s]] if self.limit is None:
+                return None, int(wait_status), float(cpu_s)
+            case [["started"], ["ended", _, cpu_s]]:
+                return self.limit, 0, float(cpu_s)
+            case [["started"], ["limit", "files"]]:
+                return "files", 0, 0.0
+            case [["started"]] if self.limit is not None:
+                return self.limit, 0, 0.0
+        raise SandboxFailed(f"the supervisor ended without a report: {lines}, {self._complaint()}")
+
+    def _complaint(self) -> str:
+        return self.written["stderr"].decode(errors="replace").strip()[-500:] or "no message"
+
+
+@contextmanager
+def _text_file(name: str, text: str) -> Iterator[IO[bytes]]:
+    """Text in memory that a program can read and nobody can change."""
+    with open(os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b", buffering=0) as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
+        file.seek(0)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALED)
+        yield file
+
+
+def _pipe(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    read, write = os.pipe()
+    return stack.enter_context(open(read, "rb", buffering=0)), stack.enter_context(open(write, "wb", buffering=0))
+
+
+def _tell_to_end(control: IO[bytes]) -> None:
+    """A byte, since closing alone goes unnoticed while a process this one forked meanwhile holds the pipe too."""
+    if not control.closed:
+        with suppress(BrokenPipeError):
+            control.write(b"x")
+        control.close()
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes], control: IO[bytes]) -> Iterator[None]:
+    """On the way out nothing of `process` is left, whatever happened in between."""
+    with process:
+        try:
+            yield
+        finally:
+            _tell_to_end(control)
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                for generation in descendants(process.pid):
+                    for descendant in generation:
+                        with suppress(ProcessLookupError):
+                            os.kill(descendant.pid, signal.SIGKILL)
+                process.kill()

@@ -1,0 +1,120 @@
+r"""Verdicts on mathematical answers, by math-verify, under a time limit that holds in any thread.
+
+What is judged is the last answer that the response states after its thinking part, looked for in this order:
+
+1. the last \boxed{} or \fbox{}; boxes with nothing but a comma, "and" or "or" between them are one list;
+2. what follows "####" in the last line, as GSM8K writes it;
+3. what follows the last "answer is" or "answer:" of the last 2,000 characters;
+4. a number, or a formula between $ $ or \( \), at the very end;
+5. whatever math-verify finds in the last 2,000 characters.
+
+A box that never closes, an answer of more than 1,000 characters (a run of white space counts once) and one that reads
+neither as mathematics nor as words are unparsable. Which answers count as equal is written in `math_equal`; who keeps
+the time, in `worker`.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from scalerl.verifiers import strip_thinking
+from scalerl.verifiers.worker import judge_within
+
+if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
+    from scalerl.batch import Outcome
+    from scalerl.verifiers.math_equal import Place
+
+MAX_ANSWER_CHARS = 1_000
+TAIL_CHARS = 2_000
+
+_TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
+_BARE_BOX = re.compile(r"\\(?:boxed|fbox)\s+([^\s{}$\\]+)")
+_LISTED = re.compile(r"(?:\s|\$|\\[()\[\]]|\\text\s*\{\s*(?:and|or)\s*\}|and|or|[,;]){0,20}")
+_AT_THE_END = re.compile(
+    r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
+)
+_SAID = re.compile(r"answer\W{0,4}(?:is\b|:)([^\n]*)", re.IGNORECASE)
+
+
+def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
+    r"""Judge a whole response against a gold answer in any of the forms that `gold_answer` reads.
+
+    `verify_math(r"<think>2+2</think>It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is "right". The limit is on the
+    judging alone; the first call also starts the worker, which takes a second or two.
+    """
+    wanted = gold_answer(gold)
+    stated, place = final_answer(strip_thinking(answer))
+    if not stated or (len(stated) > MAX_ANSWER_CHARS and place == "marked"):
+        return "unparsable"
+    return judge_within(stated, wanted, place, time_limit_s=time_limit_s)
+
+
+def gold_answer(text: str) -> str:
+    r"""The answer of a reference solution: its last \boxed{}, else what follows its last "####", else all of it."""
+    boxed = last_boxed(text)
+    answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)
+    if not answer:
+        raise ValueError(f"gold answer: nothing in \\boxed{{}}, after '####' or in the text as a whole: {text[-80:]!r}")
+    if len(answer) > MAX_ANSWER_CHARS:
+        raise ValueError(f"gold answer: {len(answer)} characters, at most {MAX_ANSWER_CHARS} are read: {answer[:80]!r}")
+    return answer
+
+
+def final_answer(response: str) -> "tuple[str, Place]":
+    """The answer that the response states ("" for none), and where; "prose" has yet to be searched."""
+    boxed = last_boxed(response)
+    if boxed is not None:
+        return squeeze(boxed), "marked"
+    response = response.strip()
+    last_line = response.rpartition("\n")[2]
+    if "####" in last_line:
+        return squeeze(last_line.rpartition("####")[2]), "marked"
+    tail = response
+    if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer one
+        tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
+    if (said := _SAID.findall(tail)) and said[-1].strip():
+        return squeeze(said[-1]), "said"
+    if end := _AT_THE_END.search(tail):
+        return squeeze(end["inline"] or end["round"] or end["number"]), "said"
+    return squeeze(tail), "prose"
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Content of the last \boxed{} with those listed beside it; "" where it never closes, None without a box."""
+    boxes = _boxes(text)
+    if not boxes:
+        bare = _BARE_BOX.findall(text)
+        return bare[-1] if bare else None
+    last_start, content, end = boxes[-1]
+    if end is None:
+        return ""
+    listed = [text[content:end]]
+    for start, content, end in reversed(boxes[:-1]):
+        if end is None or not _LISTED.fullmatch(text, end + 1, last_start):
+            break
+        listed.append(text[content:end])
+        last_start = start
+    return ",".join(dict.fromkeys(content.strip() for content in reversed(listed)))
+
+
+def _boxes(text: str) -> list[tuple[int, int, int | None]]:
+    """Start of each box, start of its content and end of its content, None where it never closes.
+
+    One pass over the text, so that 10^5 opening braces take no longer than 10^5 letters.
+    """
+    starts: list[tuple[int, int]] = []
+    ends: dict[int, int] = {}
+    open_braces: list[int | None] = []
+    for token in _TOKENS.finditer(text):
+        if token["box"]:
+            open_braces.append(len(starts))
+            starts.append((token.start(), token.end()))
+        elif token[0] == "{":
+            open_braces.append(None)
+        elif token[0] == "}" and open_braces and (box := open_braces.pop()) is not None:
+            ends[box] = token.start()
+    return [(start, content, ends.get(box)) for box, (start, content) in enumerate(starts)]
+
+
+def squeeze(text: str) -> str:
+    """The text with each run of white space as one space."""
+    return " ".join(text.split())
