@@ -112,7 +112,8 @@ def test_a_total_is_shared_out_in_rounds_and_a_killed_sweep_decides_the_same(pla
 def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
     runs = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"]
     assert [run["variant"] for run in runs] == ["scalerl", "loo-loss", "loo-off_policy"]
-    assert runs[1]["overrides"] == {"loss.type": "dapo", "loss.clip_low": 0.2, "loss.clip_high": 0.26}
+    changed = {"loss.type": "dapo", "loss.clip_low": 0.2, "loss.clip_high": 0.26, "loss.max_weight": None}
+    assert runs[1]["overrides"] == changed
     assert all(len(run["id"]) == 12 and run["seed"] == 0 for run in runs)
     assert not home.exists()
 
