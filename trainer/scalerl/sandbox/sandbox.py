@@ -18,7 +18,7 @@ from scalerl.sandbox.processes import descendants, shared_out_bytes
 START_UP_S = 30.0
 """A program that has not started by then is the machine's failure, not the program's."""
 POLL_S = 0.05
-END_S = 5.0
+END_S = 30.0
 """Everything is killed at once when a program ends; a machine that takes longer than this has failed."""
 CHUNK_BYTES = 1 << 16
 SEALED = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
