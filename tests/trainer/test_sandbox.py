@@ -69,6 +69,10 @@ def box_without_root(request, monkeypatch):
     return make_box(request.param)
 
 
+def test_an_isolation_works_here():
+    Sandbox()
+
+
 def make_box(name):
     try:
         return Sandbox(use=name)
@@ -86,13 +90,20 @@ def bare_box(monkeypatch):
 @pytest.fixture(autouse=True)
 def adopts_orphans(tmp_path, monkeypatch):
     """Whatever outlives its parents becomes a child of the tests; folders are made where they can be counted."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fds = len(os.listdir("/proc/self/fd"))
+    before = below_the_tests()
     yield
-    assert descendants(os.getpid()) == []
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    assert below_the_tests() <= before
     assert list(tmp_path.iterdir()) == []
     assert len(os.listdir("/proc/self/fd")) == fds
+
+
+def below_the_tests():
+    return {process.pid for generation in descendants(os.getpid()) for process in generation}
 
 
 def limits_of(name):

@@ -1,7 +1,7 @@
 """The trainer: a resolved recipe to a curve. It knows nothing of sweeps, Slurm or MLflow.
 
 what is trained
-  recipe             every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
+  recipe/            every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
   tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
   model              the policy: a Llama decoder in Hugging Face's format
   warm_start         the supervised start, shared by all runs of a scale and seed

@@ -1,6 +1,12 @@
-"""The base of everything a human types: frozen, exact, documented field by field."""
+"""The base of everything a human types: frozen, exact, documented field by field; bounds that many fields have."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
 
 
 class Frozen(BaseModel):

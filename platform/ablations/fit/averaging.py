@@ -13,8 +13,8 @@ import numpy as np
 
 from ablations.fit.anchor import anchor_deviance
 from ablations.fit.family import FAMILIES, SIGMOID, Family
-from ablations.fit.fitting import LEAST_SD
-from ablations.fit.noise import lag_1_autocorrelation, noise_grid, one_blas_thread
+from ablations.fit.fitting import LEAST_SD, noises_to_weigh
+from ablations.fit.noise import one_blas_thread
 from ablations.fit.posterior import Draws, sample
 from ablations.fit.projection import solve
 from ablations.fit.result import Fit
@@ -157,18 +157,8 @@ def _successor(fit: Fit, family: Family, rows: slice) -> Successor:
     Joined by rank, and not at random, a pair lies close together, and the band does not narrow between them.
     """
     readings = fit.readings
-    residuals = readings.score - fit.predict(readings.compute)
-    variance = float(residuals @ residuals) / (residuals.size - SIGMOID.num_parameters)
-    variance = max(variance, readings.sampling_variance, LEAST_SD**2)
-    rho = lag_1_autocorrelation(residuals, SIGMOID.num_parameters)
-    drawn = sample(
-        family,
-        readings.x,
-        readings.score,
-        noise=noise_grid(residuals.size, sampling_variance=readings.sampling_variance, residual_variance=variance),
-        anchors=readings.anchors,
-        variance=variance * (1 + rho) / (1 - rho),
-    )
+    noise, variance = noises_to_weigh(readings.score - fit.predict(readings.compute), readings)
+    drawn = sample(family, readings.x, readings.score, noise=noise, anchors=readings.anchors, variance=variance)
     C_max, num = fit.window[1], rows.stop - rows.start
     middle = np.array([np.sqrt(WHOLE_FROM)])
     first = Successor(family=family, rows=rows, draws=_chosen(drawn, np.arange(num)))

@@ -72,7 +72,7 @@ def fit_curve(
     readings = _readings(window, r0, loss)
     x, y, C_max = readings.x, readings.score, float(readings.compute[-1])
     free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
-    noises, rough_variance = _noises(free, readings)
+    noises, rough_variance = noises_to_weigh(free.residuals, readings)
     draws = sample(SIGMOID, x, y, noise=noises, anchors=readings.anchors, variance=rough_variance)
     noise = AR1(
         y.size,
@@ -140,13 +140,13 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss
         raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
 
 
-def _noises(free: Solution, readings: Readings) -> tuple[Noise, float]:
+def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, float]:
     """The noises to weigh, and a rough variance of a reading that counts as much as an independent one would."""
-    num = free.residuals.size
-    variance = float(free.residuals @ free.residuals) / (num - SIGMOID.num_parameters)
+    num = residuals.size
+    variance = float(residuals @ residuals) / (num - SIGMOID.num_parameters)
     variance = max(variance, readings.sampling_variance, LEAST_SD**2)
     grid = noise_grid(num, sampling_variance=readings.sampling_variance, residual_variance=variance)
-    rho = lag_1_autocorrelation(free.residuals, SIGMOID.num_parameters)
+    rho = lag_1_autocorrelation(residuals, SIGMOID.num_parameters)
     return grid, variance * (1 + rho) / (1 - rho)
 
 

@@ -71,8 +71,8 @@ class Draws:
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
         z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
-        inside = ndtr((1 - self.A_mean) / self.A_sd) - ndtr(-self.A_mean / self.A_sd)
-        return np.mean(np.exp(-0.5 * z**2) / (self.A_sd * np.maximum(inside, LEAST_SHARE)), axis=1) / np.sqrt(2 * np.pi)
+        log_inside = _log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd)
+        return np.mean(np.exp(-0.5 * z**2 - log_inside) / self.A_sd, axis=1) / np.sqrt(2 * np.pi)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,0 +1,185 @@
+"""The axes of a recipe: every choice of the algorithm, with ScaleRL's values as defaults (ScaleRL §2, §3.2)."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scalerl.frozen import Count, Frozen, Positive
+
+
+class Pipeline(Frozen):
+    """PipelineRL-k (Piche et al. 2025; ScaleRL §3.1): generators never stop, new weights arrive mid-sequence."""
+
+    type: Literal["pipeline"] = "pipeline"
+    k: Count = 8
+    """The trainer waits when it is this many optimiser steps ahead of the oldest rollout not yet trained on."""
+
+
+class PpoOffPolicy(Frozen):
+    """PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
+
+    type: Literal["ppo_off_policy"] = "ppo_off_policy"
+    k: Count = 8
+    """Optimiser steps taken on what one frozen policy generated."""
+
+
+class Cispo(Frozen):
+    """Truncated importance-sampling REINFORCE (MiniMax-M1, arXiv 2506.13585)."""
+
+    type: Literal["cispo"] = "cispo"
+    min_ratio: Annotated[float, Field(ge=0)] = 0.0
+    """Importance weights below this are raised to it; an absolute ratio, not 1 - epsilon."""
+    max_ratio: Positive = 5.0
+    """Importance weights above this are truncated, their gradient is kept; an absolute ratio, not 1 + epsilon."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_ratio >= self.max_ratio:
+            raise ValueError(f"min_ratio {self.min_ratio} must lie below max_ratio {self.max_ratio}")
+        return self
+
+
+class Grpo(Frozen):
+    """Symmetric PPO clipping (DeepSeekMath, arXiv 2402.03300)."""
+
+    type: Literal["grpo"] = "grpo"
+    clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """The token ratio is clipped to [1 - clip, 1 + clip]."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight pi_start / pi_gen of each token (3 in TRL). The clipped ratio is then
+    pi_train / pi_start; null leaves it pi_train / pi_gen and there is no weight. pi_start are the weights at the start
+    of the round: those that generated the batch under ppo_off_policy, else those before its first step."""
+
+
+class Dapo(Frozen):
+    """Asymmetric PPO clipping (DAPO, arXiv 2503.14476)."""
+
+    type: Literal["dapo"] = "dapo"
+    clip_low: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """The token ratio is clipped from below at 1 - clip_low."""
+    clip_high: Positive = 0.26
+    """The token ratio is clipped from above at 1 + clip_high."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight pi_start / pi_gen of each token, as in `grpo`; null for none."""
+
+
+class Gspo(Frozen):
+    """Clipping of the length-normalised sequence ratio (arXiv 2507.18071)."""
+
+    type: Literal["gspo"] = "gspo"
+    clip_low: Annotated[float, Field(gt=0, lt=1)] = 4e-3
+    """The sequence ratio is clipped from below at 1 - clip_low."""
+    clip_high: Positive = 5e-3
+    """The sequence ratio is clipped from above at 1 + clip_high."""
+    max_weight: Positive | None = None
+    """Cap of the truncated importance weight, as in `grpo`, here the geometric mean over the sequence like the ratio
+    itself; null for none."""
+
+
+class NoPositiveResampling(Frozen):
+    """A prompt the policy has mastered is left out of all later epochs (ScaleRL §3.2)."""
+
+    type: Literal["no_positive_resampling"] = "no_positive_resampling"
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """A prompt whose mean pass rate so far reaches this is retired."""
+    min_groups: Count = 1
+    """Groups of a prompt that must be seen before it can be retired."""
+
+
+class Uniform(Frozen):
+    """Every prompt once per epoch, in a fresh random order."""
+
+    type: Literal["uniform"] = "uniform"
+
+
+class Interruption(Frozen):
+    """Thinking is cut by a forced end-of-thinking phrase, then the model answers (ScaleRL A.10)."""
+
+    type: Literal["interruption"] = "interruption"
+    earliest: Annotated[float, Field(gt=0, le=1)] = 10 / 12
+    """The cut is drawn uniformly from [earliest, 1] of the thinking budget."""
+
+
+class LengthPenalty(Frozen):
+    """DAPO's soft length penalty on right answers: clip((L_max - |y|) / L_cache - 1, -1, 0) (arXiv 2503.14476)."""
+
+    type: Literal["penalty"] = "penalty"
+    cache: Annotated[float, Field(gt=0, le=1)] = 1 / 7
+    """L_cache as a share of L_max, the most tokens a rollout may have; the paper's 2k of 14k."""
+
+
+class NoLengthControl(Frozen):
+    """Answers that reach the token limit are truncated and nothing else happens."""
+
+    type: Literal["none"] = "none"
+
+
+class Kl(Frozen):
+    """KL penalty that holds the policy to a frozen copy of what the run started from (PPO-RLHF, DeepSeekMath).
+
+    With r = pi_ref / pi of a sampled token (Schulman 2020, joschu.net/blog/kl-approx): k1 = -log r, k2 = (log r)^2 / 2,
+    k3 = r - 1 - log r.
+    """
+
+    coefficient: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the penalty; 0 is off, and then no reference model is held. DeepSeekMath has 0.04, ScaleRL none."""
+    estimator: Literal["k1", "k2", "k3"] = "k3"
+    """Estimate of KL(pi || pi_ref) from the sampled token. In the loss, on-policy, the gradient of k1 is only noise
+    around 0, that of k2 is the KL's, that of k3 is the gradient of KL(pi_ref || pi) (arXiv 2506.09477)."""
+    where: Literal["loss", "reward"] = "loss"
+    """loss: added token by token and averaged like the policy loss, pi the trained policy (DeepSeekMath, arXiv
+    2402.03300). reward: its sum over the answer is taken off the reward, pi the generator (arXiv 2203.02155); which
+    prompts have variance is decided on the rewards before."""
+
+    @model_validator(mode="after")
+    def _in_effect(self) -> Self:
+        for name in ("estimator", "where"):
+            value, default = getattr(self, name), type(self).model_fields[name].default
+            if self.coefficient == 0 and value != default:
+                raise ValueError(
+                    f"{name} {value!r} has no effect while coefficient is 0; give a coefficient above 0 or "
+                    f"leave {name} out"
+                )
+        return self
+
+
+OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
+Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform, Field(discriminator="type")]
+LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
+
+
+class Recipe(Frozen):
+    """The algorithm's choices; the defaults are ScaleRL's (§3, §4)."""
+
+    off_policy: OffPolicy = Pipeline()
+    """How far generators may lag behind the trainer, and how weights reach them."""
+    loss: Loss = Cispo()
+    """Per-token policy objective."""
+    aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"
+    """How per-token losses become one number: mean of prompt means, mean of sample means, mean over all tokens, or
+    their sum, whose gradient norm grows with the tokens of the batch."""
+    advantage: Literal["batch", "prompt", "none", "running"] = "batch"
+    """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, none, or all
+    advantages since the run began."""
+    logits: Literal["fp32", "bf16"] = "fp32"
+    """Precision of the language-model head, in generator and trainer alike."""
+    zero_variance: Literal["drop", "keep", "resample"] = "drop"
+    """What becomes of prompts whose generations all got one reward: drop takes them out of the loss and its averages,
+    keep leaves them in, resample throws them away as soon as they are generated and draws others until the batch is
+    full (DAPO, arXiv 2503.14476), at most ten batches for one."""
+    curriculum: Curriculum = NoPositiveResampling()
+    """Which training prompts are drawn."""
+    length_control: LengthControl = Interruption()
+    """What keeps answers inside the token limit."""
+    truncated: Literal["keep", "mask"] = "keep"
+    """Whether answers cut off at the token limit carry loss; mask is DAPO's overlong filtering (arXiv 2503.14476).
+    Their rewards stay in the mean and the standard deviation of their group either way."""
+    kl: Kl = Kl()
+    """Penalty on leaving the policy the run started from."""
+    entropy_bonus: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the policy's entropy in nats, taken off the loss token by token and averaged like it; 0 in ScaleRL,
+    0.01 in PPO (arXiv 1707.06347)."""
+    epochs: Count = 1
+    """Optimiser steps taken on each batch, every one over all of it; 1 in ScaleRL, 2 to 8 usual in PPO. Ratios stay
+    against the log-probs of generation, or of the start of the round where the loss has a `max_weight`."""

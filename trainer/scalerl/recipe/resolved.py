@@ -1,0 +1,49 @@
+"""A recipe and a scale in one namespace, and the identity that a run has by it."""
+
+import hashlib
+import json
+from typing import Self
+
+from pydantic import model_validator
+
+from scalerl.recipe.axes import Recipe
+from scalerl.recipe.scale import Scale
+
+
+class ResolvedRecipe(Recipe, Scale):
+    """A recipe and a scale in one namespace: all that decides what a run computes, apart from its seed."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        in_flight = self.cluster.generators * self.cluster.slots
+        k = self.off_policy.k
+        if in_flight > (k + 1) * self.batch.prompts * self.batch.generations and self.off_policy.type == "pipeline":
+            raise ValueError(
+                f"cluster: {in_flight} decoding slots hold more than k + 1 = {k + 1} batches of "
+                f"{self.batch.prompts} x {self.batch.generations} rollouts, so most slots could never be filled; "
+                f"use at most {(k + 1) * self.batch.prompts * self.batch.generations}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loss_can_clip(self) -> Self:
+        if self.loss.type == "cispo" or self.loss.max_weight is None or self.steps_of_a_round > 1:
+            return self
+        raise ValueError(
+            f"loss.max_weight {self.loss.max_weight:g}: {self.loss.type} then clips pi_train / pi_start, which is 1 "
+            f"when a round has one optimiser step, so its clip has no effect; give epochs of 2 or more, use "
+            f"ppo_off_policy with k of 2 or more, or use loss cispo, whose gradient this would be"
+        )
+
+    @property
+    def steps_of_a_round(self) -> int:
+        """Optimiser steps from one choice of pi_start to the next; see `Grpo.max_weight`."""
+        return self.epochs * (self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1)
+
+    def canonical_json(self) -> str:
+        """Every setting, defaults included, in one canonical line."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    def identity(self, seed: int) -> str:
+        """12 hex digits that name the run: the hash of the resolved recipe and the seed."""
+        return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]

@@ -1,0 +1,227 @@
+"""The parts of a scale: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
+
+import math
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scalerl.frozen import Count, Fraction, Frozen, Positive
+
+
+class Model(Frozen):
+    """A Llama-architecture decoder made from scratch."""
+
+    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    """Width of the residual stream."""
+    layers: Count = 4
+    """Decoder blocks."""
+    heads: Count = 4
+    """Attention heads; hidden must be divisible by it into an even head size."""
+    mlp: Annotated[int, Field(ge=8)] = 192
+    """Width of the gated feed-forward layer."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.hidden % (2 * self.heads):
+            raise ValueError(f"hidden {self.hidden} must divide into {self.heads} heads of even size")
+        return self
+
+
+class KSmallest(Frozen):
+    """Write the k smallest symbols of a list in order, after a draft (`scalerl.tasks.k_smallest`)."""
+
+    type: Literal["k_smallest"] = "k_smallest"
+    symbols: Annotated[int, Field(ge=8, le=36)] = 36
+    """Size of the alphabet the lists are drawn from."""
+    min_length: Annotated[int, Field(ge=2)] = 5
+    """Shortest list."""
+    max_length: Annotated[int, Field(ge=2)] = 12
+    """Longest list; also the largest difficulty."""
+    train_prompts: Count = 4096
+    """Distinct training prompts."""
+    validation_prompts: Count = 256
+    """Distinct held-out prompts; none is a training prompt."""
+
+    @model_validator(mode="after")
+    def _lengths_ordered(self) -> Self:
+        if not self.min_length <= self.max_length < self.symbols:
+            raise ValueError(
+                f"lengths must satisfy min_length <= max_length < symbols, "
+                f"found {self.min_length}, {self.max_length}, {self.symbols}"
+            )
+        most = sum(n * math.perm(self.symbols, n) for n in range(self.min_length, self.max_length + 1))
+        # One prompt in eight is held out; drawing the last few of those there are would take for ever.
+        if self.train_prompts > 0.9 * most * 7 / 8 or self.validation_prompts > 0.9 * most / 8:
+            raise ValueError(
+                f"symbols and lengths give too few distinct prompts: {most} for {self.train_prompts} to train on and "
+                f"{self.validation_prompts} held out; raise symbols or max_length"
+            )
+        return self
+
+
+class WarmStart(Frozen):
+    """Supervised steps on written demonstrations before RL; trained once per scale and seed, then shared."""
+
+    steps: Annotated[int, Field(ge=0)] = 300
+    """Optimiser steps."""
+    batch: Count = 128
+    """Demonstrations per step."""
+    learning_rate: Positive = 2.5e-3
+    """Peak AdamW learning rate, decayed linearly to a tenth."""
+    noise: Fraction = 0.1
+    """Chance that a symbol of a demonstrated thought is replaced by another."""
+
+
+class BatchSize(Frozen):
+    """Rollouts per optimiser step = prompts x generations (ScaleRL §2: 48 x 16)."""
+
+    prompts: Count = 48
+    """Groups in one optimiser step."""
+    generations: Annotated[int, Field(ge=2)] = 16
+    """Rollouts of one prompt."""
+
+
+class Generation(Frozen):
+    """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
+
+    thinking: Count = 12288
+    """Thinking budget in tokens, end-of-thinking phrase not counted."""
+    answer: Count = 2048
+    """Answer budget in tokens, end of sequence included; what follows the thinking part is truncated there."""
+    temperature: Positive = 1.0
+    """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens one rollout may have: thinking, the end-of-thinking token, and the answer."""
+        return self.thinking + 1 + self.answer
+
+
+class Constant(Frozen):
+    """The learning rate stays where warm-up left it (ScaleRL A.3)."""
+
+    type: Literal["constant"] = "constant"
+
+
+class Decay(Frozen):
+    """What every falling schedule has to say."""
+
+    horizon: Positive = 1.0
+    """Where the decay ends. Part of what a run is: another horizon is another run, not the same one extended."""
+    unit: Literal["compute", "steps"] = "compute"
+    """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one for each batch."""
+    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the peak that is left at the horizon and after."""
+
+
+class Cosine(Decay):
+    """Half a cosine from the peak to its final share (SGDR, arXiv 1608.03983), then flat."""
+
+    type: Literal["cosine"] = "cosine"
+
+
+class Linear(Decay):
+    """A straight line from the peak to its final share, then flat."""
+
+    type: Literal["linear"] = "linear"
+
+
+Schedule = Annotated[Constant | Cosine | Linear, Field(discriminator="type")]
+
+
+class Optimiser(Frozen):
+    """AdamW with warm-up and a learning-rate schedule (ScaleRL A.3: constant)."""
+
+    learning_rate: Positive = 5e-7
+    """Peak, reached after warm-up."""
+    warmup_steps: Annotated[int, Field(ge=0)] = 100
+    """Steps of linear warm-up; it multiplies the schedule."""
+    schedule: Schedule = Constant()
+    """How the learning rate falls from its peak."""
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """First-moment decay."""
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.95
+    """Second-moment decay."""
+    eps: Positive = 1e-15
+    """Added to the root of the second moment."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    """Decoupled weight decay."""
+    max_grad_norm: Positive | None = 1.0
+    """Gradients are scaled down to this norm; null leaves them as they are."""
+    micro_batch_tokens: Count = 2048
+    """Padded tokens in one forward and backward pass; gradients accumulate to those of the whole batch."""
+
+    @model_validator(mode="after")
+    def _decays_after_warm_up(self) -> Self:
+        schedule = self.schedule
+        if schedule.type != "constant" and schedule.unit == "steps" and schedule.horizon <= self.warmup_steps:
+            raise ValueError(
+                f"schedule.horizon {schedule.horizon:g} steps must lie after warm-up, which takes {self.warmup_steps}"
+            )
+        return self
+
+
+class Device(Frozen):
+    """The accelerator the virtual clock models; the defaults are one NVIDIA H100 SXM."""
+
+    name: str = "H100 SXM"
+    """Shown beside every modelled figure."""
+    memory_gb_per_s: Positive = 3350.0
+    """Memory bandwidth: a decode step reads the weights once."""
+    tflops: Positive = 989.0
+    """Peak BF16 rate, dense."""
+    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Share of the peak rate that prefill and training reach."""
+    link_gb_per_s: Positive = 50.0
+    """Bandwidth of a weight push from trainers to generators."""
+
+
+class Cluster(Frozen):
+    """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
+
+    generators: Count = 64
+    """Devices that decode."""
+    trainers: Count = 16
+    """Devices that train."""
+    slots: Count = 12
+    """Sequences one generator decodes at a time."""
+    device: Device = Device()
+    """The modelled accelerator."""
+    parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each model parameter is charged as this many, so that a tiny model plays a large one."""
+    tokens_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each token is charged as this many, so that a short answer plays a long one."""
+
+
+class Evaluation(Frozen):
+    """Held-out pass rate at a fixed compute interval (ScaleRL A.5: 1,000 prompts x 16, every 100 steps)."""
+
+    every: Positive = 0.025
+    """Interval in compute units; step 0 is always evaluated."""
+    samples: Count = 16
+    """Generations per held-out prompt."""
+
+
+class Scale(Frozen):
+    """Model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
+
+    model: Model = Model()
+    """The policy."""
+    tasks: Annotated[tuple[KSmallest, ...], Field(min_length=1, max_length=1)] = (KSmallest(),)
+    """What is trained on and evaluated."""
+    warm_start: WarmStart = WarmStart()
+    """The supervised start."""
+    batch: BatchSize = BatchSize()
+    """Rollouts per optimiser step."""
+    generation: Generation = Generation()
+    """Token limits and sampling."""
+    optimiser: Optimiser = Optimiser()
+    """AdamW settings."""
+    cluster: Cluster = Cluster()
+    """The modelled machine."""
+    evaluation: Evaluation = Evaluation()
+    """When and how the pass rate is measured."""
+    compute_unit_gpu_hours: Positive = 16000.0
+    """One unit of compute of a sweep's budget, in modelled GPU-hours."""
+    threads: Count = 1
+    """CPU threads of one run; results are bit-exact for one thread count on one kind of processor."""
