@@ -43,7 +43,7 @@ from scalerl.model import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.status import processor
 from scalerl.tasks import Task, make_task
-from scalerl.tokens import END_THINK_ID, EOS_ID, PAD_ID
+from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, PAD_ID, SymbolTokenizer
 from scalerl.warm_start import load_or_train
 
 RESULT = Path(__file__).parent / "results" / "generation_speed.json"
@@ -58,7 +58,7 @@ def main() -> None:
     options = parser.parse_args()
 
     recipe = load_resolved("scalerl", "laptop")
-    task = make_task(recipe.tasks[0])
+    task = make_task(recipe.tasks[0], SymbolTokenizer())
     policy = new_policy(recipe)
     torch.set_num_threads(recipe.threads)
     with tempfile.TemporaryDirectory() as folder:

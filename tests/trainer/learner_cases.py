@@ -5,7 +5,7 @@ import random
 import torch
 from trainer.tiny import make_group
 
-from scalerl.tokens import EOS_ID
+from scalerl.tokens.symbols import EOS_ID
 
 
 def random_groups(policy, seed=0, num_groups=4, generations=3):

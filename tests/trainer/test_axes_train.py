@@ -11,6 +11,7 @@ from scalerl.model import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
+from scalerl.tokens import SymbolTokenizer
 from scalerl.warm_start import load_or_train
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -48,7 +49,7 @@ def smoke(**changes) -> ResolvedRecipe:
 
 def twenty_steps(recipe, warm_starts):
     policy = new_policy(recipe)
-    load_or_train(policy, make_task(recipe.tasks[0]), recipe, 0, warm_starts)
+    load_or_train(policy, make_task(recipe.tasks[0], SymbolTokenizer()), recipe, 0, warm_starts)
     cluster = make_cluster(recipe, policy)
     schedule = SCHEDULES[recipe.off_policy.type]
     return policy, [schedule(cluster).update.metrics for _ in range(20)]

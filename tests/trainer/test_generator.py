@@ -14,7 +14,7 @@ from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 from scalerl.generator import NEVER, Generator, Request
 from scalerl.model import new_policy, to_hugging_face
 from scalerl.recipe import Generation
-from scalerl.tokens import END_THINK_ID, EOS_ID
+from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
 
 RECIPE = tiny_recipe(model={"hidden": 24, "layers": 2, "heads": 3, "mlp": 24})
 LIMITS = Generation(thinking=12, answer=5)
@@ -25,6 +25,7 @@ def make_generator(policy, *, slots=5, seed=0, limits=LIMITS, phrase=(END_THINK_
     generator = Generator(
         new_policy(RECIPE),
         limits,
+        SymbolTokenizer(),
         slots=slots,
         max_prompt=9,
         rng=torch.Generator().manual_seed(seed),

@@ -9,7 +9,7 @@ from scalerl.cluster import make_generator
 from scalerl.generator import Request
 from scalerl.model import load_pretrained, new_policy, save_pretrained
 from scalerl.tasks import make_task
-from scalerl.tokens import EOS_ID, VOCABULARY, VOCABULARY_SIZE, decode, encode, save_tokenizer
+from scalerl.tokens.symbols import EOS_ID, VOCABULARY, VOCABULARY_SIZE, SymbolTokenizer
 
 SHAPE = {"hidden": 48, "layers": 3, "heads": 4, "mlp": 40}
 
@@ -20,7 +20,7 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     policy = random_policy(tiny_recipe(model=SHAPE))
     save_pretrained(policy, folder, eos_token_id=EOS_ID)
-    save_tokenizer(folder)
+    SymbolTokenizer().save(folder)
     return policy, folder
 
 
@@ -64,11 +64,11 @@ def test_the_tokenizer_encodes_as_ours(saved):
 
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(saved[1] / "tokenizer.json"))
     for text in ("3:k9a2", "0123456789:abcdefghijklmnopqrstuvwxyz", "z"):
-        assert tuple(tokenizer.encode(text, add_special_tokens=False)) == encode(text)
+        assert tuple(tokenizer.encode(text, add_special_tokens=False)) == SymbolTokenizer().encode(text)
     mixed = "3:k9a2<think>29a</think>a<eos>"
     ids = tokenizer.encode(mixed, add_special_tokens=False)
     assert [VOCABULARY[i] for i in ids] == [*"3:k9a2", "<think>", *"29a", "</think>", "a", "<eos>"]
-    assert decode(ids) == mixed
+    assert SymbolTokenizer().decode(ids) == mixed.removesuffix("<eos>")
 
 
 def test_weights_come_back_as_they_were_saved(saved):
@@ -116,7 +116,7 @@ def test_generator_and_trainer_share_the_heads_precision():
     gaps = {}
     for behaviour in ("fp32", "bf16"):
         recipe = tiny_recipe(logits=behaviour, length_control={"type": "none"})
-        task = make_task(recipe.tasks[0])
+        task = make_task(recipe.tasks[0], SymbolTokenizer())
         generator = make_generator(recipe, task, random_policy(recipe), slots=64, seed=0)
         prompt = task.train[0]
         generator.submit([Request(prompt=prompt, group=0, index=i) for i in range(64)])

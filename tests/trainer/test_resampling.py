@@ -9,7 +9,7 @@ from trainer.tiny import fixed_policy, make_cluster, random_policy
 
 from scalerl.schedules import SCHEDULES
 from scalerl.schedules.resampling import MAX_BATCHES
-from scalerl.tokens import END_THINK_ID, EOS_ID
+from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
 
 KS = [("pipeline", 1), ("pipeline", 4), ("ppo_off_policy", 1), ("ppo_off_policy", 3)]
 

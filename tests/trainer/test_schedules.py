@@ -11,6 +11,7 @@ from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
 from scalerl.model import new_policy
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
+from scalerl.tokens import SymbolTokenizer
 from scalerl.warm_start import train as warm_start
 
 SPEEDS = {
@@ -53,7 +54,7 @@ def run(recipe, num_steps, seed=0):
     """`num_steps` optimiser steps from a short warm start, so that answers have uneven lengths and some are right."""
     policy = new_policy(recipe)
     if not WARM:
-        warm_start(policy, make_task(recipe.tasks[0]), recipe, seed=0)
+        warm_start(policy, make_task(recipe.tasks[0], SymbolTokenizer()), recipe, seed=0)
         WARM.update(policy.state_dict())
     policy.load_state_dict(WARM)
     cluster = make_cluster(recipe, policy, seed)

@@ -7,15 +7,16 @@ from scalerl.batch import Prompt
 from scalerl.recipe import KSmallest
 from scalerl.tasks import TASKS, make_task
 from scalerl.tasks.k_smallest import held_out
-from scalerl.tokens import END_THINK_ID, EOS_ID, ID, THINK_ID, decode, encode
+from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, ID, SymbolTokenizer
 
 ORDER = "0123456789abcdefghijklmnopqrstuvwxyz"
-PROMPT = Prompt(task="k_smallest", id="3:k9a2", tokens=(*encode("3:k9a2"), THINK_ID), answer="29a", difficulty=4)
+decode = SymbolTokenizer().decode
+PROMPT = Prompt(task="k_smallest", id="3:k9a2", tokens=SymbolTokenizer().prompt("3:k9a2"), answer="29a", difficulty=4)
 
 
 @pytest.fixture(scope="module")
 def task():
-    return make_task(KSmallest())
+    return make_task(KSmallest(), SymbolTokenizer())
 
 
 def respond(text):
@@ -40,13 +41,13 @@ def test_both_splits_hold_all_lengths_equally_but_for_the_chance_of_the_hash(tas
 
 
 def test_a_prompt_belongs_to_one_split_whatever_the_sizes(task):
-    small = make_task(KSmallest(train_prompts=100, validation_prompts=20))
+    small = make_task(KSmallest(train_prompts=100, validation_prompts=20), SymbolTokenizer())
     assert all(not held_out(prompt.id) for prompt in (*task.train, *small.train))
     assert all(held_out(prompt.id) for prompt in (*task.validation, *small.validation))
 
 
 def test_prompts_do_not_depend_on_chance(task):
-    again = make_task(KSmallest())
+    again = make_task(KSmallest(), SymbolTokenizer())
     assert (again.train, again.validation) == (task.train, task.validation)
 
 
@@ -64,7 +65,7 @@ def test_the_answer_of_every_prompt_is_its_k_smallest_in_order(task):
 
 def test_too_few_distinct_prompts_is_an_error():
     with pytest.raises(ValueError, match="too few distinct prompts"):
-        make_task(KSmallest(symbols=8, min_length=2, max_length=2, train_prompts=500))
+        make_task(KSmallest(symbols=8, min_length=2, max_length=2, train_prompts=500), SymbolTokenizer())
 
 
 @pytest.mark.parametrize(

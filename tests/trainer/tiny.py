@@ -10,7 +10,7 @@ from scalerl.model import Policy, new_policy
 from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import make_task
-from scalerl.tokens import VOCABULARY_SIZE
+from scalerl.tokens.symbols import VOCABULARY_SIZE, SymbolTokenizer
 
 SETTINGS = {
     "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16},
@@ -65,7 +65,7 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Policy:
 
 def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Cluster:
     """A cluster whose generators and trainer start from `policy`."""
-    task = make_task(recipe.tasks[0])
+    task = make_task(recipe.tasks[0], SymbolTokenizer())
     slots = recipe.cluster.generators * recipe.cluster.slots
     generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
     generator.set_weights(policy.state_dict(), version=0)

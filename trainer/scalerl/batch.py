@@ -3,8 +3,8 @@
 Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vocabulary, S decoding slots, D head size.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,13 +17,17 @@ Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """One question: `Prompt(task="k_smallest", id="3:k9a2", tokens=(2, 17, 9), answer="9", difficulty=4)`."""
+    """One question, known by its task and id.
+
+    Prompt(task="k_smallest", id="3:k9a2", tokens=(8, 4, 25, 14, 15, 2), answer="29a", difficulty=4)
+    """
 
     task: str
     id: str
-    tokens: tuple[int, ...]
-    answer: str
-    difficulty: int
+    tokens: tuple[int, ...] = field(compare=False)
+    answer: Any = field(compare=False)
+    """What the task's verifier compares a response with."""
+    difficulty: float = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

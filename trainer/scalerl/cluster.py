@@ -20,6 +20,7 @@ from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rewards import reward
 from scalerl.tasks import Task
+from scalerl.tokens import make_tokenizer
 
 
 @dataclass(kw_only=True)
@@ -223,4 +224,8 @@ def make_generator(recipe: ResolvedRecipe, task: Task, policy: Any, slots: int, 
     """A generator for the recipe's token limits that fits every prompt of the task."""
     longest = max(len(prompt.tokens) for prompt in (*task.train, *task.validation))
     rng = torch.Generator().manual_seed(seed)
-    return Generator(policy, recipe.generation, slots=slots, max_prompt=longest, rng=rng)
+    tokenizer = make_tokenizer(recipe.model)
+    phrase = None
+    if recipe.length_control.type == "interruption" and recipe.length_control.phrase is not None:
+        phrase = tokenizer.encode(recipe.length_control.phrase)
+    return Generator(policy, recipe.generation, tokenizer, slots=slots, max_prompt=longest, rng=rng, phrase=phrase)

@@ -17,7 +17,7 @@ from scalerl.batch import Prompt, Rollout
 from scalerl.kv_cache import KVCache, Prefill
 from scalerl.model import Policy
 from scalerl.recipe import Generation
-from scalerl.tokens import END_THINK_ID, EOS_ID
+from scalerl.tokens import Tokenizer
 
 NEVER = np.iinfo(np.int32).max
 """A thinking limit that no rollout reaches."""
@@ -56,22 +56,27 @@ class StepWork:
 class Generator:
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
-    `phrase` is what an interruption forces; it must end with the end-of-thinking token.
+    `phrase` is what an interruption forces, the tokenizer's own unless given; it must end with the end of thinking.
     """
 
     def __init__(
         self,
         policy: Policy,
         settings: Generation,
+        tokenizer: Tokenizer,
         *,
         slots: int,
         max_prompt: int,
         rng: torch.Generator,
-        phrase: tuple[int, ...] = (END_THINK_ID,),
+        phrase: tuple[int, ...] | None = None,
     ) -> None:
-        self.policy, self.settings, self.slots, self.rng, self.phrase = policy, settings, slots, rng, phrase
+        self.policy, self.settings, self.slots, self.rng = policy, settings, slots, rng
+        self.phrase = phrase or tokenizer.encode(tokenizer.interruption)
+        self.end_think = tokenizer.end_think
+        assert self.phrase[-len(self.end_think) :] == self.end_think, "the phrase must end the thinking part"
+        self._is_eos = np.isin(np.arange(tokenizer.size), tokenizer.eos_ids)
         self.version = 0
-        self.max_tokens = settings.max_tokens + len(phrase) - 1
+        self.max_tokens = settings.max_tokens + len(self.phrase) - 1
         self.waiting: deque[Request] = deque()
         self.requests: list[Request] = []
         self.free: list[int] = []
@@ -131,7 +136,7 @@ class Generator:
             context_tokens=int(length.sum()),
         )
         length += 1
-        ended = tokens == EOS_ID
+        ended = self._is_eos[tokens]
         full = (length - self._prompt_length[:n] >= self.max_tokens) | (answer_length >= self.settings.answer)
         self.free = np.flatnonzero(ended | full).tolist()
         return [self._finish(i, truncated=not ended[i]) for i in self.free], work
@@ -160,8 +165,16 @@ class Generator:
         tokens = np.where(forced, np.asarray(self.phrase)[at], sampled)
         at[forced] += 1
         at[at == len(self.phrase)] = -1
-        thinking &= tokens != END_THINK_ID
+        thinking &= ~self._ends_thinking(tokens, thought)
         return tokens, forced
+
+    def _ends_thinking(self, tokens: np.ndarray, thought: np.ndarray) -> np.ndarray:
+        """Whether these tokens, which come after `thought` others of each row, complete the end of thinking."""
+        n, before = len(tokens), self.end_think[:-1]
+        ends = (tokens == self.end_think[-1]) & (thought >= len(before))
+        for back, token in enumerate(reversed(before), start=1):
+            ends &= self._tokens[np.arange(n), self._length[:n] - back] == token
+        return ends
 
     def _finish(self, row: int, *, truncated: bool) -> Finished:
         request = self.requests[row]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scalerl.recipe import Model, ResolvedRecipe
-from scalerl.tokens import VOCABULARY_SIZE
+from scalerl.tokens import make_tokenizer
 
 EPS = 1e-6
 ROPE_BASE = 10000.0
@@ -119,7 +119,7 @@ class Policy(nn.Module):
 def new_policy(recipe: ResolvedRecipe) -> Policy:
     """A policy of the recipe's size and head precision, its weights not yet set."""
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[recipe.logits]
-    return Policy(recipe.model, VOCABULARY_SIZE, dtype)
+    return Policy(recipe.model, make_tokenizer(recipe.model).size, dtype)
 
 
 # --- Hugging Face format --------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, writ
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
 from scalerl.tasks import make_task
+from scalerl.tokens import make_tokenizer
 from scalerl.warm_start import load_or_train
 
 CHECKPOINT_EVERY_S = 15.0
@@ -102,7 +103,7 @@ class Run:
         torch.set_num_threads(self.recipe.threads)
         torch.use_deterministic_algorithms(True)
         status.beat(threads=self.recipe.threads)
-        self.task = make_task(self.recipe.tasks[0])
+        self.task = make_task(self.recipe.tasks[0], make_tokenizer(self.recipe.model))
         self.evaluator = Evaluator(recipe=self.recipe, task=self.task, seed=self.seed)
         self.evaluations = 0
         self.wall_s = 0.0

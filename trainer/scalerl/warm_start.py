@@ -13,7 +13,7 @@ from scalerl.model import Policy, load_pretrained, save_pretrained
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run_folder import replace_folder
 from scalerl.tasks import Task
-from scalerl.tokens import EOS_ID, VOCABULARY_SIZE, save_tokenizer
+from scalerl.tokens import make_tokenizer
 
 
 def key(recipe: ResolvedRecipe, seed: int) -> str:
@@ -29,11 +29,12 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
     with FileLock(folder / f"{finished.name}.lock"):
         if not (finished / "config.json").exists():
             # Always an FP32 head: recipes that differ only in the head's precision start from the same weights.
-            start = Policy(recipe.model, VOCABULARY_SIZE)
+            tokenizer = make_tokenizer(recipe.model)
+            start = Policy(recipe.model, tokenizer.size)
             train(start, task, recipe, seed)
             with replace_folder(finished) as partial:
-                save_pretrained(start, partial, eos_token_id=EOS_ID)
-                save_tokenizer(partial)
+                save_pretrained(start, partial, eos_token_id=tokenizer.eos_ids[0])
+                tokenizer.save(partial)
     load_pretrained(policy, finished)
     return finished
 

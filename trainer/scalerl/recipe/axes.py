@@ -98,6 +98,16 @@ class Interruption(Frozen):
     type: Literal["interruption"] = "interruption"
     earliest: Annotated[float, Field(gt=0, le=1)] = 10 / 12
     """The cut is drawn uniformly from [earliest, 1] of the thinking budget."""
+    phrase: str | None = None
+    """What is forced at the cut, up to and with `</think>`; null takes the tokenizer's own: "Okay, time is up. Let me
+    stop thinking and formulate a final answer now. </think>" for text, `</think>` alone for symbols. Its tokens are
+    allowed on top of the budget."""
+
+    @model_validator(mode="after")
+    def _ends_thinking(self) -> Self:
+        if self.phrase is not None and not self.phrase.endswith("</think>"):
+            raise ValueError(f"phrase {self.phrase!r} must end in '</think>', or the model would go on thinking")
+        return self
 
 
 class LengthPenalty(Frozen):

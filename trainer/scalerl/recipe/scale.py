@@ -19,6 +19,8 @@ class Model(Frozen):
     """Attention heads; hidden must be divisible by it into an even head size."""
     mlp: Annotated[int, Field(ge=8)] = 192
     """Width of the gated feed-forward layer."""
+    tokenizer: Literal["symbols", "characters"] = "symbols"
+    """One token a symbol of the synthetic tasks, or one a byte of any text."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:

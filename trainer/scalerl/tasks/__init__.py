@@ -13,6 +13,7 @@ import numpy as np
 from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
 from scalerl.tasks.k_smallest import KSmallestTask
+from scalerl.tokens import Tokenizer
 
 
 class Task(Protocol):
@@ -34,6 +35,6 @@ class Task(Protocol):
 TASKS = {"k_smallest": KSmallestTask}
 
 
-def make_task(settings: KSmallest) -> Task:
-    """The task that `settings` describe."""
-    return TASKS[settings.type](settings)
+def make_task(settings: KSmallest, tokenizer: Tokenizer) -> Task:
+    """The task that `settings` describe, its prompts written with `tokenizer`."""
+    return TASKS[settings.type](settings, tokenizer)

@@ -13,7 +13,8 @@ import numpy as np
 
 from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
-from scalerl.tokens import COLON, END_THINK_ID, EOS_ID, SYMBOLS, THINK_ID, encode
+from scalerl.tokens import Tokenizer
+from scalerl.tokens.symbols import COLON, SYMBOLS
 
 
 class KSmallestTask:
@@ -21,8 +22,8 @@ class KSmallestTask:
 
     name = "k_smallest"
 
-    def __init__(self, settings: KSmallest) -> None:
-        self.settings = settings
+    def __init__(self, settings: KSmallest, tokenizer: Tokenizer) -> None:
+        self.settings, self.tokenizer = settings, tokenizer
         self.train, self.validation = self._draw()
 
     def _draw(self) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
@@ -49,19 +50,17 @@ class KSmallestTask:
         return Prompt(
             task=self.name,
             id=text,
-            tokens=(*encode(text), THINK_ID),
+            tokens=self.tokenizer.prompt(text),
             answer="".join(sorted(symbols)[:k]),
             difficulty=length,
         )
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Right when exactly the answer and the end of the sequence follow the first end of thinking."""
-        if END_THINK_ID not in response:
+        answer = after_thinking(response, self.tokenizer.end_think)
+        if answer is None or not answer or answer[-1] not in self.tokenizer.eos_ids:
             return "unparsable"
-        answer = response[response.index(END_THINK_ID) + 1 :]
-        if not answer or answer[-1] != EOS_ID:
-            return "unparsable"
-        return "right" if tuple(answer[:-1]) == encode(prompt.answer) else "wrong"
+        return "right" if tuple(answer[:-1]) == self.tokenizer.encode(prompt.answer) else "wrong"
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
         """A draft of the answer, or the whole sorted list, each symbol replaced with chance `noise`; then the answer.
@@ -75,8 +74,17 @@ class KSmallestTask:
         for i in range(len(thought)):
             if rng.random() < noise:
                 thought[i] = symbols[int(rng.integers(len(symbols)))]
-        draft = encode("".join(thought))
-        return prompt, (*draft, END_THINK_ID, *draft[:k], EOS_ID)
+        draft, answer = (self.tokenizer.encode("".join(part)) for part in (thought, thought[:k]))
+        return prompt, (*draft, *self.tokenizer.end_think, *answer, self.tokenizer.eos_ids[0])
+
+
+def after_thinking(response: list[int], end_think: tuple[int, ...]) -> list[int] | None:
+    """The tokens after the first end of thinking; None where there is none."""
+    size = len(end_think)
+    for start in range(len(response) - size + 1):
+        if tuple(response[start : start + size]) == end_think:
+            return response[start + size :]
+    return None
 
 
 def held_out(prompt_id: str) -> bool:

@@ -1,0 +1,66 @@
+"""Text to token ids and back. A map of the room:
+
+symbols     digits and letters, one token each: the synthetic tasks of scales `smoke` and `laptop`
+characters  every byte of UTF-8, one token each: any text, for a model made from scratch
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from scalerl.recipe import Model
+from scalerl.tokens.characters import CharacterTokenizer
+from scalerl.tokens.symbols import SymbolTokenizer
+
+
+class Tokenizer(Protocol):
+    """What a model reads and writes. `decode` leaves out padding and ends of sequence, but not `</think>`."""
+
+    @property
+    def size(self) -> int:
+        """Rows of the embedding; every id lies below it."""
+        ...
+
+    @property
+    def pad_id(self) -> int:
+        """Fills rows up; never sampled on purpose."""
+        ...
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """Each of them ends a sequence; the first is the one that demonstrations are written with."""
+        ...
+
+    @property
+    def end_think(self) -> tuple[int, ...]:
+        """`</think>`, one token for most."""
+        ...
+
+    @property
+    def interruption(self) -> str:
+        """What is forced where thinking is cut short, unless the recipe has a phrase of its own; ends in `</think>`."""
+        ...
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Token ids of `text`, `<think>` and `</think>` as their own tokens; ValueError for what has none."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of token ids."""
+        ...
+
+    def prompt(self, question: str) -> tuple[int, ...]:
+        """Token ids of the prompt that asks `question` and opens the thinking part."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write what `transformers` and vLLM load beside a model."""
+        ...
+
+
+TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
+
+
+def make_tokenizer(model: Model) -> Tokenizer:
+    """The tokenizer of the model that `model` describes."""
+    return TOKENIZERS[model.tokenizer]()

@@ -1,0 +1,64 @@
+"""One token a byte of UTF-8, and four special ones: any text, at the price of length.
+
+CharacterTokenizer().encode("2+2?<think>")    (54, 47, 54, 67, 2)
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+PAD, EOS, THINK, END_THINK = SPECIAL = ("<pad>", "<eos>", "<think>", "</think>")
+SIZE = 272
+"""4 + 256 ids, rounded up to a multiple of 16; nothing teaches the spare ones."""
+PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
+"""ScaleRL A.10."""
+
+_TOKENS = re.compile("</?think>|.+?(?=</?think>|$)", re.DOTALL)
+
+
+class CharacterTokenizer:
+    """Bytes after padding, end of sequence and the thinking marks."""
+
+    size = SIZE
+    pad_id = 0
+    eos_ids = (1,)
+    end_think = (3,)
+    interruption = PHRASE
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Token ids of UTF-8 text."""
+        tokens: list[int] = []
+        for part in _TOKENS.findall(text):
+            if part in (THINK, END_THINK):
+                tokens.append(SPECIAL.index(part))
+            else:
+                tokens.extend(byte + len(SPECIAL) for byte in part.encode())
+        return tuple(tokens)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of token ids; bytes that are no UTF-8, and spare ids, read as the replacement character."""
+        text = b""
+        for token in tokens:
+            if token in (2, 3):
+                text += SPECIAL[token].encode()
+            elif token >= len(SPECIAL):
+                text += bytes([token - len(SPECIAL)]) if token < len(SPECIAL) + 256 else b"\xff"
+        return text.decode(errors="replace")
+
+    def prompt(self, question: str) -> tuple[int, ...]:
+        """The question, then the start of thinking."""
+        return self.encode(question + THINK)
+
+    def save(self, folder: Path) -> None:
+        """Write a tokenizer.json that `transformers` and vLLM load from the folder of a model."""
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # only saving needs it
+        from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+        letters = bytes_to_unicode()
+        vocabulary = {name: index for index, name in enumerate(SPECIAL)}
+        vocabulary |= {letters[byte]: byte + len(SPECIAL) for byte in range(256)}
+        tokenizer = Tokenizer(models.BPE(vocabulary, []))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.add_special_tokens(list(SPECIAL))
+        tokenizer.save(str(folder / "tokenizer.json"))
