@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: demo test lint types imports debian unit clean
+.PHONY: demo test lint types imports debian unit docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
@@ -43,6 +43,10 @@ $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev]'
 	touch $@
+
+# The page of every setting, from the models themselves.
+docs: $(VENV)/.installed
+	$(BIN)/python -m scalerl.recipe.reference > docs/recipes.md
 
 clean:
 	rm -rf $(VENV) $(HOME_FOLDER) .pytest_cache .ruff_cache .import_linter_cache

@@ -3,8 +3,8 @@
 The early regime of RL is almost linear and noisy, so the paper fits nothing below 1.5k GPU-hours, about one epoch
 (ScaleRL §2.1, A.7, arXiv 2510.13786). Where no such number is known the readings can say: fit the last 60 % of them and
 go back block by block for as long as the fit foretells the block before it. A step of 0.05 at the end of the early
-regime is found in 98 of 100 runs of 40 readings, and one block in 100 is wrongly taken to lie off the law. A straight
-line that joins the law, never more than 0.016 off it, goes unseen.
+regime is found, one of 0.03 in about half of the runs; a straight line that joins the law, never more than 0.016 off
+it, goes unseen (`benchmarks/cutoff.py`).
 """
 
 from collections.abc import Callable, Iterable

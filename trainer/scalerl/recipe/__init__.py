@@ -3,6 +3,7 @@
     axes       a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
+    reference  every setting as a page: docs/recipes.md
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
     '3f0c9a1b2d4e'

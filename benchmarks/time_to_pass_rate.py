@@ -1,0 +1,253 @@
+"""Wall time to a held-out pass rate: this trainer beside TRL's GRPOTrainer, on two CPU threads, in turns.
+
+    python benchmarks/time_to_pass_rate.py               # three seeds, a quarter of an hour
+    python benchmarks/time_to_pass_rate.py --seeds 0 --target 0.3
+
+Both start from the same weights (the warm start of `recipes/scales/laptop.yaml`) and train on the same prompts with the
+same algorithm: GRPO, one optimiser step on each batch of 48 x 8 answers (so no ratio is ever clipped), advantages over
+the prompt's own standard deviation, mean of sample means, no KL term, the same AdamW, learning rate, warm-up, gradient
+norm, temperature and token limit. TRL generates with `transformers`; its gradient checkpointing, which would only cost
+it time at this size, is off. Rewards come from the same verifier, and an answer longer than the answer budget, which our
+generator cuts off and TRL's does not, counts as wrong on both sides.
+
+Every ten steps the weights are measured on the 256 held-out prompts, eight answers each, by one and the same evaluator;
+the clock stands still meanwhile. The time to the target lies between two measurements, by a straight line. Each seed
+runs every trainer once, so that all of them see the machine in the same hour. Writes `results/time_to_pass_rate.json`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+import trl
+from datasets import Dataset
+
+from ablations.resolve import load_resolved
+from scalerl.cluster import Cluster, make_generator
+from scalerl.evaluate import Evaluator
+from scalerl.learner import Learner
+from scalerl.model import from_hugging_face, load_pretrained, new_policy
+from scalerl.pool import PromptPool
+from scalerl.recipe import ResolvedRecipe
+from scalerl.schedules import SCHEDULES
+from scalerl.status import processor
+from scalerl.tasks import Task, make_task
+from scalerl.tokens import make_tokenizer
+from scalerl.warm_start import load_or_train
+
+RESULT = Path(__file__).parent / "results" / "time_to_pass_rate.json"
+EVERY = 10
+"""Optimiser steps between two measurements."""
+GRPO = {
+    "off_policy": {"type": "ppo_off_policy", "k": 1},
+    "loss": {"type": "grpo", "clip": 0.2},
+    "aggregation": "sample",
+    "advantage": "prompt",
+    "zero_variance": "keep",
+    "curriculum": {"type": "uniform"},
+    "length_control": {"type": "none"},
+}
+
+
+class Stopwatch:
+    """Seconds of training and pass rates; measuring is not counted."""
+
+    def __init__(self, measure: Callable[[int], float], target: float, max_steps: int) -> None:
+        self.measure, self.target, self.max_steps = measure, target, max_steps
+        self.rows = [{"step": 0, "seconds": 0.0, "pass_rate": measure(0)}]
+        self.seconds, self.since = 0.0, time.perf_counter()
+
+    def after(self, step: int) -> bool:
+        """Take note of an optimiser step; whether the target, or the last step allowed, is reached."""
+        if step % EVERY:
+            return False
+        self.seconds += time.perf_counter() - self.since
+        self.rows.append({"step": step, "seconds": self.seconds, "pass_rate": self.measure(step // EVERY)})
+        self.since = time.perf_counter()
+        return self.rows[-1]["pass_rate"] >= self.target or step >= self.max_steps
+
+    def result(self) -> dict[str, Any]:
+        """Seconds to the target, None where it was not reached, seconds a step, and every measurement."""
+        last = self.rows[-1]
+        reached = None
+        if last["pass_rate"] >= self.target:
+            before = self.rows[-2]
+            share = (self.target - before["pass_rate"]) / (last["pass_rate"] - before["pass_rate"])
+            reached = before["seconds"] + share * (last["seconds"] - before["seconds"])
+        return {
+            "seconds_to_target": reached,
+            "seconds_a_step": last["seconds"] / last["step"],
+            "steps": last["step"],
+            "rows": self.rows,
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--target", type=float, default=0.45)
+    parser.add_argument("--max-steps", type=int, default=600)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+
+    base = load_resolved("scalerl", "laptop")
+    recipe = ResolvedRecipe.model_validate({**base.model_dump(), **GRPO, "threads": options.threads})
+    torch.set_num_threads(options.threads)
+    task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
+    load_before = os.getloadavg()
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in options.seeds:
+            start = load_or_train(new_policy(recipe), task, recipe, seed, Path(folder))
+            for name, trainer in (("ours", ours), ("trl", theirs)):
+                measured = trainer(recipe, task, start, seed, options.target, options.max_steps)
+                runs.append({"trainer": name, "seed": seed, **measured})
+                print(seed, name, {key: value for key, value in measured.items() if key != "rows"}, flush=True)
+    result = {
+        "date": date.today().isoformat(),
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_average_before": load_before},
+        "versions": {"torch": torch.__version__, "transformers": transformers.__version__, "trl": trl.__version__},
+        "threads": options.threads,
+        "target": options.target,
+        "recipe": recipe.model_dump(mode="json"),
+        **ratios(runs),
+        "runs": runs,
+    }
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    print({key: result[key] for key in ("time_to_target_ratio", "time_a_step_ratio")})
+
+
+def ratios(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """TRL's time over ours: medians over the seeds, and each seed's; None where a trainer missed the target."""
+    by_seed: dict[int, dict[str, dict[str, Any]]] = {}
+    for run in runs:
+        by_seed.setdefault(run["seed"], {})[run["trainer"]] = run
+    pairs = [(pair["trl"], pair["ours"]) for pair in by_seed.values()]
+    found: dict[str, Any] = {}
+    for name, key in (("time_to_target_ratio", "seconds_to_target"), ("time_a_step_ratio", "seconds_a_step")):
+        each = [a[key] / b[key] if a[key] and b[key] else None for a, b in pairs]
+        found[name] = None if None in each else statistics.median(each)
+        found[f"{name}s"] = each
+    return found
+
+
+# --- the two trainers -----------------------------------------------------------------------------------------------
+
+
+def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: float, max_steps: int) -> dict[str, Any]:
+    """This trainer, generation and optimiser step in turn in one process."""
+    policy = new_policy(recipe)
+    load_pretrained(policy, start)
+    evaluator = Evaluator(recipe=recipe, task=task, seed=seed)
+    slots = recipe.cluster.generators * recipe.cluster.slots
+    generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
+    generator.set_weights(policy.state_dict(), version=0)
+    cluster = Cluster(
+        recipe=recipe,
+        generator=generator,
+        learner=Learner(policy, recipe),
+        pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+        task=task,
+        rng=np.random.default_rng((seed, 4)),
+    )
+    watch = Stopwatch(lambda index: evaluator.measure(policy, index)["pass_rate"], target, max_steps)
+    schedule = SCHEDULES[recipe.off_policy.type]
+    while True:
+        schedule(cluster)
+        if watch.after(cluster.learner.version):
+            return watch.result()
+
+
+def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: float, max_steps: int) -> dict[str, Any]:
+    """TRL's GRPOTrainer with the same settings."""
+    llama = transformers.LlamaForCausalLM.from_pretrained(start, dtype=torch.float32)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(start / "tokenizer.json"), pad_token="<pad>", eos_token="<eos>", padding_side="left"
+    )
+    by_id = {prompt.id: prompt for prompt in task.train}
+    evaluator = Evaluator(recipe=recipe, task=task, seed=seed)
+    copy = new_policy(recipe)
+
+    def measure(index: int) -> float:
+        from_hugging_face(copy, llama.state_dict())
+        return evaluator.measure(copy, index)["pass_rate"]
+
+    def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:
+        return [
+            1.0 if in_budget(answer, recipe) and task.verify(by_id[name], answer) == "right" else -1.0
+            for answer, name in zip(completion_ids, id, strict=True)
+        ]
+
+    watch = Stopwatch(measure, target, max_steps)
+
+    class Watch(transformers.TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+            control.should_training_stop = watch.after(state.global_step)
+            return control
+
+    text = make_tokenizer(recipe.model).decode
+    rows = [{"prompt": text(prompt.tokens), "id": prompt.id} for prompt in task.train]
+    rollouts = recipe.batch.prompts * recipe.batch.generations
+    optimiser = recipe.optimiser
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        config = trl.GRPOConfig(
+            output_dir=folder,
+            use_cpu=True,
+            bf16=False,
+            report_to="none",
+            save_strategy="no",
+            logging_strategy="no",
+            disable_tqdm=True,
+            seed=seed,
+            gradient_checkpointing=False,
+            per_device_train_batch_size=rollouts,
+            num_generations=recipe.batch.generations,
+            max_completion_length=recipe.generation.max_tokens,
+            max_steps=max_steps,
+            temperature=recipe.generation.temperature,
+            loss_type="grpo",
+            epsilon=0.2,
+            beta=0.0,
+            scale_rewards="group",
+            learning_rate=optimiser.learning_rate,
+            lr_scheduler_type="constant_with_warmup",
+            warmup_steps=optimiser.warmup_steps,
+            adam_beta1=optimiser.beta1,
+            adam_beta2=optimiser.beta2,
+            adam_epsilon=optimiser.eps,
+            weight_decay=optimiser.weight_decay,
+            max_grad_norm=optimiser.max_grad_norm,
+        )
+        trainer = trl.GRPOTrainer(
+            model=llama,
+            reward_funcs=rewards,
+            args=config,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=tokenizer,
+            callbacks=[Watch()],
+        )
+        watch.since = time.perf_counter()
+        trainer.train()
+    return watch.result()
+
+
+def in_budget(answer: list[int], recipe: ResolvedRecipe) -> bool:
+    """Whether what follows the thinking part, end of sequence included, fits the answer budget."""
+    end = make_tokenizer(recipe.model).end_think[0]
+    return end in answer and len(answer) - answer.index(end) - 1 <= recipe.generation.answer
+
+
+if __name__ == "__main__":
+    main()

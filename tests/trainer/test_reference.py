@@ -1,0 +1,48 @@
+"""The page of settings: whole, current, and every setting with what a user must know."""
+
+from pathlib import Path
+
+import pytest
+
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.reference import reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+SCHEMA = ResolvedRecipe.model_json_schema()
+BLOCKS = {"ResolvedRecipe": SCHEMA, **SCHEMA["$defs"]}
+SETTINGS = [(block, name) for block, schema in BLOCKS.items() for name in schema["properties"] if name != "type"]
+
+
+def sections():
+    """Rows of each section's table by the name of the setting."""
+    rows = {}
+    for section in reference().split("\n### ")[0].split("\n## ")[1:] + reference().split("\n### ")[1:]:
+        table = [line for line in section.splitlines() if line.startswith("| `")]
+        rows[section.splitlines()[0]] = {line.split("`")[1]: line for line in table}
+    return rows
+
+
+def test_the_page_in_docs_is_what_the_models_say():
+    assert PAGE.read_text() == reference(), "run `make docs`"
+
+
+@pytest.mark.parametrize(("block", "name"), SETTINGS, ids=lambda value: value)
+def test_every_setting_is_on_the_page_with_meaning_default_and_range(block, name):
+    described = BLOCKS[block]["properties"][name]
+    assert described.get("description"), f"{block}.{name} has no docstring"
+    meaning = " ".join(described["description"].replace("|", "\\|").split())
+    rows = [rows[name] for rows in sections().values() if name in rows]
+    matching = [row for row in rows if meaning in row]
+    assert matching, f"{block}.{name} is not in the page's tables"
+    _, setting, default, allowed, *_ = matching[0].replace("\\|", "").split("|")
+    assert setting.strip() == f"`{name}`"
+    assert default.strip()
+    assert allowed.strip()
+
+
+def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
+    rows = sections()
+    assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
+    assert "| `prompt`, `sample`, `token`, `sum` |" in rows["Recipe"]["aggregation"]
+    assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
+    assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]
