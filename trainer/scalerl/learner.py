@@ -128,7 +128,7 @@ class Learner:
         return result_BT
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
-        """Of each rollout [B], a KL penalty in the reward taken off first; running statistics then include them."""
+        """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
         # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
         rewards_PG = torch.tensor([group.rewards for group in survivors], dtype=torch.float64)
         kl = self.recipe.kl
@@ -137,22 +137,22 @@ class Learner:
             kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
             rewards_PG = rewards_PG - kl.coefficient * kl_BT.double().sum(dim=1).view_as(rewards_PG)
         advantage_PG, self.statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
-        return advantage_PG.flatten().float()
+        return advantage_PG.reshape(-1, 1).float()
 
-    def _optimise(self, batch: Batch, advantage_B: Tensor, rate: float) -> tuple[dict[str, Any], int]:
+    def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""
         metrics: dict[str, Any] = {"skipped": False}
         epoch = 0
         while epoch < self.recipe.epochs and not metrics["skipped"]:
-            metrics = self._optimise_once(batch, advantage_B, rate)
+            metrics = self._optimise_once(batch, advantage_BT, rate)
             epoch += 1
         return metrics, epoch
 
-    def _optimise_once(self, batch: Batch, advantage_B: Tensor, rate: float) -> dict[str, Any]:
+    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> dict[str, Any]:
         for group in self.adam.param_groups:
             group["lr"] = rate
         self.adam.zero_grad(set_to_none=True)
-        metrics = self.accumulate(batch, advantage_B)
+        metrics = self.accumulate(batch, advantage_BT)
         most = self.recipe.optimiser.max_grad_norm
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
         finite = bool(np.isfinite(metrics["loss"])) and bool(norm.isfinite())
@@ -166,13 +166,13 @@ class Learner:
         seen = {name: value if np.isfinite(value) else None for name, value in metrics.items()}
         return seen | {"loss": None, "grad_norm": None, "skipped": True}
 
-    def accumulate(self, batch: Batch, advantage_B: Tensor) -> dict[str, Any]:
+    def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
         """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and token means."""
         weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)
         sums: dict[str, float] = {}
         for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
             part = batch.part(rows)
-            loss, of_tokens = self._objective(part, advantage_B[rows])
+            loss, of_tokens = self._objective(part, advantage_BT[rows, : part.mask_BT.shape[1]])
             total = (loss * weight_BT[rows, : loss.shape[1]]).sum()
             total.backward()
             sums["loss"] = sums.get("loss", 0.0) + float(total.detach())
@@ -181,7 +181,7 @@ class Learner:
         num_tokens = max(1, int(batch.mask_BT.sum()))
         return {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
 
-    def _objective(self, batch: Batch, advantage_B: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _objective(self, batch: Batch, advantage_BT: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
 
         loss = policy loss + kl.coefficient KL - entropy_bonus H
@@ -193,7 +193,7 @@ class Learner:
         else:
             logprobs, entropy = self.policy.token_logprobs(batch.tokens_BT, temperature)
         mask, behaviour = batch.mask_BT, batch.behaviour_BT
-        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_B, mask, batch.start_BT)
+        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, batch.start_BT)
         seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
         if batch.reference_BT is not None:
             policy = logprobs if kl.where == "loss" else behaviour
