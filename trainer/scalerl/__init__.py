@@ -12,6 +12,7 @@ one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
   kl, entropy, running_statistics, learning_rate    more of them
+  critic, gae        PPO's value network in place of the mean of a group
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps

@@ -89,6 +89,11 @@ class Batch:
     start_BT: Tensor | None = None
     """Log-probabilities under the trainer's weights at the start of the round, where truncated weights need them."""
 
+    values_BT: Tensor | None = None
+    """A critic's values at the start of the round, of the state before each token."""
+    returns_BT: Tensor | None = None
+    """What those values should have been, 0 off the mask."""
+
     def work(self) -> tuple[int, int]:
         """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
@@ -104,6 +109,8 @@ class Batch:
             length_B=self.length_B[rows],
             reference_BT=None if self.reference_BT is None else self.reference_BT[rows, :width],
             start_BT=None if self.start_BT is None else self.start_BT[rows, :width],
+            values_BT=None if self.values_BT is None else self.values_BT[rows, :width],
+            returns_BT=None if self.returns_BT is None else self.returns_BT[rows, :width],
         )
 
 

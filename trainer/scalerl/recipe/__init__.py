@@ -12,6 +12,7 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.axes import (
     Cispo,
+    Critic,
     Dapo,
     Grpo,
     Gspo,
@@ -48,6 +49,7 @@ __all__ = [
     "Cluster",
     "Constant",
     "Cosine",
+    "Critic",
     "Dapo",
     "Device",
     "Evaluation",
