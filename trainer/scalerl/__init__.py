@@ -16,7 +16,7 @@ one optimiser step
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps
-  pool               which prompt comes next
+  pool, curricula    which prompt comes next
 the virtual clock
   cost               what work takes on the modelled device
   cluster            generators, trainers, what is between them, and the clock

@@ -23,11 +23,11 @@ import torch
 from filelock import FileLock, Timeout
 
 from scalerl.cluster import Cluster, TrainedStep, make_generator
+from scalerl.curricula import make_pool
 from scalerl.evaluate import Evaluator
 from scalerl.learner import Learner
 from scalerl.metrics import MetricsLog
 from scalerl.model import new_policy, save_weights
-from scalerl.pool import PromptPool
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
@@ -123,7 +123,7 @@ class Run:
             recipe=recipe,
             generator=generator,
             learner=Learner(policy, recipe),
-            pool=PromptPool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            pool=make_pool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
             task=self.task,
             rng=np.random.default_rng((seed, 4)),
         )

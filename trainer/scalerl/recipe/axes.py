@@ -92,6 +92,20 @@ class Uniform(Frozen):
     type: Literal["uniform"] = "uniform"
 
 
+class Ordered(Frozen):
+    """Easy prompts first: at first only the easiest share is drawn from, and it grows until all prompts are in it."""
+
+    type: Literal["ordered"] = "ordered"
+    by: Literal["difficulty", "length"] = "difficulty"
+    """What makes a prompt easy: the difficulty its task gives it, or few tokens."""
+    pace: Literal["linear", "exponential"] = "linear"
+    """How the share grows with the draws: start + (1 - start) t (arXiv 1903.09848), or start^(1 - t)."""
+    start: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the prompts that the first draws are from."""
+    epochs: Positive = 1.0
+    """All prompts are in after so many draws for each prompt there is."""
+
+
 class Interruption(Frozen):
     """Thinking is cut by a forced end-of-thinking phrase, then the model answers (ScaleRL A.10)."""
 
@@ -175,7 +189,7 @@ class Critic(Frozen):
 
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
-Curriculum = Annotated[NoPositiveResampling | Uniform, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
 
 
