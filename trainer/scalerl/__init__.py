@@ -24,4 +24,5 @@ the virtual clock
 one run
   train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate
   run_folder, metrics    the files of a run; neither loads torch
+  health             what the last steps foretell, as warnings
 """

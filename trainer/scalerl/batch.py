@@ -117,6 +117,12 @@ class Batch:
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the CPU; `mask_truncated` takes truncated ones off the mask."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
+    group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
+    return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+
+
+def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
+    """These rollouts, each with the index of its group."""
     lengths = [len(rollout.prompt.tokens) + len(rollout.tokens) for rollout in rollouts]
     shape = (len(rollouts), max(lengths))
     tokens = np.zeros(shape, dtype=np.int64)
@@ -128,7 +134,6 @@ def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
         tokens[row, start:length] = rollout.tokens
         mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
         behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
-    group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),

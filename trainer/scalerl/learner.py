@@ -17,11 +17,13 @@ from scalerl.entropy import logprobs_and_entropy
 from scalerl.gae import at_last_own_token
 from scalerl.kl import token_kl
 from scalerl.learning_rate import learning_rate
-from scalerl.losses import token_loss
+from scalerl.losses import effective_share, log_ratio, token_loss
 from scalerl.model import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.running_statistics import RunningStatistics
 
+MAX_LOG_RATIO = 300.0
+"""Of the ratios that are logged: the square of e^300 is still a float64, and the run log takes no infinity."""
 MAX_BAD_STEPS = 5
 """Steps in a row whose loss or gradient is not finite before the run stops."""
 
@@ -214,7 +216,8 @@ class Learner:
             for name, value_BT in of_tokens.items():
                 sums[name] = sums.get(name, 0.0) + float(value_BT.detach()[part.mask_BT].sum())
         num_tokens = max(1, int(batch.mask_BT.sum()))
-        return {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+        metrics = {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+        return metrics | {"ess": effective_share(metrics["ratio_mean"], metrics.pop("ratio_square"))}
 
     def _objective(self, batch: Batch, advantage_BT: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
@@ -230,6 +233,9 @@ class Learner:
         mask, behaviour = batch.mask_BT, batch.behaviour_BT
         loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, batch.start_BT)
         seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
+        log_rho = log_ratio(logprobs.detach(), behaviour, mask).double()
+        seen["ratio_mean"] = log_rho.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+        seen["ratio_square"] = seen["ratio_mean"].square()
         if batch.reference_BT is not None:
             policy = logprobs if kl.where == "loss" else behaviour
             seen["kl"] = token_kl(kl.estimator, policy, batch.reference_BT, mask)

@@ -24,6 +24,11 @@ def log_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Ten
     return torch.where(mask_BT, logprobs_BT, zero) - torch.where(mask_BT, behaviour_BT, zero)
 
 
+def effective_share(mean: float, mean_square: float) -> float:
+    """(sum w)^2 / (n sum w^2) of n weights with these means: the effective sample size as a share of n (Kong 1992)."""
+    return mean**2 / mean_square
+
+
 def clipped_surrogate(ratio_BT: Tensor, advantage_BT: Tensor, low: float, high: float) -> TokenLoss:
     """-min(rho A, clip(rho, 1 - low, 1 + high) A) and where the clip decided (PPO, arXiv 1707.06347)."""
     free = ratio_BT * advantage_BT
