@@ -100,7 +100,7 @@ def to_json(plan: Plan, rows: list[Row]) -> dict[str, Any]:
 
 
 def status_table(plan: Plan, rows: list[Row], allocation: Allocation | None = None) -> Table:
-    """One line a run: state, share of the budget, pass rate, attempts, and why it failed."""
+    """One line a run: state, share of the budget, pass rate, attempts, why it failed, and what is wrong with it."""
     title = f"{plan.sweep}: {summary(plan, rows, allocation)}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in ("variant", "seed", "run", "state"):
@@ -118,7 +118,7 @@ def status_table(plan: Plan, rows: list[Row], allocation: Allocation | None = No
             f"{share(state, plan):.0%}",
             "" if state.pass_rate is None else f"{state.pass_rate:.3f}",
             str(state.attempt or ""),
-            escape(state.message),
+            escape(state.said),
         )
     return table
 

@@ -31,8 +31,15 @@ class RunState:
     pass_rate: float | None = None
     attempt: int = 0
     message: str = ""
+    warnings: tuple[str, ...] = ()
+    """What its last steps say of its health (`scalerl.health`)."""
     pid: int | None = None
     """Of the process that trains the run on this machine; one on another cannot be signalled from here."""
+
+    @property
+    def said(self) -> str:
+        """Message and warnings in one line."""
+        return "; ".join([*filter(None, [self.message]), *(f"warning: {text}" for text in self.warnings)])
 
 
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
@@ -52,6 +59,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         pass_rate=status["pass_rate"],
         attempt=status["attempt"],
         message=status["message"],
+        warnings=tuple(status["warnings"]),
         pid=status["pid"] if state == "running" and is_here(status) else None,
     )
 

@@ -26,7 +26,7 @@ def survivors(groups, recipe):
     kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
     rewards = torch.tensor([group.rewards for group in kept], dtype=torch.float64)
     advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
-    return kept, make_batch(kept), advantage.flatten().float()
+    return kept, make_batch(kept), advantage.reshape(-1, 1).float()
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=[loss["type"] for loss in LOSSES])
@@ -109,7 +109,7 @@ def test_entropy_and_mismatch_are_means_over_own_tokens():
     policy = random_policy(recipe)
     tokens, logprobs = [[5, 9, 1], [7, 1]], [[-1.0, 0.0, -2.0], [-3.0, -4.0]]
     group = make_group("p", tokens, logprobs, [1.0, -1.0], forced=[[False, True, False], [False, False]])
-    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([1.0, -1.0]))
+    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
     entropy, gap = [], []
     for row, behaviour, own in zip(tokens, logprobs, [[0, 2], [0, 1]], strict=True):
         logits = policy.logits(policy.hidden(torch.tensor([[*group.prompt.tokens, *row]])))[0].double()
@@ -131,7 +131,7 @@ def test_garbage_behind_forced_tokens_does_not_reach_the_gradient():
             forced=[[False, True, False], [False, False]],
         )  # fmt: skip
         policy.zero_grad()
-        metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([1.0, -1.0]))
+        metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
         assert all(math.isfinite(value) for value in metrics.values())
         gradient.append(gradients(policy))
     assert_same_gradients(gradient[1], gradient[0])
@@ -146,7 +146,7 @@ def test_temperature_is_that_of_the_generator():
     group = make_group(
         "p", [[5, 1], [5, 1]], [logprobs[0, 4:].tolist()] * 2, [1.0, -1.0], tokens_of_prompt=(6, 4, 7, 2)
     )
-    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([1.0, -1.0]))
+    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
     assert metrics["mismatch"] == pytest.approx(0, abs=1e-6)
 
 

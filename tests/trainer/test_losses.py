@@ -67,7 +67,7 @@ def our_loss(settings, aggregation, normalisation, zero_variance, prompts, rewar
     advantage_PG, _ = advantages(rewards_PG, normalisation, RunningStatistics())
     logprobs, behaviour, mask = as_tensors([prompts[p] for p in kept], rubbish)
     group = torch.arange(len(kept)).repeat_interleave(3)
-    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG.flatten(), mask)
+    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_PG.reshape(-1, 1), mask)
     total = (loss * AGGREGATIONS[aggregation](mask, group)).sum()
     total.backward()
     return total.item(), logprobs.grad, clipped, kept
@@ -124,7 +124,7 @@ def one_row(ratios, advantage, settings, logprob=-1.0):
     logprobs = torch.full((1, len(ratios)), logprob, dtype=torch.float64, requires_grad=True)
     behaviour = logprobs.detach() - torch.tensor([ratios], dtype=torch.float64).log()
     mask = torch.ones(1, len(ratios), dtype=torch.bool)
-    loss, clipped = token_loss(settings, logprobs, behaviour, torch.tensor([advantage], dtype=torch.float64), mask)
+    loss, clipped = token_loss(settings, logprobs, behaviour, torch.tensor([[advantage]], dtype=torch.float64), mask)
     loss.sum().backward()
     return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
 
@@ -198,7 +198,7 @@ def test_gspo_averages_over_own_tokens_only():
     behaviour = torch.tensor([[-1.0 - math.log(1.21), math.inf, -1.0]], dtype=torch.float64)
     mask = torch.tensor([[True, False, True]])
     loss, clipped = token_loss(
-        Gspo(clip_low=0.3, clip_high=0.2), logprobs, behaviour, torch.tensor([1.0], dtype=torch.float64), mask
+        Gspo(clip_low=0.3, clip_high=0.2), logprobs, behaviour, torch.tensor([[1.0]], dtype=torch.float64), mask
     )
     loss.sum().backward()
     close(loss.detach()[0], [-1.1, 0.0, -1.1])
@@ -212,8 +212,8 @@ def one_row_from(starts, behaviours, ratios, advantage, settings):
     behaviour = torch.tensor([behaviours], dtype=torch.float64).log()
     logprobs = (start + torch.tensor([ratios], dtype=torch.float64).log()).requires_grad_()
     mask = torch.ones(1, len(ratios), dtype=torch.bool)
-    advantage_B = torch.tensor([advantage], dtype=torch.float64)
-    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_B, mask, start)
+    advantage_B1 = torch.tensor([[advantage]], dtype=torch.float64)
+    loss, clipped = token_loss(settings, logprobs, behaviour, advantage_B1, mask, start)
     loss.sum().backward()
     return loss.detach()[0], logprobs.grad[0], clipped[0].tolist()
 
@@ -244,10 +244,22 @@ def test_truncated_weights_keep_garbage_off_the_mask_out(name):
     for rubbish in (0.0, math.nan, math.inf):
         start, behaviour = torch.tensor([[-1.0, rubbish]]), torch.tensor([[-1.5, rubbish]])
         logprobs = torch.tensor([[-1.0, rubbish]], requires_grad=True)
-        loss, _ = token_loss(settings, logprobs, behaviour, torch.tensor([1.0]), mask, start)
+        loss, _ = token_loss(settings, logprobs, behaviour, torch.tensor([[1.0]]), mask, start)
         loss.sum().backward()
         gradients.append(logprobs.grad.tolist())
     assert gradients == [[[pytest.approx(-math.exp(0.5)), 0.0]]] * 3
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_every_token_may_have_an_advantage_of_its_own(name):
+    # On-policy the gradient of each token is minus its own advantage; GSPO's ratio is one for the sequence, so that its
+    # tokens share the mean of their advantages.
+    logprobs = torch.full((1, 4), -1.0, dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, True, False, True]])
+    advantage = torch.tensor([[0.7, -0.2, math.nan, 1.0]], dtype=torch.float64)
+    loss, _ = token_loss(SETTINGS[name][0], logprobs, logprobs.detach().clone(), advantage, mask)
+    loss.sum().backward()
+    close(logprobs.grad[0], [-0.5, -0.5, 0.0, -0.5] if name == "gspo" else [-0.7, 0.2, 0.0, -1.0])
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -261,5 +273,5 @@ def test_on_policy_every_loss_has_the_plain_policy_gradient(name):
 def test_a_nan_in_an_own_token_is_not_hidden(name):
     logprobs = torch.tensor([[-1.0, math.nan]], requires_grad=True)
     mask = torch.ones(1, 2, dtype=torch.bool)
-    loss, _ = token_loss(SETTINGS[name][0], logprobs, torch.full((1, 2), -1.0), torch.tensor([1.0]), mask)
+    loss, _ = token_loss(SETTINGS[name][0], logprobs, torch.full((1, 2), -1.0), torch.tensor([[1.0]]), mask)
     assert not loss.sum().isfinite()

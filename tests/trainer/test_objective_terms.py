@@ -199,7 +199,7 @@ def test_the_entropy_bonus_is_the_mean_entropy_and_its_gradient_follows_the_form
     policy = random_policy(recipe)
     groups = random_groups(policy)
     batch = make_batch(groups)
-    metrics = Learner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B)))
+    metrics = Learner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
     ours = gradients(policy)
 
     policy.zero_grad()

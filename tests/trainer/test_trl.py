@@ -112,7 +112,7 @@ def test_loss_and_gradient_of_every_token_equal_trls(new_trainer, name, seed):
     logprobs, behaviour, _, advantage_B, inside, own = random_batch(seed)
     ours, others = logprobs.clone().requires_grad_(), logprobs.clone().requires_grad_()
 
-    loss, clipped = token_loss(settings, ours, behaviour, advantage_B, own)
+    loss, clipped = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
     (loss * AGGREGATIONS[aggregation](own, groups)).sum().backward()
     total = their_loss(new_trainer(**theirs), others, behaviour, advantage_B, inside, own)
@@ -134,14 +134,14 @@ def test_per_token_losses_equal_trls(new_trainer, name):
     mask = own.double().requires_grad_()
     one = torch.ones((), dtype=torch.float64)
     their_loss(new_trainer(**theirs), logprobs, behaviour, advantage_B, inside, mask, num_items_in_batch=one).backward()
-    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B, own)
+    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
     torch.testing.assert_close(loss[own], mask.grad[own], rtol=1e-5, atol=1e-12)
 
 
 def test_gspos_sequence_losses_equal_trls(new_trainer):
     settings, theirs, _ = PAIRS["gspo"]
     logprobs, behaviour, _, advantage_B, inside, own = random_batch(7)
-    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B, own)
+    loss, _ = token_loss(settings, logprobs, behaviour, advantage_B.unsqueeze(1), own)
     trainer = new_trainer(**theirs)
     for row in range(B):
         at = slice(row, row + 1)
@@ -157,7 +157,9 @@ def test_the_kl_penalty_in_the_loss_is_trls(new_trainer):
     trainer.beta = 0.3
     total = their_loss(trainer, others, behaviour, advantage_B, inside, own, ref_per_token_logps=reference)
     total.backward()
-    loss = token_loss(settings, ours, behaviour, advantage_B, own)[0] + 0.3 * token_kl("k3", ours, reference, own)
+    loss = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own)[0] + 0.3 * token_kl(
+        "k3", ours, reference, own
+    )
     our_total = (loss * AGGREGATIONS["token"](own, torch.zeros(B, dtype=torch.long))).sum()
     our_total.backward()
     torch.testing.assert_close(our_total.detach(), total.detach(), rtol=1e-5, atol=1e-9)
@@ -176,7 +178,7 @@ def test_truncated_importance_weights_are_trls(new_trainer, settings, name):
     more = {"importance_sampling_ratio": weight, "sampling_per_token_logps": behaviour}
     total = their_loss(trainer, others, start, advantage_B, inside, own, **more)
     total.backward()
-    loss, _ = token_loss(settings, ours, behaviour, advantage_B, own, start)
+    loss, _ = token_loss(settings, ours, behaviour, advantage_B.unsqueeze(1), own, start)
     groups = torch.arange(PROMPTS).repeat_interleave(GENERATIONS)
     our_total = (loss * AGGREGATIONS[aggregation](own, groups)).sum()
     our_total.backward()

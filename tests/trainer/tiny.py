@@ -5,9 +5,9 @@ import torch
 
 from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cluster import Cluster, make_generator
+from scalerl.curricula import make_pool
 from scalerl.learner import Learner
 from scalerl.model import Policy, new_policy
-from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import make_task
 from scalerl.tokens.symbols import VOCABULARY_SIZE, SymbolTokenizer
@@ -73,7 +73,7 @@ def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Clust
         recipe=recipe,
         generator=generator,
         learner=Learner(policy, recipe),
-        pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(seed)),
+        pool=make_pool(task.train, recipe.curriculum, np.random.default_rng(seed)),
         task=task,
         rng=np.random.default_rng(seed + 1),
     )

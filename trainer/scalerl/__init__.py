@@ -12,10 +12,11 @@ one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
   kl, entropy, running_statistics, learning_rate    more of them
+  critic, gae        PPO's value network in place of the mean of a group
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps
-  pool               which prompt comes next
+  pool, curricula    which prompt comes next
 the virtual clock
   cost               what work takes on the modelled device
   cluster            generators, trainers, what is between them, and the clock
@@ -23,4 +24,5 @@ the virtual clock
 one run
   train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate
   run_folder, metrics    the files of a run; neither loads torch
+  health             what the last steps foretell, as warnings
 """

@@ -89,6 +89,11 @@ class Batch:
     start_BT: Tensor | None = None
     """Log-probabilities under the trainer's weights at the start of the round, where truncated weights need them."""
 
+    values_BT: Tensor | None = None
+    """A critic's values at the start of the round, of the state before each token."""
+    returns_BT: Tensor | None = None
+    """What those values should have been, 0 off the mask."""
+
     def work(self) -> tuple[int, int]:
         """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
@@ -104,12 +109,20 @@ class Batch:
             length_B=self.length_B[rows],
             reference_BT=None if self.reference_BT is None else self.reference_BT[rows, :width],
             start_BT=None if self.start_BT is None else self.start_BT[rows, :width],
+            values_BT=None if self.values_BT is None else self.values_BT[rows, :width],
+            returns_BT=None if self.returns_BT is None else self.returns_BT[rows, :width],
         )
 
 
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
     """Rollouts of `groups` in order, as tensors on the CPU; `mask_truncated` takes truncated ones off the mask."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
+    group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
+    return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
+
+
+def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
+    """These rollouts, each with the index of its group."""
     lengths = [len(rollout.prompt.tokens) + len(rollout.tokens) for rollout in rollouts]
     shape = (len(rollouts), max(lengths))
     tokens = np.zeros(shape, dtype=np.int64)
@@ -121,7 +134,6 @@ def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
         tokens[row, start:length] = rollout.tokens
         mask[row, start:length] = ~rollout.forced & (not (mask_truncated and rollout.truncated))
         behaviour[row, start:length] = np.where(rollout.forced, 0.0, rollout.logprobs)
-    group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from scalerl.batch import Group, Outcome, Prompt, Rollout
 from scalerl.cost import cost_model, forward_flops
+from scalerl.curricula import Pool
 from scalerl.generator import NEVER, Finished, Generator, Request
 from scalerl.learner import Learner, Update
-from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rewards import reward
 from scalerl.tasks import Task
@@ -65,7 +65,7 @@ class Cluster:
     recipe: ResolvedRecipe
     generator: Generator
     learner: Learner
-    pool: PromptPool
+    pool: Pool
     task: Task
     rng: np.random.Generator
     clock: Clock = field(default_factory=Clock)

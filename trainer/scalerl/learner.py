@@ -12,14 +12,18 @@ from torch import Tensor
 from scalerl.advantages import advantages
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.batch import Batch, Group, make_batch
+from scalerl.critic import ValueLearner
 from scalerl.entropy import logprobs_and_entropy
+from scalerl.gae import at_last_own_token
 from scalerl.kl import token_kl
 from scalerl.learning_rate import learning_rate
-from scalerl.losses import token_loss
+from scalerl.losses import effective_share, log_ratio, token_loss
 from scalerl.model import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.running_statistics import RunningStatistics
 
+MAX_LOG_RATIO = 300.0
+"""Of the ratios that are logged: the square of e^300 is still a float64, and the run log takes no infinity."""
 MAX_BAD_STEPS = 5
 """Steps in a row whose loss or gradient is not finite before the run stops."""
 
@@ -33,11 +37,11 @@ class Update:
     """What one optimiser step did; `metrics` are the learner's columns of a train row."""
 
     trained_tokens: int
-    """Prompt and answer tokens that went forward and backward, counted once for each epoch."""
+    """Prompt and answer tokens that went forward and backward, counted once for each epoch and network."""
     context_tokens: int
     """Positions attended to, summed over those tokens."""
     scored_tokens: int = 0
-    """Tokens that went forward only, through the reference policy or the weights of the start of the round."""
+    """Tokens that went forward only: through the reference policy, the weights of the start of the round, a critic."""
     scored_context_tokens: int = 0
     """Positions attended to, summed over those tokens."""
     metrics: dict[str, Any]
@@ -48,6 +52,7 @@ class Learner:
 
     Beside the policy it holds a frozen copy of it only where the recipe needs one: `reference`, the policy the run
     started from, for a KL penalty; `start`, the weights of the start of the round, for truncated importance weights.
+    A `critic` is trained beside it, and steps when it does.
     """
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe) -> None:
@@ -57,6 +62,7 @@ class Learner:
         self.statistics = RunningStatistics()
         self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
         self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
+        self.critic = None if recipe.critic is None else ValueLearner(policy, recipe, recipe.critic)
         settings = recipe.optimiser
         self.adam = torch.optim.AdamW(
             policy.parameters(),
@@ -87,16 +93,17 @@ class Learner:
         self._start_round()
         batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask") if survivors else None
         epochs = copies = tokens = context = 0
+        networks = 1 if self.critic is None else 2
         if batch is not None and batch.mask_BT.any():
-            batch = self.score(batch)
-            done, epochs = self._optimise(batch, self.advantages(survivors, batch), rate)
+            batch, advantage_BT = self.judge(survivors, self.score(batch))
+            done, epochs = self._optimise(batch, advantage_BT, rate)
             metrics |= done
-            copies = len(self._frozen_policies())
+            copies = len(self._frozen_policies()) + networks - 1
             tokens, context = batch.work()
         self.version += 1
         return Update(
-            trained_tokens=epochs * tokens,
-            context_tokens=epochs * context,
+            trained_tokens=networks * epochs * tokens,
+            context_tokens=networks * epochs * context,
             scored_tokens=copies * tokens,
             scored_context_tokens=copies * context,
             metrics=metrics,
@@ -104,18 +111,25 @@ class Learner:
 
     def _start_round(self) -> None:
         """Take the weights of now as pi_start where a round begins: with every batch the generators were frozen for."""
-        off_policy = self.recipe.off_policy
-        batches = off_policy.k if off_policy.type == "ppo_off_policy" else 1
-        if self.start is not None and self.version % batches == 0:
+        if self.version % self.recipe.batches_of_a_round:
+            return
+        if self.start is not None:
             self.start.load_state_dict(self.policy.state_dict())
+        if self.critic is not None:
+            self.critic.start_round()
 
     def score(self, batch: Batch) -> Batch:
-        """With the log-probabilities under the frozen policies there are."""
+        """With the log-probabilities under the frozen policies there are, and a critic's values."""
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
             start_BT=None if self.start is None else self.logprobs(self.start, batch),
+            values_BT=None if self.critic is None else self.critic.values(batch, self._parts(batch)),
         )
+
+    def _parts(self, batch: Batch) -> list[Tensor]:
+        """Rows of each micro-batch."""
+        return micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens)
 
     @torch.no_grad()
     def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
@@ -127,61 +141,85 @@ class Learner:
             result_BT[rows, :width] = logprobs
         return result_BT
 
+    def judge(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
+        """The batch, with a critic's returns where there is one, and the advantages: [B, T] then, else [B, 1]."""
+        if self.critic is None:
+            return batch, self.advantages(survivors, batch)
+        rewards_B = torch.tensor([reward for group in survivors for reward in group.rewards], dtype=torch.float64)
+        rewards_BT = at_last_own_token(rewards_B, batch.mask_BT)
+        if self.recipe.kl.where == "reward":
+            rewards_BT = rewards_BT - self._penalty(batch)
+        return self.critic.judge(batch, rewards_BT)
+
+    def _penalty(self, batch: Batch) -> Tensor:
+        """What a KL penalty in the reward takes off at each token, [B, T] in float64."""
+        kl = self.recipe.kl
+        assert batch.reference_BT is not None
+        kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
+        return kl.coefficient * kl_BT.double()
+
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
-        """Of each rollout [B], a KL penalty in the reward taken off first; running statistics then include them."""
+        """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
         # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
         rewards_PG = torch.tensor([group.rewards for group in survivors], dtype=torch.float64)
-        kl = self.recipe.kl
-        if kl.where == "reward":
-            assert batch.reference_BT is not None
-            kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
-            rewards_PG = rewards_PG - kl.coefficient * kl_BT.double().sum(dim=1).view_as(rewards_PG)
-        advantage_PG, self.statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
-        return advantage_PG.flatten().float()
+        if self.recipe.kl.where == "reward":
+            rewards_PG = rewards_PG - self._penalty(batch).sum(dim=1).view_as(rewards_PG)
+        advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
+        # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
+        if advantage_PG.isfinite().all():
+            self.statistics = statistics
+        return advantage_PG.reshape(-1, 1).float()
 
-    def _optimise(self, batch: Batch, advantage_B: Tensor, rate: float) -> tuple[dict[str, Any], int]:
+    def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""
         metrics: dict[str, Any] = {"skipped": False}
         epoch = 0
         while epoch < self.recipe.epochs and not metrics["skipped"]:
-            metrics = self._optimise_once(batch, advantage_B, rate)
+            metrics = self._optimise_once(batch, advantage_BT, rate)
             epoch += 1
         return metrics, epoch
 
-    def _optimise_once(self, batch: Batch, advantage_B: Tensor, rate: float) -> dict[str, Any]:
+    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> dict[str, Any]:
         for group in self.adam.param_groups:
             group["lr"] = rate
         self.adam.zero_grad(set_to_none=True)
-        metrics = self.accumulate(batch, advantage_B)
+        metrics = self.accumulate(batch, advantage_BT)
         most = self.recipe.optimiser.max_grad_norm
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
-        finite = bool(np.isfinite(metrics["loss"])) and bool(norm.isfinite())
-        if finite:
+        decisive = {"loss": metrics["loss"], "grad_norm": float(norm)}
+        if self.critic is not None:
+            metrics |= self.critic.accumulate(batch, self._parts(batch))
+            decisive |= {"value_loss": metrics["value_loss"], "value_grad_norm": self.critic.clip_gradient()}
+        if all(map(math.isfinite, decisive.values())):
             self.adam.step()
+            if self.critic is not None:
+                self.critic.step(rate)
             self.bad_steps = 0
-            return metrics | {"grad_norm": float(norm), "skipped": False}
+            return metrics | decisive | {"skipped": False}
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
-            raise Diverged(f"loss {metrics['loss']}, gradient norm {float(norm)}: {self.bad_steps} bad steps in a row")
-        seen = {name: value if np.isfinite(value) else None for name, value in metrics.items()}
-        return seen | {"loss": None, "grad_norm": None, "skipped": True}
+            found = ", ".join(f"{name} {value}" for name, value in decisive.items())
+            raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
+        seen = {name: value if value is not None and np.isfinite(value) else None for name, value in metrics.items()}
+        return seen | dict.fromkeys(decisive) | {"skipped": True}
 
-    def accumulate(self, batch: Batch, advantage_B: Tensor) -> dict[str, Any]:
+    def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
         """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and token means."""
         weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)
         sums: dict[str, float] = {}
         for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
             part = batch.part(rows)
-            loss, of_tokens = self._objective(part, advantage_B[rows])
+            loss, of_tokens = self._objective(part, advantage_BT[rows, : part.mask_BT.shape[1]])
             total = (loss * weight_BT[rows, : loss.shape[1]]).sum()
             total.backward()
             sums["loss"] = sums.get("loss", 0.0) + float(total.detach())
             for name, value_BT in of_tokens.items():
                 sums[name] = sums.get(name, 0.0) + float(value_BT.detach()[part.mask_BT].sum())
         num_tokens = max(1, int(batch.mask_BT.sum()))
-        return {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+        metrics = {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+        return metrics | {"ess": effective_share(metrics["ratio_mean"], metrics.pop("ratio_square"))}
 
-    def _objective(self, batch: Batch, advantage_B: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _objective(self, batch: Batch, advantage_BT: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
 
         loss = policy loss + kl.coefficient KL - entropy_bonus H
@@ -193,8 +231,11 @@ class Learner:
         else:
             logprobs, entropy = self.policy.token_logprobs(batch.tokens_BT, temperature)
         mask, behaviour = batch.mask_BT, batch.behaviour_BT
-        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_B, mask, batch.start_BT)
+        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, batch.start_BT)
         seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
+        log_rho = log_ratio(logprobs.detach(), behaviour, mask).double()
+        seen["ratio_mean"] = log_rho.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+        seen["ratio_square"] = seen["ratio_mean"].square()
         if batch.reference_BT is not None:
             policy = logprobs if kl.where == "loss" else behaviour
             seen["kl"] = token_kl(kl.estimator, policy, batch.reference_BT, mask)
@@ -205,13 +246,14 @@ class Learner:
         return loss, seen
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, those of the frozen copies too, optimiser, counters and running statistics."""
+        """Weights, those of the frozen copies too, optimiser, critic, counters and running statistics."""
         return {
             "policy": self.policy.state_dict(),
             "adam": self.adam.state_dict(),
             "version": self.version,
             "bad_steps": self.bad_steps,
             "statistics": asdict(self.statistics),
+            "critic": None if self.critic is None else self.critic.state_dict(),
             **{name: policy.state_dict() for name, policy in self._frozen_policies().items()},
         }
 
@@ -221,6 +263,8 @@ class Learner:
         self.adam.load_state_dict(state["adam"])
         self.version, self.bad_steps = state["version"], state["bad_steps"]
         self.statistics = RunningStatistics(**state["statistics"])
+        if self.critic is not None:
+            self.critic.load_state_dict(state["critic"])
         for name, policy in self._frozen_policies().items():
             policy.load_state_dict(state[name])
 

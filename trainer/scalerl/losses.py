@@ -1,8 +1,9 @@
 """Policy losses, one value a token, to be minimised; how they become one number is in `aggregation`.
 
 Every function takes the trainer's log-probs, the generator's, the advantages and the mask of the policy's own tokens,
-and returns the loss and whether the ratio was clipped, both [B, T]. Off the mask both are 0 and carry no gradient,
-whatever stood there: values are masked before they are multiplied, because 0 x NaN is NaN.
+and returns the loss and whether the ratio was clipped, both [B, T]. Advantages are [B, T], or [B, 1] where all tokens
+of a rollout share one. Off the mask loss and clip are 0 and carry no gradient, whatever stood there: `token_loss` masks
+values before they are multiplied, because 0 x NaN is NaN.
 
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
@@ -23,36 +24,40 @@ def log_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Ten
     return torch.where(mask_BT, logprobs_BT, zero) - torch.where(mask_BT, behaviour_BT, zero)
 
 
-def clipped_surrogate(ratio_BT: Tensor, advantage_B: Tensor, low: float, high: float) -> TokenLoss:
+def effective_share(mean: float, mean_square: float) -> float:
+    """(sum w)^2 / (n sum w^2) of n weights with these means: the effective sample size as a share of n (Kong 1992)."""
+    return mean**2 / mean_square
+
+
+def clipped_surrogate(ratio_BT: Tensor, advantage_BT: Tensor, low: float, high: float) -> TokenLoss:
     """-min(rho A, clip(rho, 1 - low, 1 + high) A) and where the clip decided (PPO, arXiv 1707.06347)."""
-    advantage_B1 = advantage_B.unsqueeze(1)
-    free = ratio_BT * advantage_B1
-    clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_B1
+    free = ratio_BT * advantage_BT
+    clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_BT
     return -torch.minimum(free, clipped), clipped < free
 
 
 def cispo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor, min_ratio: float, max_ratio: float
+    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, min_ratio: float, max_ratio: float
 ) -> TokenLoss:
     """-stop_gradient(clip(rho, min_ratio, max_ratio)) A log pi_train (arXiv 2506.13585)."""
     ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).detach().exp()
     weight = ratio.clamp(min_ratio, max_ratio)
     logprobs = torch.where(mask_BT, logprobs_BT, torch.zeros((), dtype=logprobs_BT.dtype))
-    return -weight * advantage_B.unsqueeze(1) * logprobs, mask_BT & (weight != ratio)
+    return -weight * advantage_BT * logprobs, mask_BT & (weight != ratio)
 
 
 def dapo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
+    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
 ) -> TokenLoss:
     """The clipped surrogate with its own bound on either side (arXiv 2503.14476)."""
     ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).exp()
-    loss, clipped = clipped_surrogate(ratio, advantage_B, clip_low, clip_high)
+    loss, clipped = clipped_surrogate(ratio, advantage_BT, clip_low, clip_high)
     return loss * mask_BT, clipped & mask_BT
 
 
-def grpo(logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor, clip: float) -> TokenLoss:
+def grpo(logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip: float) -> TokenLoss:
     """The clipped surrogate with one bound for both sides (arXiv 2402.03300)."""
-    return dapo(logprobs_BT, behaviour_BT, advantage_B, mask_BT, clip, clip)
+    return dapo(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, clip, clip)
 
 
 def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
@@ -62,11 +67,11 @@ def sequence_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -
 
 
 def gspo(
-    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_B: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
+    logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
 ) -> TokenLoss:
     """The clipped surrogate on s, one ratio for all tokens of a sequence (arXiv 2507.18071)."""
     ratio = sequence_ratio(logprobs_BT, behaviour_BT, mask_BT).expand_as(mask_BT)
-    loss, clipped = clipped_surrogate(ratio, advantage_B, clip_low, clip_high)
+    loss, clipped = clipped_surrogate(ratio, advantage_BT, clip_low, clip_high)
     return loss * mask_BT, clipped & mask_BT
 
 
@@ -89,7 +94,7 @@ def token_loss(
     settings: Cispo | Dapo | Grpo | Gspo,
     logprobs_BT: Tensor,
     behaviour_BT: Tensor,
-    advantage_B: Tensor,
+    advantage_BT: Tensor,
     mask_BT: Tensor,
     start_BT: Tensor | None = None,
 ) -> TokenLoss:
@@ -101,9 +106,10 @@ def token_loss(
     """
     parameters = settings.model_dump(exclude={"type", "max_weight"})
     loss = LOSSES[settings.type]
+    advantage_BT = torch.where(mask_BT, advantage_BT, torch.zeros((), dtype=advantage_BT.dtype))
     if settings.type == "cispo" or settings.max_weight is None:
-        return loss(logprobs_BT, behaviour_BT, advantage_B, mask_BT, **parameters)
+        return loss(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, **parameters)
     assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"
     weight = WEIGHTS[settings.type](start_BT, behaviour_BT, mask_BT, settings.max_weight)
-    loss_BT, clipped_BT = loss(logprobs_BT, start_BT, advantage_B, mask_BT, **parameters)
+    loss_BT, clipped_BT = loss(logprobs_BT, start_BT, advantage_BT, mask_BT, **parameters)
     return weight * loss_BT, clipped_BT

@@ -41,8 +41,9 @@ class Block(nn.Module):
         """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
         h = F.rms_norm(x, (x.shape[-1],), self.attention_norm, EPS)
         qkv = F.linear(h, self.qkv).unflatten(-1, (self.heads, 3, -1))
-        pairs = torch.view_as_complex(qkv[..., :2, :].unflatten(-1, (-1, 2)))
-        qk = torch.view_as_real(pairs * turn).flatten(-2)
+        # There are no complex BF16 numbers; float32 weights pass through both casts as they are.
+        pairs = torch.view_as_complex(qkv[..., :2, :].float().unflatten(-1, (-1, 2)))
+        qk = torch.view_as_real(pairs * turn).flatten(-2).to(qkv.dtype)
         return qk[..., 0, :], qk[..., 1, :], qkv[..., 2, :]
 
     def feed_forward(self, x: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ class StatusFile:
             "step": before.get("step", 0),
             "compute_gpu_hours": before.get("compute_gpu_hours", 0.0),
             "pass_rate": before.get("pass_rate"),
+            "warnings": before.get("warnings", []),
             "attempt": before.get("attempt", 0) + 1,
             "budget_gpu_hours": budget_gpu_hours,
             "pid": os.getpid(),

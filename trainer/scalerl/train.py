@@ -23,11 +23,12 @@ import torch
 from filelock import FileLock, Timeout
 
 from scalerl.cluster import Cluster, TrainedStep, make_generator
+from scalerl.curricula import make_pool
 from scalerl.evaluate import Evaluator
-from scalerl.learner import Learner
-from scalerl.metrics import MetricsLog
+from scalerl.health import Health
+from scalerl.learner import Learner, frozen_copy
+from scalerl.metrics import MetricsLog, read_rows
 from scalerl.model import new_policy, save_weights
-from scalerl.pool import PromptPool
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
@@ -104,18 +105,21 @@ class Run:
         torch.use_deterministic_algorithms(True)
         status.beat(threads=self.recipe.threads)
         self.task = make_task(self.recipe.tasks[0], make_tokenizer(self.recipe.model))
-        self.evaluator = Evaluator(recipe=self.recipe, task=self.task, seed=self.seed)
         self.evaluations = 0
         self.wall_s = 0.0
         self.started = time.monotonic()
         self.cluster = self._cluster(warm_starts)
         length = self._restore() if folder.checkpoint.exists() else 0
         self.metrics = MetricsLog(folder.metrics, length)
+        self.health = Health()
+        for row in read_rows(folder.metrics, kind="train"):
+            self.health.add(row)
 
     def _cluster(self, warm_starts: Path) -> Cluster:
         recipe, seed = self.recipe, self.seed
         policy = new_policy(recipe)
         self.start = load_or_train(policy, self.task, recipe, seed, warm_starts)
+        self.evaluator = Evaluator(recipe=recipe, task=self.task, seed=seed, start=frozen_copy(policy))
         slots = recipe.cluster.generators * recipe.cluster.slots
         generator = make_generator(recipe, self.task, new_policy(recipe), slots, seed)
         generator.set_weights(policy.state_dict(), version=0)
@@ -123,7 +127,7 @@ class Run:
             recipe=recipe,
             generator=generator,
             learner=Learner(policy, recipe),
-            pool=PromptPool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            pool=make_pool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
             task=self.task,
             rng=np.random.default_rng((seed, 4)),
         )
@@ -180,20 +184,26 @@ class Run:
 
     def _log(self, step: TrainedStep) -> None:
         generator_idle, trainer_idle = self.cluster.idle_shares()
-        self.metrics.write(
-            {
-                "kind": "train",
-                **self._progress(),
-                **step.update.metrics,
-                **group_metrics(step),
-                "retired": len(self.cluster.pool.retired),
-                "epoch": self.cluster.pool.epoch,
-                "generator_idle": generator_idle,
-                "trainer_idle": trainer_idle,
-                "wall_s": self._wall(),
-            }
+        row = {
+            "kind": "train",
+            **self._progress(),
+            **step.update.metrics,
+            **group_metrics(step),
+            "retired": len(self.cluster.pool.retired),
+            "epoch": self.cluster.pool.epoch,
+            "generator_idle": generator_idle,
+            "trainer_idle": trainer_idle,
+            "wall_s": self._wall(),
+        }
+        self.metrics.write(row)
+        self.health.add(row)
+        for text in self.health.unsaid():
+            print(f"step {row['step']:6d}  warning: {text}", flush=True)
+        self.status.beat(
+            step=row["step"],
+            compute_gpu_hours=row["compute_gpu_hours"],
+            warnings=list(self.health.warnings().values()),
         )
-        self.status.beat(step=self.cluster.learner.version, compute_gpu_hours=self.cluster.compute_gpu_hours)
 
     def _wall(self) -> float:
         return round(self.wall_s + time.monotonic() - self.started, 3)

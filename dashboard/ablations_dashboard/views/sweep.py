@@ -84,7 +84,7 @@ def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
             "pass rate": row.state.pass_rate,
             "step": row.state.step,
             "attempt": row.state.attempt,
-            "message": row.state.message,
+            "message": row.state.said,
         }
         for row in rows
     )

@@ -13,6 +13,7 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.axes import (
     Cispo,
+    Critic,
     Dapo,
     Grpo,
     Gspo,
@@ -21,6 +22,7 @@ from scalerl.recipe.axes import (
     LengthPenalty,
     NoLengthControl,
     NoPositiveResampling,
+    Ordered,
     Pipeline,
     PpoOffPolicy,
     Recipe,
@@ -49,6 +51,7 @@ __all__ = [
     "Cluster",
     "Constant",
     "Cosine",
+    "Critic",
     "Dapo",
     "Device",
     "Evaluation",
@@ -64,6 +67,7 @@ __all__ = [
     "NoLengthControl",
     "NoPositiveResampling",
     "Optimiser",
+    "Ordered",
     "Pipeline",
     "PpoOffPolicy",
     "Recipe",

@@ -92,6 +92,20 @@ class Uniform(Frozen):
     type: Literal["uniform"] = "uniform"
 
 
+class Ordered(Frozen):
+    """Easy prompts first: at first only the easiest share is drawn from, and it grows until all prompts are in it."""
+
+    type: Literal["ordered"] = "ordered"
+    by: Literal["difficulty", "length"] = "difficulty"
+    """What makes a prompt easy: the difficulty its task gives it, or few tokens."""
+    pace: Literal["linear", "exponential"] = "linear"
+    """How the share grows with the draws: start + (1 - start) t (arXiv 1903.09848), or start^(1 - t)."""
+    start: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the prompts that the first draws are from."""
+    epochs: Positive = 1.0
+    """All prompts are in after so many draws for each prompt there is."""
+
+
 class Interruption(Frozen):
     """Thinking is cut by a forced end-of-thinking phrase, then the model answers (ScaleRL A.10)."""
 
@@ -153,9 +167,29 @@ class Kl(Frozen):
         return self
 
 
+class Critic(Frozen):
+    """PPO's value network (arXiv 1707.06347) in place of the mean of a group: a copy of the policy's body with a head
+    of one number, trained on the same batches by an AdamW of its own.
+
+    Its loss has no coefficient: it shares no weight with the policy, and AdamW does not see a constant factor.
+    """
+
+    gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Discount from one token of the policy's own to the next."""
+    gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
+    """Lambda of GAE (arXiv 1506.02438): 0 trusts the next value, 1 only the reward at the end; 0.95 in PPO."""
+    value_clip: Positive | None = 0.5
+    """How far a value may move from that of the start of the round before the loss stops rewarding it; null for no
+    clip. In the reward's unit, where right and wrong are 2 apart."""
+    learning_rate: Positive | None = None
+    """Peak learning rate of the value network, under the policy's warm-up and schedule; null takes the policy's."""
+    parameters: Literal["fp32", "bf16"] = "fp32"
+    """Precision of the value network: its weights, activations and gradients, and the moments of its AdamW."""
+
+
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
-Curriculum = Annotated[NoPositiveResampling | Uniform, Field(discriminator="type")]
+Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
 
 
@@ -169,9 +203,13 @@ class Recipe(Frozen):
     aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"
     """How per-token losses become one number: mean of prompt means, mean of sample means, mean over all tokens, or
     their sum, whose gradient norm grows with the tokens of the batch."""
+    critic: Critic | None = None
+    """A value network to take advantages from, token by token; null centres each reward on its prompt's mean, as
+    ScaleRL does."""
     advantage: Literal["batch", "prompt", "none", "running"] = "batch"
     """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, none, or all
-    advantages since the run began."""
+    advantages since the run began. With a critic batch centres and divides the advantages of all tokens, none leaves
+    them, and the other two are refused."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer alike."""
     zero_variance: Literal["drop", "keep", "resample"] = "drop"
@@ -193,3 +231,12 @@ class Recipe(Frozen):
     epochs: Count = 1
     """Optimiser steps taken on each batch, every one over all of it; 1 in ScaleRL, 2 to 8 usual in PPO. Ratios stay
     against the log-probs of generation, or of the start of the round where the loss has a `max_weight`."""
+
+    @model_validator(mode="after")
+    def _normalises_what_there_is(self) -> Self:
+        if self.critic is not None and self.advantage in ("prompt", "running"):
+            raise ValueError(
+                f"advantage {self.advantage!r} is of rewards centred on their prompt's mean, which a critic takes the "
+                f"place of; with a critic use 'batch' or 'none', or leave the critic out"
+            )
+        return self

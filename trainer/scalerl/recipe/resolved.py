@@ -35,10 +35,25 @@ class ResolvedRecipe(Recipe, Scale):
             f"ppo_off_policy with k of 2 or more, or use loss cispo, whose gradient this would be"
         )
 
+    @model_validator(mode="after")
+    def _values_can_clip(self) -> Self:
+        if self.critic is None or self.critic.value_clip is None or self.steps_of_a_round > 1:
+            return self
+        raise ValueError(
+            f"critic.value_clip {self.critic.value_clip:g}: has no effect when a round has one optimiser step, because "
+            f"values have not moved from those of its start; write value_clip: null, give epochs of 2 or more, or use "
+            f"ppo_off_policy with k of 2 or more"
+        )
+
+    @property
+    def batches_of_a_round(self) -> int:
+        """Batches that were generated with one frozen policy; see `Grpo.max_weight`."""
+        return self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1
+
     @property
     def steps_of_a_round(self) -> int:
-        """Optimiser steps from one choice of pi_start to the next; see `Grpo.max_weight`."""
-        return self.epochs * (self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1)
+        """Optimiser steps from one choice of pi_start to the next."""
+        return self.epochs * self.batches_of_a_round
 
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""

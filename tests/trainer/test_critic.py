@@ -1,0 +1,306 @@
+"""The value network through the learner: what it is, what it learns, what a step with it does and costs."""
+
+import math
+
+import pytest
+import torch
+from pydantic import ValidationError
+from trainer.learner_cases import assert_same_gradients, gradients, random_groups
+from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
+
+from scalerl.batch import make_batch
+from scalerl.critic import token_values, value_network
+from scalerl.learner import Learner, micro_batches
+from scalerl.recipe import ResolvedRecipe
+from scalerl.schedules import SCHEDULES
+
+PPO = {
+    "off_policy": {"type": "ppo_off_policy", "k": 2},
+    "loss": {"type": "grpo"},
+    "aggregation": "token",
+    "critic": {},
+    "zero_variance": "keep",
+    "epochs": 2,
+}
+
+
+def recipe_of(**changes):
+    optimiser = {"warmup_steps": 0, **changes.pop("optimiser", {})}
+    return tiny_recipe(**{**PPO, **changes}, optimiser=optimiser)
+
+
+def case(recipe):
+    """A learner whose critic has learned a little, groups, and their batch as it is trained on."""
+    policy = random_policy(recipe)
+    groups = random_groups(policy)
+    learner = Learner(policy, recipe)
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        head = learner.critic.network.head
+        head.copy_(torch.randn(head.shape, generator=generator) * 0.3)
+    learner.critic.start_round()
+    return learner, groups, learner.judge(groups, learner.score(make_batch(groups)))
+
+
+def weights(module):
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+
+def same(module, before):
+    return all(torch.equal(tensor, before[name]) for name, tensor in module.state_dict().items())
+
+
+# --- the network ----------------------------------------------------------------------------------------------------
+
+
+def test_a_new_critic_has_the_policys_body_and_sees_nothing_yet():
+    policy = random_policy(tiny_recipe())
+    network = value_network(policy, torch.float32)
+    for name, tensor in policy.state_dict().items():
+        assert torch.equal(network.state_dict()[name], tensor) == (name != "head")
+    assert token_values(network, torch.tensor([[6, 4, 7, 2, 5, 1]])).abs().max() == 0
+
+
+def test_a_value_is_of_the_state_before_its_token():
+    network = value_network(random_policy(tiny_recipe()), torch.float32)
+    torch.nn.init.normal_(network.head, generator=torch.Generator().manual_seed(0))
+    one, other = (token_values(network, torch.tensor([[6, 4, 7, last]])) for last in (2, 30))
+    assert torch.equal(one, other)
+    assert one[0, 0] == 0
+    by_hand = network.hidden(torch.tensor([[6, 4]]))[0, 1] @ network.head[0]
+    assert one[0, 2].item() == pytest.approx(by_hand.item(), rel=1e-5)
+
+
+def test_a_16_bit_critic_is_16_bit_throughout_and_near_the_32_bit_one():
+    recipe = recipe_of(critic={"parameters": "bf16"})
+    learner, groups, (batch, _) = case(recipe)
+    exact, _, (batch_exact, _) = case(recipe_of())
+    learner.step(groups)
+    critic = learner.critic
+    assert {p.dtype for p in critic.network.parameters()} == {torch.bfloat16}
+    assert {p.grad.dtype for p in critic.network.parameters()} == {torch.bfloat16}
+    assert {state["exp_avg"].dtype for state in critic.adam.state.values()} == {torch.bfloat16}
+    assert {p.dtype for p in learner.policy.parameters()} == {torch.float32}
+    difference = (batch.values_BT - batch_exact.values_BT)[batch.mask_BT].abs()
+    # BF16 has 8 bits: a unit value is known to 1/256, and a few roundings add up.
+    assert 0 < difference.max() < 0.1
+    assert exact.critic.network.head.dtype == torch.float32
+
+
+# --- a step ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
+    results = []
+    for tokens in (1, 37, 10**6):
+        learner, _, (batch, advantage) = case(recipe_of(optimiser={"micro_batch_tokens": tokens}))
+        parts = micro_batches(batch.length_B, tokens)
+        metrics = learner.accumulate(batch, advantage) | learner.critic.accumulate(batch, parts)
+        results.append((len(parts), advantage, metrics, gradients(learner.policy), gradients(learner.critic.network)))
+    *split, (one, whole_advantage, whole_metrics, of_policy, of_critic) = results
+    assert one == 1
+    for num_parts, advantage, metrics, policy_gradient, critic_gradient in split:
+        assert num_parts > 1
+        torch.testing.assert_close(advantage, whole_advantage, rtol=1e-5, atol=1e-6)
+        assert metrics == pytest.approx(whole_metrics, rel=1e-4, abs=1e-6)
+        assert_same_gradients(policy_gradient, of_policy)
+        assert_same_gradients(critic_gradient, of_critic)
+
+
+def test_the_critics_gradient_is_that_of_the_mean_loss_over_own_tokens():
+    learner, groups, (batch, _) = case(recipe_of(critic={"value_clip": None}))
+    learner.critic.accumulate(batch, micro_batches(batch.length_B, 20))
+    ours = gradients(learner.critic.network)
+    network = learner.critic.network
+    network.zero_grad()
+    total, count = torch.zeros(()), 0
+    rows = [rollout for group in groups for rollout in group.rollouts]
+    for number, rollout in enumerate(rows):
+        start = len(rollout.prompt.tokens)
+        tokens = torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]])
+        for t in (t for t, forced in enumerate(rollout.forced) if not forced):
+            value = network.hidden(tokens)[0, start + t - 1] @ network.head[0]
+            total = total + (value - batch.returns_BT[number, start + t]) ** 2 / 2
+            count += 1
+    (total / count).backward()
+    assert_same_gradients(ours, gradients(network))
+
+
+def test_a_kl_penalty_in_the_reward_is_taken_off_where_it_arises():
+    # lambda and gamma 1: a return is all reward still to come, so neighbours differ by the penalty of one token.
+    settings = {"critic": {"gae_lambda": 1.0}, "advantage": "none"}
+    kl = {"coefficient": 0.5, "estimator": "k1", "where": "reward"}
+    plain, groups, _ = case(recipe_of(**settings))
+    learner, _, _ = case(recipe_of(**settings, kl=kl))
+    learner.reference.load_state_dict(random_policy(learner.recipe, seed=5).state_dict())
+    batch = learner.score(make_batch(groups))
+    with_kl, _ = learner.judge(groups, batch)
+    without, _ = plain.judge(groups, plain.score(make_batch(groups)))
+    penalty = 0.5 * (batch.behaviour_BT - batch.reference_BT) * batch.mask_BT
+    assert penalty.abs().max() > 0.1
+    to_come = penalty.flip(1).cumsum(1).flip(1) * batch.mask_BT
+    torch.testing.assert_close(without.returns_BT - with_kl.returns_BT, to_come, rtol=1e-4, atol=1e-5)
+
+
+def test_all_batches_of_a_round_are_judged_by_the_critic_of_its_start():
+    recipe = recipe_of(off_policy={"type": "ppo_off_policy", "k": 3}, epochs=1, optimiser={"learning_rate": 1e-2})
+    learner, groups, _ = case(recipe)
+    judged = []
+    for _ in range(4):
+        before = weights(learner.critic.network)
+        learner.step(groups)
+        judged.append((before, learner.score(make_batch(groups)).values_BT))
+    assert torch.equal(judged[0][1], judged[1][1])
+    assert torch.equal(judged[0][1], judged[2][1])
+    assert not torch.equal(judged[3][1], judged[0][1])
+    assert same(learner.critic.start, judged[3][0])
+
+
+def test_values_learn_what_the_reward_will_be():
+    # The reward is a function of the first token; from the second on it is known.
+    critic = {"learning_rate": 3e-3, "value_clip": None, "gae_lambda": 1.0}
+    recipe = recipe_of(critic=critic, optimiser={"learning_rate": 1e-9}, epochs=1)
+    policy = random_policy(recipe)
+    tokens = [[5, 9, 1], [7, 9, 1], [5, 8, 1], [7, 8, 1]]
+    groups = [make_group("p", tokens, [[-1.0] * 3] * 4, [1.0, -1.0, 1.0, -1.0])]
+    learner = Learner(policy, recipe)
+    metrics = [learner.step(groups).metrics for _ in range(100)]
+    assert metrics[0]["value_loss"] == pytest.approx(0.5)  # V = 0 and R = +-1
+    assert metrics[-1]["value_loss"] < 0.2
+    values = learner.critic.values(make_batch(groups), [torch.arange(4)])[:, 5:]
+    # One token in three is chosen before anything is known: its value is the mean.
+    assert values[:, 0].tolist() == pytest.approx([0.0] * 4, abs=0.15)
+    assert values[:, 1].tolist() == pytest.approx([1.0, -1.0, 1.0, -1.0], abs=0.15)
+    assert metrics[-1]["explained_variance"] == pytest.approx(2 / 3, abs=0.15)
+
+
+def test_the_critic_has_a_learning_rate_of_its_own_under_the_policys_warm_up():
+    recipe = recipe_of(critic={"learning_rate": 4e-3}, optimiser={"learning_rate": 1e-3, "warmup_steps": 4})
+    learner, groups, _ = case(recipe)
+    learner.step(groups)
+    assert learner.adam.param_groups[0]["lr"] == pytest.approx(1e-3 / 4)
+    assert learner.critic.adam.param_groups[0]["lr"] == pytest.approx(4e-3 / 4)
+    plain, groups, _ = case(recipe_of(optimiser={"learning_rate": 1e-3}))
+    plain.step(groups)
+    assert plain.critic.adam.param_groups[0]["lr"] == plain.adam.param_groups[0]["lr"]
+
+
+def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
+    plain, policy = recipe_of(critic=None), random_policy(recipe_of())
+    groups = random_groups(policy)
+    without = Learner(random_policy(plain), plain).step(groups)
+    update = Learner(policy, recipe_of()).step(groups)
+    assert update.trained_tokens == 2 * without.trained_tokens
+    assert update.context_tokens == 2 * without.context_tokens
+    assert (without.scored_tokens, without.scored_context_tokens) == (0, 0)
+    assert update.scored_tokens == without.trained_tokens / 2  # two epochs, one scoring
+    assert update.scored_context_tokens == without.context_tokens / 2
+
+
+def test_prompts_of_one_reward_teach_where_there_is_a_critic():
+    recipe = recipe_of()
+    groups = [make_group("even", [[5, 1], [7, 1]], [[-1.0, -1.0]] * 2, [1.0, 1.0])]
+    update = Learner(random_policy(recipe), recipe).step(groups)
+    assert update.metrics["grad_norm"] > 0
+    assert update.metrics["value_loss"] > 0
+
+
+# --- the guard ------------------------------------------------------------------------------------------------------
+
+
+def bad_group(where):
+    """A NaN in the log-probability of an own token, or in a reward."""
+    first = [-1.0, math.nan if where == "log-probability" else -1.0]
+    rewards = [math.nan if where == "reward" else 1.0, -1.0, -1.0]
+    return make_group("bad", [[5, 1], [7, 1], [9, 1]], [first, [-1.0, -1.0], [-1.0, -1.0]], rewards)
+
+
+@pytest.mark.parametrize("where", ["log-probability", "reward", "critic"])
+def test_one_bad_batch_leaves_both_networks_and_all_moments_untouched(where):
+    recipe = recipe_of(epochs=1)
+    policy, undisturbed = random_policy(recipe), random_policy(recipe)
+    groups = random_groups(policy)
+    learner, other = Learner(policy, recipe), Learner(undisturbed, recipe)
+    for one in (learner, other):
+        one.step(groups)
+    if where == "critic":
+        saved = weights(learner.critic.network)
+        learner.critic.network.norm.data.fill_(math.nan)
+        update = learner.step(groups)
+        learner.critic.network.load_state_dict(saved)
+    else:
+        update = learner.step([*groups, bad_group(where)])
+    assert update.metrics["skipped"]
+    assert learner.bad_steps == 1
+    assert all(value is None or math.isfinite(value) for value in update.metrics.values())
+    other.version = 2
+    for one in (learner, other):
+        one.step(groups)
+    assert learner.bad_steps == 0
+    assert same(policy, weights(undisturbed))
+    assert same(learner.critic.network, weights(other.critic.network))
+
+
+def test_a_nan_does_not_stay_in_running_statistics():
+    recipe = tiny_recipe(advantage="running", kl={"coefficient": 0.1, "where": "reward"})
+    learner = Learner(random_policy(recipe), recipe)
+    groups = random_groups(learner.policy)
+    learner.step(groups)
+    before = learner.statistics
+    assert learner.step([*groups, bad_group("log-probability")]).metrics["skipped"]
+    assert learner.statistics == before
+    assert not learner.step(groups).metrics["skipped"]
+
+
+# --- whole runs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", ["fp32", "bf16"])
+def test_a_learner_with_a_critic_goes_on_exactly_where_its_state_was_taken(tmp_path, parameters):
+    recipe = recipe_of(
+        critic={"parameters": parameters, "learning_rate": 2e-3}, off_policy={"type": "ppo_off_policy", "k": 3}
+    )
+    policy = random_policy(recipe)
+    groups = random_groups(policy)
+    learner = Learner(policy, recipe)
+    for _ in range(4):  # in the middle of a round
+        learner.step(groups)
+    torch.save(learner.state_dict(), tmp_path / "learner.pt")
+    again = Learner(random_policy(recipe, seed=9), recipe)
+    again.load_state_dict(torch.load(tmp_path / "learner.pt"))
+    for _ in range(3):
+        assert learner.step(groups).metrics == again.step(groups).metrics
+    assert same(again.policy, weights(learner.policy))
+    assert same(again.critic.network, weights(learner.critic.network))
+
+
+def test_a_clusters_checkpoint_holds_the_critic(tmp_path):
+    recipe = recipe_of()
+    cluster = make_cluster(recipe, random_policy(recipe))
+    schedule = SCHEDULES["ppo_off_policy"]
+    for _ in range(3):
+        schedule(cluster)
+    torch.save(cluster.state_dict(), tmp_path / "cluster.pt")
+    again = make_cluster(recipe, random_policy(recipe, seed=4), seed=9)
+    again.load_state_dict(torch.load(tmp_path / "cluster.pt", weights_only=False))
+    for _ in range(3):
+        assert schedule(cluster).update.metrics == schedule(again).update.metrics
+    assert vars(cluster.clock) == vars(again.clock)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("advantage", ["prompt", "running"])
+def test_normalisations_of_a_groups_rewards_are_refused_with_a_critic(advantage):
+    with pytest.raises(ValidationError, match=rf"advantage '{advantage}' .* use 'batch' or 'none'"):
+        ResolvedRecipe.model_validate({**PPO, "advantage": advantage})
+    ResolvedRecipe.model_validate({**PPO, "advantage": "none"})
+
+
+def test_a_value_clip_is_refused_where_values_cannot_have_moved():
+    with pytest.raises(ValidationError, match=r"critic.value_clip 0.5: has no effect .* value_clip: null"):
+        ResolvedRecipe.model_validate({"critic": {}})
+    for fits in ({"epochs": 2}, {"off_policy": {"type": "ppo_off_policy", "k": 2}}):
+        ResolvedRecipe.model_validate({"critic": {}, **fits})
+    ResolvedRecipe.model_validate({"critic": {"value_clip": None}})

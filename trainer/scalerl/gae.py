@@ -1,0 +1,64 @@
+"""Advantages from a value network: GAE (arXiv 1506.02438) and PPO's clipped value loss (arXiv 1707.06347).
+
+The states of a rollout are those in which the policy chose a token: forced tokens and padding are passed over, so the
+successor of an own token is the next own token, and the last one ends the episode. V_t is the value of the state in
+which token t was chosen, so it knows the tokens before t only.
+"""
+
+import torch
+from torch import Tensor
+
+EPS = 1e-6
+
+
+def at_last_own_token(rewards_B: Tensor, mask_BT: Tensor) -> Tensor:
+    """Each rollout's reward at its last own token and 0 elsewhere, [B, T]."""
+    own_from_here_BT = mask_BT.flip(1).cumsum(1).flip(1)
+    return torch.where(mask_BT & (own_from_here_BT == 1), rewards_B.unsqueeze(1), 0.0)
+
+
+def gae(rewards_BT: Tensor, values_BT: Tensor, mask_BT: Tensor, gamma: float, gae_lambda: float) -> Tensor:
+    """A_t = delta_t + gamma lambda A_t',  delta_t = r_t + gamma V_t' - V_t, with t' the next own token; 0 off the mask.
+
+    After the last own token V and A are 0.
+    """
+    advantage_BT = torch.zeros_like(values_BT)
+    value_B, advantage_B = torch.zeros_like(values_BT[:, 0]), torch.zeros_like(values_BT[:, 0])
+    for t in reversed(range(values_BT.shape[1])):
+        own_B = mask_BT[:, t]
+        delta_B = rewards_BT[:, t] + gamma * value_B - values_BT[:, t]
+        advantage_B = torch.where(own_B, delta_B + gamma * gae_lambda * advantage_B, advantage_B)
+        value_B = torch.where(own_B, values_BT[:, t], value_B)
+        advantage_BT[:, t] = torch.where(own_B, advantage_B, 0.0)
+    return advantage_BT
+
+
+def standardised(advantage_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """(A - mean A) / (std A + eps) over all own tokens of the batch, 0 off the mask."""
+    own = advantage_BT[mask_BT]
+    return torch.where(mask_BT, (advantage_BT - own.mean()) / (own.std(correction=0) + EPS), 0.0)
+
+
+def value_loss(
+    values_BT: Tensor, old_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor, clip: float | None
+) -> tuple[Tensor, Tensor]:
+    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 and where the second decided, both [B, T].
+
+    Without a clip the first alone. Off the mask both are 0 and carry no gradient.
+    """
+    values_BT, old_BT, returns_BT = (torch.where(mask_BT, x, 0.0) for x in (values_BT, old_BT, returns_BT))
+    free_BT = (values_BT - returns_BT).square()
+    if clip is None:
+        return free_BT / 2, torch.zeros_like(mask_BT)
+    moved_BT = values_BT - old_BT
+    clipped_BT = (old_BT + moved_BT.clamp(-clip, clip) - returns_BT).square()
+    # Within the clip both are the same number, but for rounding.
+    return torch.maximum(free_BT, clipped_BT) / 2, (clipped_BT > free_BT) & (moved_BT.abs() > clip)
+
+
+def explained_variance(values_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor) -> float | None:
+    """1 - Var(R - V) / Var(R) over own tokens: 1 foresees every return, 0 no better than a constant; None where R is
+    one number."""
+    values, returns = values_BT[mask_BT].double(), returns_BT[mask_BT].double()
+    spread = float(returns.var(correction=0))
+    return 1 - float((returns - values).var(correction=0)) / spread if spread > 0 else None

@@ -1,0 +1,126 @@
+"""What the last training steps of a run say of its health: warnings, never decisions.
+
+A rule looks at the first 60 train rows of the run and at the last 20 and gives a sentence, or None. Rows of steps that
+trained on nothing lack the columns of the learner and are passed over. Loads no torch.
+
+    truncation   over 10 %, where collapse follows (ScaleRL A.15), and over where the run began: a scale may cut some
+                 answers by design
+    mismatch     |log pi_train - log pi_gen| over 0.1 nats and over twice its level at steps 11 to 60; on our task such
+                 levels precede collapse by some steps, and lag alone makes .04 to .06
+    ess          effective sample size below a quarter: most tokens of a batch then have next to no weight
+    entropy      next to none while answers are still wrong; entropy that merely falls foretells nothing (ScaleRL A.12)
+    skipped      a quarter of the steps trained on nothing
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Rows = Sequence[dict[str, Any]]
+
+RECENT = 20
+"""Steps at the end of the run that are judged."""
+EARLY = 60
+"""Steps at its start that they are compared with."""
+SETTLED = 10
+"""Steps before the level of the mismatch is taken: generators and trainer begin with the same weights."""
+MAX_TRUNCATED, TRUNCATED_RISE = 0.10, 0.05
+MAX_MISMATCH, MISMATCH_RISE = 0.1, 2.0
+MIN_ESS = 0.25
+MIN_ENTROPY, MASTERED = 0.02, 0.9
+MAX_SKIPPED = 0.25
+
+
+def mean_of(rows: Rows, name: str) -> float | None:
+    """Mean of a column over the rows that have it; None where none has."""
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return sum(values) / len(values) if values else None
+
+
+def truncation(early: Rows, recent: Rows) -> str | None:
+    """Answers cut off at the token limit pass 10 %."""
+    share, before = mean_of(recent, "truncated"), mean_of(early[:RECENT], "truncated")
+    if share is None or before is None or share <= max(MAX_TRUNCATED, before + TRUNCATED_RISE):
+        return None
+    return f"{share:.0%} of answers are cut off at the token limit, {before:.0%} at the start; runs over 10 % collapsed"
+
+
+def mismatch(early: Rows, recent: Rows) -> str | None:
+    """The log-probs of trainer and generator drift apart."""
+    gap, before = mean_of(recent, "mismatch"), mean_of(early[SETTLED:EARLY], "mismatch")
+    if gap is None or before is None or gap <= max(MAX_MISMATCH, MISMATCH_RISE * before):
+        return None
+    return (
+        f"trainer and generator log-probs are {gap:.2f} nats apart, {before:.2f} at steps 11 to 60; collapse may follow"
+    )
+
+
+def ess(early: Rows, recent: Rows) -> str | None:
+    """Importance weights rest on few tokens."""
+    share = mean_of(recent, "ess")
+    if share is None or share >= MIN_ESS:
+        return None
+    return f"effective sample size is {share:.0%} of the tokens: the batch is too far off-policy"
+
+
+def entropy(early: Rows, recent: Rows) -> str | None:
+    """The policy has stopped exploring before it could do the task."""
+    nats, rate = mean_of(recent, "entropy"), mean_of(recent, "pass_rate")
+    if nats is None or rate is None or nats >= MIN_ENTROPY or rate >= MASTERED:
+        return None
+    return f"entropy is down to {nats:.3f} nats a token at a pass rate of {rate:.2f}: answers no longer differ"
+
+
+def skipped(early: Rows, recent: Rows) -> str | None:
+    """Too many steps trained on nothing."""
+    idle = [row for row in recent if row["skipped"]]
+    if len(idle) < MAX_SKIPPED * len(recent):
+        return None
+    broken = sum(row["loss"] is None for row in idle)
+    return f"{len(idle)} of the last {len(recent)} steps were skipped, {broken} for a loss that was not finite"
+
+
+RULES: dict[str, Callable[[Rows, Rows], str | None]] = {
+    "truncation": truncation,
+    "mismatch": mismatch,
+    "ess": ess,
+    "entropy": entropy,
+    "skipped": skipped,
+}
+
+
+def warnings(early: Rows, recent: Rows) -> dict[str, str]:
+    """The rules that found something, and what, of the first EARLY and the last RECENT train rows of a run.
+
+    Nothing before the two are RECENT steps apart.
+    """
+    if len(recent) < RECENT or not early or recent[0]["step"] <= early[0]["step"] + RECENT:
+        return {}
+    found = {name: rule(early, recent) for name, rule in RULES.items()}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+class Health:
+    """The rows that the rules look at, of a run under way."""
+
+    def __init__(self) -> None:
+        self._early: list[dict[str, Any]] = []
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._said: set[str] = set()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take in the train row of one more step."""
+        if len(self._early) < EARLY:
+            self._early.append(row)
+        self._recent.append(row)
+
+    def warnings(self) -> dict[str, str]:
+        """What the rules find now."""
+        return warnings(self._early, list(self._recent))
+
+    def unsaid(self) -> list[str]:
+        """What the rules find now for the first time."""
+        found = self.warnings()
+        new = [text for name, text in found.items() if name not in self._said]
+        self._said |= set(found)
+        return new
