@@ -17,6 +17,7 @@ OTHER_VALUES = {
     "aggregation": "sample",
     "advantage": "prompt",
     "logits": "bf16",
+    "parameters": "mixed",
     "zero_variance": "keep",
     "curriculum": {"type": "uniform"},
     "length_control": {"type": "penalty"},

@@ -8,7 +8,8 @@ import torch
 
 from scalerl.cluster import draw_cuts, make_generator
 from scalerl.generator import Request
-from scalerl.model import Policy, new_policy
+from scalerl.model import new_policy
+from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 
