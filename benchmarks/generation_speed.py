@@ -39,7 +39,8 @@ from scalerl.cluster import make_generator
 from scalerl.cost import forward_flops
 from scalerl.generator import Generator, Request
 from scalerl.learner import Learner
-from scalerl.model import Policy, new_policy
+from scalerl.model import new_policy
+from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.status import processor
 from scalerl.tasks import Task, make_task
@@ -175,6 +176,7 @@ def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *,
     generator = (NeverEnding if never_end else Generator)(
         policy,
         recipe.generation,
+        SymbolTokenizer(),
         slots=num_slots(recipe),
         max_prompt=max(len(prompt.tokens) for prompt in prompts),
         rng=torch.Generator().manual_seed(int(torch.randint(10**6, ()))),
@@ -223,12 +225,11 @@ def theirs(
 
 def speed(recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]], seconds: float) -> dict[str, float]:
     """Useful tokens and FLOPs a second of rollouts given as prompt and length."""
-    num_parameters, shape = policy.num_parameters(), recipe.model
     tokens = sum(length for _, length in rows)
     context = sum(sum(range(len(prompt.tokens), len(prompt.tokens) + length)) for prompt, length in rows)
     distinct = [len(tokens) for tokens in {prompt.id: prompt.tokens for prompt, _ in rows}.values()]
-    flops = forward_flops(shape, num_parameters, tokens, context)
-    flops += forward_flops(shape, num_parameters, sum(distinct), sum(n * (n + 1) // 2 for n in distinct))
+    flops = forward_flops(policy.size, tokens, context)
+    flops += forward_flops(policy.size, sum(distinct), sum(n * (n + 1) // 2 for n in distinct))
     return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
 
 
@@ -254,7 +255,7 @@ def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[
     policy.zero_grad(set_to_none=True)
     tokens = int(batch.length_B.sum())
     context = int((batch.length_B * (batch.length_B + 1) // 2).sum())
-    flops = 3 * forward_flops(recipe.model, policy.num_parameters(), tokens, context)
+    flops = 3 * forward_flops(policy.size, tokens, context)
     return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
 
 

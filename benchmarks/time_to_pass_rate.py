@@ -7,8 +7,8 @@ Both start from the same weights (the warm start of `recipes/scales/laptop.yaml`
 same algorithm: GRPO, one optimiser step on each batch of 48 x 8 answers (so no ratio is ever clipped), advantages over
 the prompt's own standard deviation, mean of sample means, no KL term, the same AdamW, learning rate, warm-up, gradient
 norm, temperature and token limit. TRL generates with `transformers`; its gradient checkpointing, which would only cost
-it time at this size, is off. Rewards come from the same verifier, and an answer longer than the answer budget, which our
-generator cuts off and TRL's does not, counts as wrong on both sides.
+it time at this size, is off. Rewards come from the same verifier, and an answer longer than the answer budget, which
+our generator cuts off and TRL's does not, counts as wrong on both sides.
 
 Every ten steps the weights are measured on the 256 held-out prompts, eight answers each, by one and the same evaluator;
 the clock stands still meanwhile. The time to the target lies between two measurements, by a straight line. Each seed
@@ -37,7 +37,8 @@ from ablations.resolve import load_resolved
 from scalerl.cluster import Cluster, make_generator
 from scalerl.evaluate import Evaluator
 from scalerl.learner import Learner
-from scalerl.model import from_hugging_face, load_pretrained, new_policy
+from scalerl.llama import from_hugging_face
+from scalerl.model import new_policy
 from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
@@ -148,7 +149,7 @@ def ratios(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: float, max_steps: int) -> dict[str, Any]:
     """This trainer, generation and optimiser step in turn in one process."""
     policy = new_policy(recipe)
-    load_pretrained(policy, start)
+    policy.load_weights(start)
     evaluator = Evaluator(recipe=recipe, task=task, seed=seed)
     slots = recipe.cluster.generators * recipe.cluster.slots
     generator = make_generator(recipe, task, new_policy(recipe), slots, seed)

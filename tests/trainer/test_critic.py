@@ -8,9 +8,10 @@ from pydantic import ValidationError
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
 from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
 
-from scalerl.batch import make_batch
-from scalerl.critic import token_values, value_network
-from scalerl.learner import Learner, micro_batches
+from scalerl.batch import Batch, make_batch
+from scalerl.critic import ValueNetwork
+from scalerl.learner import Learner
+from scalerl.packing import padded_micro_batches
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 
@@ -53,21 +54,35 @@ def same(module, before):
 # --- the network ----------------------------------------------------------------------------------------------------
 
 
+def values(network, tokens):
+    """Of one row of tokens, whose every token is the policy's own."""
+    row = torch.tensor([tokens])
+    part = Batch(
+        tokens_BT=row,
+        mask_BT=row >= 0,
+        behaviour_BT=torch.zeros(row.shape),
+        group_B=torch.zeros(1, dtype=torch.long),
+        length_B=torch.tensor([len(tokens)]),
+    )
+    padded, packed = (network.values(part, packed=packed) for packed in (False, True))
+    torch.testing.assert_close(packed, padded, rtol=1e-5, atol=1e-6)
+    return padded
+
+
 def test_a_new_critic_has_the_policys_body_and_sees_nothing_yet():
     policy = random_policy(tiny_recipe())
-    network = value_network(policy, torch.float32)
-    for name, tensor in policy.state_dict().items():
-        assert torch.equal(network.state_dict()[name], tensor) == (name != "head")
-    assert token_values(network, torch.tensor([[6, 4, 7, 2, 5, 1]])).abs().max() == 0
+    network = ValueNetwork(policy, torch.float32)
+    assert same(network.body, policy.state_dict())
+    assert values(network, [6, 4, 7, 2, 5, 1]).abs().max() == 0
 
 
 def test_a_value_is_of_the_state_before_its_token():
-    network = value_network(random_policy(tiny_recipe()), torch.float32)
+    network = ValueNetwork(random_policy(tiny_recipe()), torch.float32)
     torch.nn.init.normal_(network.head, generator=torch.Generator().manual_seed(0))
-    one, other = (token_values(network, torch.tensor([[6, 4, 7, last]])) for last in (2, 30))
+    one, other = (values(network, [6, 4, 7, last]) for last in (2, 30))
     assert torch.equal(one, other)
     assert one[0, 0] == 0
-    by_hand = network.hidden(torch.tensor([[6, 4]]))[0, 1] @ network.head[0]
+    by_hand = network.body.hidden(torch.tensor([[6, 4]]))[0, 1] @ network.head[0]
     assert one[0, 2].item() == pytest.approx(by_hand.item(), rel=1e-5)
 
 
@@ -78,7 +93,7 @@ def test_a_16_bit_critic_is_16_bit_throughout_and_near_the_32_bit_one():
     learner.step(groups)
     critic = learner.critic
     assert {p.dtype for p in critic.network.parameters()} == {torch.bfloat16}
-    assert {p.grad.dtype for p in critic.network.parameters()} == {torch.bfloat16}
+    assert {p.grad.dtype for p in critic.network.parameters() if p.grad is not None} == {torch.bfloat16}
     assert {state["exp_avg"].dtype for state in critic.adam.state.values()} == {torch.bfloat16}
     assert {p.dtype for p in learner.policy.parameters()} == {torch.float32}
     difference = (batch.values_BT - batch_exact.values_BT)[batch.mask_BT].abs()
@@ -94,7 +109,7 @@ def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
     results = []
     for tokens in (1, 37, 10**6):
         learner, _, (batch, advantage) = case(recipe_of(optimiser={"micro_batch_tokens": tokens}))
-        parts = micro_batches(batch.length_B, tokens)
+        parts = padded_micro_batches(batch.length_B, tokens)
         metrics = learner.accumulate(batch, advantage) | learner.critic.accumulate(batch, parts)
         results.append((len(parts), advantage, metrics, gradients(learner.policy), gradients(learner.critic.network)))
     *split, (one, whole_advantage, whole_metrics, of_policy, of_critic) = results
@@ -109,7 +124,7 @@ def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
 
 def test_the_critics_gradient_is_that_of_the_mean_loss_over_own_tokens():
     learner, groups, (batch, _) = case(recipe_of(critic={"value_clip": None}))
-    learner.critic.accumulate(batch, micro_batches(batch.length_B, 20))
+    learner.critic.accumulate(batch, padded_micro_batches(batch.length_B, 20))
     ours = gradients(learner.critic.network)
     network = learner.critic.network
     network.zero_grad()
@@ -119,7 +134,7 @@ def test_the_critics_gradient_is_that_of_the_mean_loss_over_own_tokens():
         start = len(rollout.prompt.tokens)
         tokens = torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]])
         for t in (t for t, forced in enumerate(rollout.forced) if not forced):
-            value = network.hidden(tokens)[0, start + t - 1] @ network.head[0]
+            value = network.body.hidden(tokens)[0, start + t - 1] @ network.head[0]
             total = total + (value - batch.returns_BT[number, start + t]) ** 2 / 2
             count += 1
     (total / count).backward()
@@ -225,7 +240,7 @@ def test_one_bad_batch_leaves_both_networks_and_all_moments_untouched(where):
         one.step(groups)
     if where == "critic":
         saved = weights(learner.critic.network)
-        learner.critic.network.norm.data.fill_(math.nan)
+        learner.critic.network.body.norm.data.fill_(math.nan)
         update = learner.step(groups)
         learner.critic.network.load_state_dict(saved)
     else:

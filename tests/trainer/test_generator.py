@@ -12,7 +12,8 @@ from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
 from scalerl.generator import NEVER, Generator, Request
-from scalerl.model import new_policy, to_hugging_face
+from scalerl.llama import to_hugging_face
+from scalerl.model import new_policy
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
 

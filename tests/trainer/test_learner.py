@@ -10,7 +10,8 @@ from trainer.tiny import make_group, random_policy, tiny_recipe
 
 from scalerl.advantages import advantages
 from scalerl.batch import make_batch
-from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner, micro_batches
+from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner
+from scalerl.packing import padded_micro_batches
 from scalerl.running_statistics import RunningStatistics
 
 LOSSES = [
@@ -88,7 +89,7 @@ def test_micro_batches_add_up_to_the_whole_batch(loss, aggregation):
         policy = random_policy(recipe)
         _, batch, advantage = survivors(random_groups(policy), recipe)
         metrics = Learner(policy, recipe).accumulate(batch, advantage)
-        num_passes = len(micro_batches(batch.length_B, micro_batch_tokens))
+        num_passes = len(padded_micro_batches(batch.length_B, micro_batch_tokens))
         results.append((num_passes, metrics, gradients(policy)))
     *split, (one, whole_metrics, whole) = results
     assert one == 1
@@ -100,7 +101,7 @@ def test_micro_batches_add_up_to_the_whole_batch(loss, aggregation):
 
 def test_micro_batches_hold_every_row_once_and_keep_to_the_limit():
     lengths = torch.tensor([5, 30, 7, 12, 12, 1])
-    batches = micro_batches(lengths, max_tokens=24)
+    batches = padded_micro_batches(lengths, max_tokens=24)
     assert [rows.tolist() for rows in batches] == [[1], [3, 4], [2, 0, 5]]
 
 

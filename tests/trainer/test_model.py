@@ -7,7 +7,7 @@ from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.cluster import make_generator
 from scalerl.generator import Request
-from scalerl.model import load_pretrained, new_policy, save_pretrained
+from scalerl.model import new_policy
 from scalerl.tasks import make_task
 from scalerl.tokens.symbols import EOS_ID, VOCABULARY, VOCABULARY_SIZE, SymbolTokenizer
 
@@ -19,7 +19,7 @@ def saved(tmp_path_factory):
     """A policy and the folder it was saved to."""
     folder = tmp_path_factory.mktemp("model")
     policy = random_policy(tiny_recipe(model=SHAPE))
-    save_pretrained(policy, folder, eos_token_id=EOS_ID)
+    policy.save(folder, eos_token_id=EOS_ID)
     SymbolTokenizer().save(folder)
     return policy, folder
 
@@ -74,7 +74,7 @@ def test_the_tokenizer_encodes_as_ours(saved):
 def test_weights_come_back_as_they_were_saved(saved):
     policy, folder = saved
     again = new_policy(tiny_recipe(model=SHAPE))
-    load_pretrained(again, folder)
+    again.load_weights(folder)
     assert again.state_dict().keys() == policy.state_dict().keys()
     for name, tensor in policy.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name

@@ -12,7 +12,8 @@ from trainer.reference_loss import reference
 from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.batch import make_batch
-from scalerl.learner import Learner, micro_batches
+from scalerl.learner import Learner
+from scalerl.packing import padded_micro_batches
 
 KLS = [
     {"coefficient": 0.3, "estimator": estimator, "where": where}
@@ -158,7 +159,9 @@ def test_micro_batches_add_up_to_the_whole_batch(name):
     for micro_batch_tokens in (1, 37, 10**6):
         learner, _, kept, batch = case(settings, micro_batch_tokens)
         metrics = learner.accumulate(batch, learner.advantages(kept, batch))
-        results.append((len(micro_batches(batch.length_B, micro_batch_tokens)), metrics, gradients(learner.policy)))
+        results.append(
+            (len(padded_micro_batches(batch.length_B, micro_batch_tokens)), metrics, gradients(learner.policy))
+        )
     *split, (one, whole_metrics, whole) = results
     assert one == 1
     assert all(num_passes > 1 for num_passes, _, _ in split)

@@ -18,6 +18,7 @@ OTHER_VALUES = {
     "critic": {"value_clip": None},
     "advantage": "prompt",
     "logits": "bf16",
+    "parameters": "mixed",
     "zero_variance": "keep",
     "curriculum": {"type": "uniform"},
     "length_control": {"type": "penalty"},

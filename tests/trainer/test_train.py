@@ -13,7 +13,7 @@ from trainer.tiny import make_cluster, tiny_recipe
 import scalerl.train as scalerl_train
 from scalerl.learner import Diverged, Learner
 from scalerl.metrics import WALL_FIELDS, MetricsLog, read_rows
-from scalerl.model import load_pretrained, new_policy
+from scalerl.model import new_policy
 from scalerl.run_folder import RunFolder
 from scalerl.train import Busy, train
 from scalerl.warm_start import key, load_or_train
@@ -74,7 +74,7 @@ def rows_of(folder):
 
 def weights_of(folder, recipe):
     policy = new_policy(recipe)
-    load_pretrained(policy, folder.model)
+    policy.load_weights(folder.model)
     return policy.state_dict()
 
 

@@ -7,7 +7,9 @@ from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cluster import Cluster, make_generator
 from scalerl.curricula import make_pool
 from scalerl.learner import Learner
-from scalerl.model import Policy, new_policy
+from scalerl.llama import Llama
+from scalerl.model import new_policy
+from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import make_task
 from scalerl.tokens.symbols import VOCABULARY_SIZE, SymbolTokenizer
@@ -34,9 +36,10 @@ def tiny_recipe(**changes) -> ResolvedRecipe:
     return ResolvedRecipe.model_validate(merged)
 
 
-def random_policy(recipe: ResolvedRecipe, seed: int = 0) -> Policy:
+def random_policy(recipe: ResolvedRecipe, seed: int = 0) -> Llama:
     """A policy with wide random weights, so that its distributions are far from flat."""
     policy = new_policy(recipe)
+    assert isinstance(policy, Llama)
     generator = torch.Generator().manual_seed(seed)
     policy.init_weights(generator)
     with torch.no_grad():
@@ -47,9 +50,10 @@ def random_policy(recipe: ResolvedRecipe, seed: int = 0) -> Policy:
     return policy
 
 
-def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Policy:
+def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
     """A policy with these logits after every context; tokens not named are never sampled."""
     policy = new_policy(recipe)
+    assert isinstance(policy, Llama)
     column = torch.full((VOCABULARY_SIZE,), -1e4)
     for token, logit in logits.items():
         column[token] = logit

@@ -79,8 +79,8 @@ class Cluster:
     next_group: int = 0
 
     def __post_init__(self) -> None:
-        self.num_parameters = self.learner.policy.num_parameters()
-        self.cost = cost_model(self.recipe.cluster, self.num_parameters)
+        self.size = self.learner.policy.size
+        self.cost = cost_model(self.recipe.cluster, self.size)
 
     @property
     def compute_gpu_hours(self) -> float:
@@ -121,9 +121,7 @@ class Cluster:
             + self.cost.prefill_token_s * work.prefill_tokens
         )
         self.clock.tokens += work.sequences
-        self.clock.flops += forward_flops(
-            self.recipe.model, self.num_parameters, work.sequences + work.prefill_tokens, work.context_tokens
-        )
+        self.clock.flops += forward_flops(self.size, work.sequences + work.prefill_tokens, work.context_tokens)
         for one in finished:
             self._collect(one)
 
@@ -155,12 +153,8 @@ class Cluster:
         ) / self.recipe.cluster.trainers
         self.clock.trainer_free = start + seconds
         self.clock.trainer_busy += seconds * self.recipe.cluster.trainers
-        self.clock.flops += 3 * forward_flops(
-            self.recipe.model, self.num_parameters, update.trained_tokens, update.context_tokens
-        )
-        self.clock.flops += forward_flops(
-            self.recipe.model, self.num_parameters, update.scored_tokens, update.scored_context_tokens
-        )
+        self.clock.flops += 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
+        self.clock.flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
         return TrainedStep(groups=groups, update=update, version=version)
 
     def push_weights(self) -> None:

@@ -12,7 +12,22 @@ Compute counted with it is *modelled* GPU-hours and is never mixed with measured
 
 from dataclasses import dataclass
 
-from scalerl.recipe import Cluster, Model
+from scalerl.recipe import Cluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSize:
+    """What of a model decides how much work it is.
+
+    ModelSize(parameters=46_700_000_000, active_parameters=12_900_000_000, attention_width=32 * 4096)    Mixtral 8x7B
+    """
+
+    parameters: int
+    """Numbers that are stored, read and pushed."""
+    active_parameters: int
+    """Numbers that one token is multiplied with: of a mixture of experts, those it is sent to."""
+    attention_width: int
+    """Heads x head size, summed over layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,21 +46,26 @@ class CostModel:
     """e: new weights from trainers to generators."""
 
 
-def cost_model(cluster: Cluster, num_parameters: int) -> CostModel:
-    """Roofline costs: bytes of BF16 weights over bandwidth; 2 FLOPs a parameter and token forward, 6 in training."""
+def cost_model(cluster: Cluster, size: ModelSize) -> CostModel:
+    """Roofline costs: bytes of weights over bandwidth; 2 FLOPs an active parameter and token forward, 6 in training.
+
+    Weights are charged as BF16 whatever precision the recipe has, so that precisions are compared at equal cost. A
+    decode step is charged all experts: a batch of any size sends some token to each.
+    """
     device = cluster.device
-    parameters = num_parameters * cluster.parameters_stand_for
+    parameters = size.parameters * cluster.parameters_stand_for
+    active = size.active_parameters * cluster.parameters_stand_for
     tokens = cluster.tokens_stand_for
     flops_per_s = device.tflops * 1e12 * device.utilisation
     return CostModel(
         decode_base_s=tokens * 2 * parameters / (device.memory_gb_per_s * 1e9),
-        decode_sequence_s=tokens * 2 * parameters / flops_per_s,
-        prefill_token_s=tokens * 2 * parameters / flops_per_s,
-        train_token_s=tokens * 6 * parameters / flops_per_s,
+        decode_sequence_s=tokens * 2 * active / flops_per_s,
+        prefill_token_s=tokens * 2 * active / flops_per_s,
+        train_token_s=tokens * 6 * active / flops_per_s,
         push_s=2 * parameters / (device.link_gb_per_s * 1e9),
     )
 
 
-def forward_flops(shape: Model, num_parameters: int, tokens: int, context_tokens: int) -> int:
-    """2 N per token, and 4 x layers x hidden for each cached position a token attends to."""
-    return 2 * num_parameters * tokens + 4 * shape.layers * shape.hidden * context_tokens
+def forward_flops(size: ModelSize, tokens: int, context_tokens: int) -> int:
+    """2 N per token, and 4 x attention width for each cached position a token attends to."""
+    return 2 * size.active_parameters * tokens + 4 * size.attention_width * context_tokens

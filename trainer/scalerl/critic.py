@@ -16,24 +16,26 @@ from torch.nn import functional as F
 
 from scalerl.batch import Batch
 from scalerl.gae import explained_variance, gae, standardised, value_loss
-from scalerl.model import Policy
+from scalerl.policy import Policy, Precision
 from scalerl.recipe import Critic, ResolvedRecipe
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-def value_network(policy: Policy, dtype: torch.dtype) -> Policy:
-    """The policy's body with a head of one row of zeros, all of it in `dtype`."""
-    network = copy.deepcopy(policy).requires_grad_(True)
-    network.head = nn.Parameter(torch.zeros(1, policy.head.shape[1]))
-    network.head_dtype = dtype
-    return network.to(dtype)
+class ValueNetwork(nn.Module):
+    """A policy's body with a head of one row, 0 at first, all of it in one precision."""
 
+    def __init__(self, policy: Policy, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.body = copy.deepcopy(policy).requires_grad_(True)
+        self.body.precision = Precision(weights=dtype, products=dtype, head=dtype)
+        self.head = nn.Parameter(torch.zeros(1, policy.head_weights()[0].shape[1]))
+        self.to(dtype)
 
-def token_values(network: Policy, tokens_BT: Tensor) -> Tensor:
-    """V of the state before each token, [B, T] in float32, 0 at position 0."""
-    values_BT = network.logits(network.hidden(tokens_BT)[:, :-1]).squeeze(-1)
-    return F.pad(values_BT, (1, 0))
+    def values(self, part: Batch, *, packed: bool) -> Tensor:
+        """V of the state before each token, [B, T] in float32, 0 at position 0."""
+        before = self.body.before(part.tokens_BT, part.length_B if packed else None)
+        return before.laid_out(F.linear(before.hidden.to(self.head.dtype), self.head).float().squeeze(-1))
 
 
 class ValueLearner:
@@ -45,7 +47,8 @@ class ValueLearner:
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: Critic) -> None:
         self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
-        self.network = value_network(policy, DTYPES[settings.parameters])
+        self.packed = recipe.optimiser.packing
+        self.network = ValueNetwork(policy, DTYPES[settings.parameters])
         self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
         self.rate_ratio = 1.0 if own is None else own / general
@@ -69,7 +72,7 @@ class ValueLearner:
         values_BT = torch.zeros_like(batch.behaviour_BT)
         for rows in micro_batches:
             part = batch.part(rows)
-            values_BT[rows, : part.tokens_BT.shape[1]] = token_values(self.start or self.network, part.tokens_BT)
+            values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(part, packed=self.packed)
         return values_BT
 
     def judge(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
@@ -92,7 +95,7 @@ class ValueLearner:
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
-            values_BT = token_values(self.network, part.tokens_BT)
+            values_BT = self.network.values(part, packed=self.packed)
             loss_BT, clipped_BT = value_loss(
                 values_BT, part.values_BT, part.returns_BT, part.mask_BT, self.settings.value_clip
             )

@@ -11,8 +11,9 @@ from scalerl.batch import Rollout, batch_of
 from scalerl.cluster import draw_cuts, make_generator
 from scalerl.generator import Request
 from scalerl.kl import token_kl
-from scalerl.learner import micro_batches
-from scalerl.model import Policy, new_policy
+from scalerl.model import new_policy
+from scalerl.packing import padded_micro_batches
+from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 
@@ -70,7 +71,7 @@ class Evaluator:
         """
         batch = batch_of(rollouts, list(range(len(rollouts))))
         total = 0.0
-        for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+        for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
             part = batch.part(rows)
             start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
             total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())

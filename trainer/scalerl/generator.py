@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from scalerl.batch import Prompt, Rollout
-from scalerl.kv_cache import KVCache, Prefill
-from scalerl.model import Policy
+from scalerl.kv_cache import Prefill
+from scalerl.policy import Policy
 from scalerl.recipe import Generation
 from scalerl.tokens import Tokenizer
 
@@ -81,7 +81,7 @@ class Generator:
         self.requests: list[Request] = []
         self.free: list[int] = []
         positions = max_prompt + self.max_tokens
-        self._cache = KVCache(policy, slots=slots, positions=positions)
+        self._cache = policy.new_cache(slots=slots, positions=positions)
         rows = (slots, positions)
         self._tokens = np.zeros(rows, dtype=np.int64)
         self._logprobs = np.zeros(rows, dtype=np.float32)
@@ -146,7 +146,7 @@ class Generator:
         position = torch.from_numpy(self._length[:n] - 1)
         tokens = torch.from_numpy(self._tokens)[torch.arange(n), position]
         longest = max((len(prompt.tokens) for prompt in new), default=0)
-        return self._cache.logits(self.policy, tokens, position, Prefill.of(new) if longest > 1 else None)
+        return self._cache.logits(tokens, position, Prefill.of(new) if longest > 1 else None)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""

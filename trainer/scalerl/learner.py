@@ -13,12 +13,13 @@ from scalerl.advantages import advantages
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.batch import Batch, Group, make_batch
 from scalerl.critic import ValueLearner
-from scalerl.entropy import logprobs_and_entropy
 from scalerl.gae import at_last_own_token
 from scalerl.kl import token_kl
 from scalerl.learning_rate import learning_rate
+from scalerl.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.losses import effective_share, log_ratio, token_loss
-from scalerl.model import Policy
+from scalerl.packing import packed_micro_batches, padded_micro_batches
+from scalerl.policy import Policy, Scores
 from scalerl.recipe import ResolvedRecipe
 from scalerl.running_statistics import RunningStatistics
 
@@ -60,6 +61,8 @@ class Learner:
         self.version = 0
         self.bad_steps = 0
         self.statistics = RunningStatistics()
+        self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
+        self.router_loss = 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
         self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
         self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
         self.critic = None if recipe.critic is None else ValueLearner(policy, recipe, recipe.critic)
@@ -124,21 +127,16 @@ class Learner:
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
             start_BT=None if self.start is None else self.logprobs(self.start, batch),
-            values_BT=None if self.critic is None else self.critic.values(batch, self._parts(batch)),
+            values_BT=None if self.critic is None else self.critic.values(batch, self.micro_batches(batch)),
         )
-
-    def _parts(self, batch: Batch) -> list[Tensor]:
-        """Rows of each micro-batch."""
-        return micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens)
 
     @torch.no_grad()
     def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
         """Of the batch's tokens under `policy`, [B, T], in the micro-batches of training."""
         result_BT = torch.zeros_like(batch.behaviour_BT)
-        for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
-            width = int(batch.length_B[rows].max())
-            logprobs, _ = policy.token_logprobs(batch.tokens_BT[rows, :width], self.recipe.generation.temperature)
-            result_BT[rows, :width] = logprobs
+        for rows in self.micro_batches(batch):
+            part = batch.part(rows)
+            result_BT[rows, : part.tokens_BT.shape[1]] = self.scores(policy, part).logprobs_BT
         return result_BT
 
     def judge(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
@@ -157,6 +155,23 @@ class Learner:
         assert batch.reference_BT is not None
         kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
         return kl.coefficient * kl_BT.double()
+
+    def micro_batches(self, batch: Batch) -> list[Tensor]:
+        """Row indices of each pass."""
+        optimiser = self.recipe.optimiser
+        split = packed_micro_batches if optimiser.packing else padded_micro_batches
+        return split(batch.length_B, optimiser.micro_batch_tokens)
+
+    def scores(self, policy: Policy, part: Batch) -> Scores:
+        """What `policy` says of one pass."""
+        recipe = self.recipe
+        return policy.score(
+            part.tokens_BT,
+            recipe.generation.temperature,
+            length_B=part.length_B,
+            packed=recipe.optimiser.packing,
+            entropy_gradient=recipe.entropy_bonus > 0,
+        )
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
         """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
@@ -184,12 +199,20 @@ class Learner:
             group["lr"] = rate
         self.adam.zero_grad(set_to_none=True)
         metrics = self.accumulate(batch, advantage_BT)
+        scale = self.loss_scale
+        scale.unscale(self.policy.parameters())
         most = self.recipe.optimiser.max_grad_norm
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
         decisive = {"loss": metrics["loss"], "grad_norm": float(norm)}
         if self.critic is not None:
-            metrics |= self.critic.accumulate(batch, self._parts(batch))
+            metrics |= self.critic.accumulate(batch, self.micro_batches(batch))
             decisive |= {"value_loss": metrics["value_loss"], "value_grad_norm": self.critic.clip_gradient()}
+        if self.recipe.parameters == "fp16":
+            metrics["loss_scale"] = scale.value
+            overflow = math.isfinite(metrics["loss"]) and not bool(norm.isfinite()) and scale.value > 1
+            self.loss_scale = scale.after(overflow=not bool(norm.isfinite()))
+            if overflow:
+                return metrics | decisive | {"grad_norm": None, "skipped": True}
         if all(map(math.isfinite, decisive.values())):
             self.adam.step()
             if self.critic is not None:
@@ -207,29 +230,31 @@ class Learner:
         """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and token means."""
         weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)
         sums: dict[str, float] = {}
-        for rows in micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+        for rows in self.micro_batches(batch):
             part = batch.part(rows)
-            loss, of_tokens = self._objective(part, advantage_BT[rows, : part.mask_BT.shape[1]])
+            scores = self.scores(self.policy, part)
+            loss, of_tokens = self._objective(part, advantage_BT[rows, : part.mask_BT.shape[1]], scores)
             total = (loss * weight_BT[rows, : loss.shape[1]]).sum()
-            total.backward()
+            if scores.balance_B is not None:
+                mean = scores.balance_B.sum() / len(batch.length_B)
+                sums["balance"] = sums.get("balance", 0.0) + float(mean.detach())
+                total = total + self.router_loss * mean
+            self.loss_scale.scaled(total).backward()
             sums["loss"] = sums.get("loss", 0.0) + float(total.detach())
             for name, value_BT in of_tokens.items():
                 sums[name] = sums.get(name, 0.0) + float(value_BT.detach()[part.mask_BT].sum())
         num_tokens = max(1, int(batch.mask_BT.sum()))
-        metrics = {name: value if name == "loss" else value / num_tokens for name, value in sums.items()}
+        of_batch = ("loss", "balance")
+        metrics = {name: value if name in of_batch else value / num_tokens for name, value in sums.items()}
         return metrics | {"ess": effective_share(metrics["ratio_mean"], metrics.pop("ratio_square"))}
 
-    def _objective(self, batch: Batch, advantage_BT: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _objective(self, batch: Batch, advantage_BT: Tensor, scores: Scores) -> tuple[Tensor, dict[str, Tensor]]:
         """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
 
         loss = policy loss + kl.coefficient KL - entropy_bonus H
         """
         recipe, kl = self.recipe, self.recipe.kl
-        temperature = recipe.generation.temperature
-        if recipe.entropy_bonus > 0:
-            logprobs, entropy = logprobs_and_entropy(self.policy, batch.tokens_BT, temperature)
-        else:
-            logprobs, entropy = self.policy.token_logprobs(batch.tokens_BT, temperature)
+        logprobs, entropy = scores.logprobs_BT, scores.entropy_BT
         mask, behaviour = batch.mask_BT, batch.behaviour_BT
         loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, batch.start_BT)
         seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
@@ -252,6 +277,7 @@ class Learner:
             "adam": self.adam.state_dict(),
             "version": self.version,
             "bad_steps": self.bad_steps,
+            "loss_scale": asdict(self.loss_scale),
             "statistics": asdict(self.statistics),
             "critic": None if self.critic is None else self.critic.state_dict(),
             **{name: policy.state_dict() for name, policy in self._frozen_policies().items()},
@@ -265,6 +291,7 @@ class Learner:
         self.statistics = RunningStatistics(**state["statistics"])
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
+        self.loss_scale = LossScale(**state["loss_scale"])
         for name, policy in self._frozen_policies().items():
             policy.load_state_dict(state[name])
 
@@ -277,14 +304,3 @@ class Learner:
 def frozen_copy(policy: Policy) -> Policy:
     """A copy that takes no gradient."""
     return copy.deepcopy(policy).requires_grad_(False)
-
-
-def micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
-    """Row indices, longest rows first, so that rows x longest row stays within `max_tokens` (one row at least)."""
-    order = torch.argsort(length_B, descending=True, stable=True)
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, max_tokens // int(length_B[order[start]]))
-        batches.append(order[start : start + size])
-        start += size
-    return batches

@@ -28,7 +28,7 @@ from scalerl.evaluate import Evaluator
 from scalerl.health import Health
 from scalerl.learner import Learner, frozen_copy
 from scalerl.metrics import MetricsLog, read_rows
-from scalerl.model import new_policy, save_weights
+from scalerl.model import new_policy
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
@@ -153,9 +153,10 @@ class Run:
         self.save()
         with replace_folder(self.folder.model) as folder:
             # Those of the start serve: `transformers` takes seconds to import only to write them again.
-            for name in ("config.json", "tokenizer.json"):
-                shutil.copyfile(self.start / name, folder / name)
-            save_weights(self.cluster.learner.policy, folder)
+            for path in self.start.iterdir():
+                if path.suffix in (".json", ".jinja", ".model", ".txt") and not path.name.endswith(".index.json"):
+                    shutil.copyfile(path, folder / path.name)
+            self.cluster.learner.policy.save_weights(folder)
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:

@@ -9,8 +9,11 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
-from scalerl.model import Policy, load_pretrained, save_pretrained
-from scalerl.recipe import ResolvedRecipe
+from scalerl.model import empty_policy
+from scalerl.policy import Policy
+from scalerl.recipe import PretrainedModel, ResolvedRecipe
+from scalerl.recipe.models import digest
+from scalerl.recipe.resolved import without_places
 from scalerl.run_folder import replace_folder
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
@@ -19,38 +22,68 @@ from scalerl.tokens import make_tokenizer
 def key(recipe: ResolvedRecipe, seed: int) -> str:
     """Hash of all that decides the supervised weights."""
     parts = recipe.model_dump(mode="json", include={"model", "tasks", "warm_start", "threads"})
-    return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
+    content = without_places({**parts, "seed": seed})
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> Path:
-    """Fill `policy` with the warm start of its scale and seed, trained first if need be; returns its own folder."""
+    """Fill `policy` with the warm start of its scale and seed, trained first if need be; returns its own folder.
+
+    A pretrained model without a warm start is its own.
+    """
+    if recipe.model.type == "pretrained" and recipe.warm_start.steps == 0:
+        source = unchanged_folder(recipe.model)
+        policy.load_weights(source)
+        return source
     folder.mkdir(parents=True, exist_ok=True)
     finished = folder / key(recipe, seed)
     with FileLock(folder / f"{finished.name}.lock"):
         if not (finished / "config.json").exists():
-            # Always an FP32 head: recipes that differ only in the head's precision start from the same weights.
+            # Always in FP32: recipes that differ only in precision start from the same weights.
             tokenizer = make_tokenizer(recipe.model)
-            start = Policy(recipe.model, tokenizer.size)
+            start = empty_policy(recipe.model)
+            if recipe.model.type == "pretrained":
+                start.load_weights(unchanged_folder(recipe.model))
             train(start, task, recipe, seed)
             with replace_folder(finished) as partial:
-                save_pretrained(start, partial, eos_token_id=tokenizer.eos_ids[0])
+                start.save(partial, eos_token_id=tokenizer.eos_ids[0])
                 tokenizer.save(partial)
-    load_pretrained(policy, finished)
+    policy.load_weights(finished)
     return finished
 
 
+def unchanged_folder(model: PretrainedModel) -> Path:
+    """The model's folder; ValueError if it no longer holds what the recipe was resolved with."""
+    folder = Path(model.path)
+    found = digest(folder) if folder.is_dir() else "no folder"
+    if found != model.digest:
+        raise ValueError(
+            f"model.path {folder}: its content has changed since the run was planned ({found}, then {model.digest}); "
+            f"put it back, or start the sweep again to train on what is there"
+        )
+    return folder
+
+
 def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
-    """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth."""
+    """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth.
+
+    From random weights, unless the model is a pretrained one.
+    """
     settings = recipe.warm_start
     rng = np.random.default_rng((seed, 2))
-    policy.init_weights(torch.Generator().manual_seed(seed))
+    if recipe.model.type != "pretrained":
+        policy.init_weights(torch.Generator().manual_seed(seed))
+    router_loss = 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
     adam = torch.optim.AdamW(policy.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95), fused=True)
     for step in range(settings.steps):
         for group in adam.param_groups:
             group["lr"] = settings.learning_rate * (1 - 0.9 * step / settings.steps)
         tokens, mask = demonstration_batch(task, rng, settings.batch, settings.noise)
-        logprobs, _ = policy.token_logprobs(tokens, temperature=1.0)
-        loss = -(logprobs * mask).sum() / mask.sum()
+        length_B = mask.shape[1] - mask.flip(1).int().argmax(1)  # a demonstration ends with its response
+        scores = policy.score(tokens, temperature=1.0, length_B=length_B)
+        loss = -(scores.logprobs_BT * mask).sum() / mask.sum()
+        if scores.balance_B is not None:
+            loss = loss + router_loss * scores.balance_B.mean()
         adam.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)

@@ -1,6 +1,7 @@
 """The typed recipe and scale: every choice of a run, with the paper's values as defaults. A map of the room:
 
     axes       a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
+    models     the policy's model: from scratch or from a folder
     scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
     reference  every setting as a page: docs/recipes.md
@@ -28,6 +29,7 @@ from scalerl.recipe.axes import (
     Recipe,
     Uniform,
 )
+from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
     BatchSize,
@@ -39,7 +41,6 @@ from scalerl.recipe.scale import (
     Generation,
     KSmallest,
     Linear,
-    Model,
     Optimiser,
     Scale,
     WarmStart,
@@ -63,13 +64,16 @@ __all__ = [
     "Kl",
     "LengthPenalty",
     "Linear",
+    "LlamaModel",
     "Model",
+    "MoeModel",
     "NoLengthControl",
     "NoPositiveResampling",
     "Optimiser",
     "Ordered",
     "Pipeline",
     "PpoOffPolicy",
+    "PretrainedModel",
     "Recipe",
     "ResolvedRecipe",
     "Scale",

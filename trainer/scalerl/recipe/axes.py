@@ -212,6 +212,10 @@ class Recipe(Frozen):
     them, and the other two are refused."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer alike."""
+    parameters: Literal["fp32", "mixed", "bf16", "fp16"] = "fp32"
+    """Precision of everything but the head, in generator and trainer alike; norms, softmax and residual stream are
+    always FP32. mixed: matrix products in BF16, weights and optimiser in FP32. bf16: products, weights, gradients and
+    moments in BF16, with no FP32 copy. fp16: as mixed, but products in FP16 and a loss scaled as far as they allow."""
     zero_variance: Literal["drop", "keep", "resample"] = "drop"
     """What becomes of prompts whose generations all got one reward: drop takes them out of the loss and its averages,
     keep leaves them in, resample throws them away as soon as they are generated and draws others until the batch is

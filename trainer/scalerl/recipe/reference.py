@@ -1,6 +1,6 @@
 """Every setting of a recipe and a scale as Markdown, from the models themselves: `docs/recipes.md`.
 
-    python -m scalerl.recipe.reference > docs/recipes.md      # make docs
+python -m scalerl.recipe.reference > docs/recipes.md      # make docs
 """
 
 import inspect
@@ -22,12 +22,19 @@ PREAMBLE = """\
 
 Made by `make docs` from the models of `trainer/scalerl/recipe/`; a test fails when this page is not what they say.
 
-A *recipe* is the algorithm's choices (`recipes/*.yaml`), a *scale* is everything else (`recipes/scales/*.yaml`). A sweep lays its overrides over
-both: `loss.max_ratio: 8`, `batch.prompts: {times: 2}`. A block that has a `type` is replaced as a whole when the type changes. What is left
-out has its default; writing a default out loud does not make another run. Unknown settings, values out of range and settings that could have
-no effect beside the others are refused with file, line and key."""
+A *recipe* is the algorithm's choices (`recipes/*.yaml`), a *scale* is everything else (`recipes/scales/*.yaml`). A
+sweep lays its overrides over both: `loss.max_ratio: 8`, `batch.prompts: {times: 2}`. A block that has a `type` is
+replaced as a whole when the type changes. What is left out has its default; writing a default out loud does not make
+another run. Unknown settings, values out of range and settings that could have no effect beside the others are refused
+with file, line and key."""
 
-BOUNDS = {Ge: ("ge", "≥"), Gt: ("gt", ">"), Le: ("le", "≤"), Lt: ("lt", "<"), MultipleOf: ("multiple_of", "multiple of")}
+BOUNDS = {
+    Ge: ("ge", "≥"),
+    Gt: ("gt", ">"),
+    Le: ("le", "≤"),
+    Lt: ("lt", "<"),
+    MultipleOf: ("multiple_of", "multiple of"),
+}
 
 
 def reference() -> str:
@@ -92,7 +99,8 @@ def default_of(field: FieldInfo) -> str:
 
 def block_default(block: BaseModel) -> str:
     """`type: cispo`, or "below" for a block that has no type."""
-    return f"`type: {plain(getattr(block, 'type'))}`" if "type" in type(block).model_fields else "below"
+    kind = type(block).model_fields.get("type")
+    return "below" if kind is None else f"`type: {plain(kind.default)}`"
 
 
 def plain(value: Any) -> str:

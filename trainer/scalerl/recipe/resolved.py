@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
@@ -57,8 +57,20 @@ class ResolvedRecipe(Recipe, Scale):
 
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return _canonical(self.model_dump(mode="json"))
 
     def identity(self, seed: int) -> str:
-        """12 hex digits that name the run: the hash of the resolved recipe and the seed."""
-        return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]
+        """12 hex digits that name the run: the hash of the resolved recipe and the seed, not of where files lie."""
+        content = _canonical(without_places(self.model_dump(mode="json")))
+        return hashlib.sha256(f"{content}#{seed}".encode()).hexdigest()[:12]
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def without_places(value: Any) -> Any:
+    """`value` without the `path` of every mapping that has a `digest`: what is read is known by its content."""
+    if isinstance(value, dict):
+        return {key: without_places(part) for key, part in value.items() if key != "path" or "digest" not in value}
+    return [without_places(part) for part in value] if isinstance(value, list) else value

@@ -1,32 +1,12 @@
 """The parts of a scale: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Fraction, Frozen, Positive
-
-
-class Model(Frozen):
-    """A Llama-architecture decoder made from scratch."""
-
-    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
-    """Width of the residual stream."""
-    layers: Count = 4
-    """Decoder blocks."""
-    heads: Count = 4
-    """Attention heads; hidden must be divisible by it into an even head size."""
-    mlp: Annotated[int, Field(ge=8)] = 192
-    """Width of the gated feed-forward layer."""
-    tokenizer: Literal["symbols", "characters"] = "symbols"
-    """One token a symbol of the synthetic tasks, or one a byte of any text."""
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
-        if self.hidden % (2 * self.heads):
-            raise ValueError(f"hidden {self.hidden} must divide into {self.heads} heads of even size")
-        return self
+from scalerl.recipe.models import LlamaModel, Model
 
 
 class KSmallest(Frozen):
@@ -65,7 +45,7 @@ class WarmStart(Frozen):
     """Supervised steps on written demonstrations before RL; trained once per scale and seed, then shared."""
 
     steps: Annotated[int, Field(ge=0)] = 300
-    """Optimiser steps."""
+    """Optimiser steps; without a `warm_start` block a pretrained model gets none."""
     batch: Count = 128
     """Demonstrations per step."""
     learning_rate: Positive = 2.5e-3
@@ -151,7 +131,13 @@ class Optimiser(Frozen):
     max_grad_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm; null leaves them as they are."""
     micro_batch_tokens: Count = 2048
-    """Padded tokens in one forward and backward pass; gradients accumulate to those of the whole batch."""
+    """Tokens in one forward and backward pass, padding counted; gradients accumulate to those of the whole batch."""
+    packing: bool = False
+    """Whether sequences of a pass stand one after the other without padding instead of one a row; no sequence attends
+    to another, and the gradient is the same."""
+    gradient_checkpointing: bool = False
+    """Whether the backward pass computes each block's activations again instead of keeping them: a third more work, and
+    memory for one block instead of all. The virtual clock does not charge it."""
 
     @model_validator(mode="after")
     def _decays_after_warm_up(self) -> Self:
@@ -204,14 +190,20 @@ class Evaluation(Frozen):
     """Generations per held-out prompt."""
 
 
+def _start_of(scale: dict[str, Any]) -> WarmStart:
+    """A pretrained model has had its supervised start, unless one is asked for."""
+    model = scale.get("model")
+    return WarmStart(steps=0) if model is not None and model.type == "pretrained" else WarmStart()
+
+
 class Scale(Frozen):
     """Model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
 
-    model: Model = Model()
+    model: Model = LlamaModel()
     """The policy."""
     tasks: Annotated[tuple[KSmallest, ...], Field(min_length=1, max_length=1)] = (KSmallest(),)
     """What is trained on and evaluated."""
-    warm_start: WarmStart = WarmStart()
+    warm_start: WarmStart = Field(default_factory=_start_of)
     """The supervised start."""
     batch: BatchSize = BatchSize()
     """Rollouts per optimiser step."""

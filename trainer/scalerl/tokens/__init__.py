@@ -2,6 +2,7 @@
 
 symbols     digits and letters, one token each: the synthetic tasks of scales `smoke` and `laptop`
 characters  every byte of UTF-8, one token each: any text, for a model made from scratch
+pretrained  the tokenizer and chat template in a pretrained model's folder
 """
 
 from collections.abc import Sequence
@@ -63,4 +64,8 @@ TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
 
 def make_tokenizer(model: Model) -> Tokenizer:
     """The tokenizer of the model that `model` describes."""
+    if model.type == "pretrained":
+        from scalerl.tokens.pretrained import PretrainedTokenizer  # imports `transformers`, which takes seconds
+
+        return PretrainedTokenizer(Path(model.path))
     return TOKENIZERS[model.tokenizer]()

@@ -1,0 +1,55 @@
+"""Models of several families, a few thousand parameters each, as `transformers` writes them to a folder."""
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    MistralConfig,
+    MixtralConfig,
+    Qwen2Config,
+    Qwen2MoeConfig,
+    Qwen3Config,
+    Qwen3MoeConfig,
+)
+
+from scalerl.tokens.symbols import EOS_ID, VOCABULARY_SIZE
+
+SIZES = {
+    "vocab_size": VOCABULARY_SIZE,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "bos_token_id": None,
+    "eos_token_id": EOS_ID,
+    "pad_token_id": None,
+}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+CONFIGS = {
+    "llama": LlamaConfig(**SIZES, attention_bias=True, head_dim=6),
+    "qwen2": Qwen2Config(**SIZES, tie_word_embeddings=True),
+    "qwen2 windowed": Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    "qwen3": Qwen3Config(**SIZES, head_dim=8, tie_word_embeddings=True),
+    "mistral": MistralConfig(**SIZES, sliding_window=None, attention_dropout=0.5),
+    "mistral windowed": MistralConfig(**SIZES, sliding_window=5),
+    "mixtral": MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2, router_jitter_noise=0.3),
+    "qwen2_moe": Qwen2MoeConfig(**SIZES, **EXPERTS, shared_expert_intermediate_size=12),
+    "qwen3_moe": Qwen3MoeConfig(**SIZES, **EXPERTS, head_dim=8),
+}
+
+
+def make_folder(folder, config, seed=0):
+    """Random weights, wide enough that distributions are far from flat; norms and biases random too."""
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                parameter.copy_((not name.endswith("bias")) + torch.randn(parameter.shape, generator=generator) * 0.2)
+            else:
+                scale = 0.7 if "embed" in name or "lm_head" in name else parameter.shape[-1] ** -0.5
+                parameter.normal_(std=scale, generator=generator)
+    model.save_pretrained(folder)
+    return model.eval()

@@ -1,0 +1,157 @@
+"""The policy's model: `llama` or `moe` made from scratch, or `pretrained`, whatever `transformers` loads from a folder.
+
+A model is known by its content. What is loaded from a folder has the folder's `digest` in its identity, not its `path`:
+a folder that is moved gives the same runs, one whose weights changed gives others.
+"""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from scalerl.frozen import Count, Frozen
+
+NUM_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+"""What the configurations of different families call the number of experts; the first is Mixtral's."""
+
+
+class LlamaModel(Frozen):
+    """A Llama-architecture decoder made from scratch."""
+
+    type: Literal["llama"] = "llama"
+    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    """Width of the residual stream."""
+    layers: Count = 4
+    """Decoder blocks."""
+    heads: Count = 4
+    """Attention heads; hidden must be divisible by it into an even head size."""
+    mlp: Annotated[int, Field(ge=8)] = 192
+    """Width of the gated feed-forward layer."""
+    tokenizer: Literal["symbols", "characters"] = "symbols"
+    """One token a symbol of the synthetic tasks, or one a byte of any text."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        check_heads(self.hidden, self.heads)
+        return self
+
+
+class MoeModel(Frozen):
+    """A Mixtral-architecture mixture of experts made from scratch (arXiv 2401.04088)."""
+
+    type: Literal["moe"] = "moe"
+    hidden: Annotated[int, Field(ge=8, multiple_of=8)] = 64
+    """Width of the residual stream."""
+    layers: Count = 4
+    """Decoder blocks."""
+    heads: Count = 4
+    """Attention heads; hidden must be divisible by it into an even head size."""
+    mlp: Annotated[int, Field(ge=8)] = 96
+    """Width of one expert, a gated feed-forward layer."""
+    experts: Annotated[int, Field(ge=2)] = 8
+    """Experts of a block."""
+    experts_per_token: Count = 2
+    """Experts that one token is sent to; must lie below `experts`."""
+    router_loss: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 is off,
+    Mixtral has 0.001."""
+    tokenizer: Literal["symbols", "characters"] = "symbols"
+    """One token a symbol of the synthetic tasks, or one a byte of any text."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        check_heads(self.hidden, self.heads)
+        if self.experts_per_token >= self.experts:
+            raise ValueError(
+                f"experts_per_token {self.experts_per_token} must lie below experts {self.experts}, or nothing is "
+                f"routed; use model type llama for a dense model"
+            )
+        return self
+
+
+class PretrainedModel(Frozen):
+    """A causal language model in a local folder: config.json, safetensors (sharded or not) and its tokenizer."""
+
+    type: Literal["pretrained"] = "pretrained"
+    path: str
+    """The folder, relative to where the command is given; stored absolute. Not part of what a run is: `digest` is."""
+    digest: Annotated[str, Field(pattern="^([0-9a-f]{16})?$")] = ""
+    """Filled in: the hash of the folder's configuration, weights and tokenizer."""
+    router_loss: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the load-balancing loss of each trained sequence, as in `moe`; a mixture of experts only."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_folder(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("path"), str) or data.get("digest"):
+            return data
+        folder = Path(data["path"]).expanduser().resolve()
+        config = read_config(folder)
+        if data.get("router_loss") and not any(config.get(name) for name in NUM_EXPERTS):
+            raise ValueError(
+                f"router_loss {data['router_loss']} has no effect on {folder}: {config.get('model_type')} has no "
+                f"experts; leave router_loss out"
+            )
+        return {**data, "path": str(folder), "digest": digest(folder)}
+
+
+def check_heads(hidden: int, heads: int) -> None:
+    """Raises ValueError unless `hidden` divides into heads whose numbers can be turned in pairs."""
+    if hidden % (2 * heads):
+        raise ValueError(f"hidden {hidden} must divide into {heads} heads of even size")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config.json of a model's folder; ValueError says what the folder lacks."""
+    if not folder.is_dir():
+        raise ValueError(f"path {folder} is not a folder; give the folder that holds the model's config.json")
+    missing = [
+        what
+        for pattern, what in (
+            ("config.json", "config.json"),
+            ("*.safetensors", "weights (*.safetensors)"),
+            ("tokenizer*", "a tokenizer (tokenizer.json)"),
+        )
+        if not any(folder.glob(pattern))
+    ]
+    if missing:
+        raise ValueError(
+            f"path {folder} has no {' and no '.join(missing)}; `save_pretrained` of transformers writes them"
+        )
+    try:
+        return json.loads((folder / "config.json").read_text())
+    except ValueError as error:
+        raise ValueError(f"path {folder}: config.json is not JSON ({error})") from None
+
+
+def digest(folder: Path) -> str:
+    """16 hex digits that name a model by its content: every file but what is written for people and tools."""
+    total = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".json", ".safetensors", ".jinja", ".model", ".txt"):
+            status = path.stat()
+            total.update(f"{path.name} {_hash(path, status.st_size, status.st_mtime_ns)}\n".encode())
+    return total.hexdigest()[:16]
+
+
+@lru_cache(maxsize=1024)
+def _hash(path: Path, size: int, modified_ns: int) -> str:
+    """SHA-256 of a file, read once in a process while its size and time stay the same."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _type_of(data: Any) -> Any:
+    return data.get("type", "llama") if isinstance(data, dict) else getattr(data, "type", None)
+
+
+Model = Annotated[
+    Annotated[LlamaModel, Tag("llama")]
+    | Annotated[MoeModel, Tag("moe")]
+    | Annotated[PretrainedModel, Tag("pretrained")],
+    Discriminator(_type_of),
+]
+"""`{hidden: 64}` alone is a llama."""
