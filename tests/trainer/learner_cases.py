@@ -37,6 +37,7 @@ def gradients(policy):
 
 def assert_same_gradients(ours, expected):
     """To 1e-5; numbers near 0 to 1e-6 of the largest of their tensor, or to 1e-6 where that is below 1."""
+    assert ours.keys() == expected.keys()
     for name, gradient in ours.items():
         floor = 1e-6 * max(1.0, float(expected[name].abs().max()))
         torch.testing.assert_close(gradient, expected[name], rtol=1e-5, atol=floor, msg=lambda m, n=name: f"{n}: {m}")
