@@ -12,7 +12,7 @@ Compute counted with it is *modelled* GPU-hours and is never mixed with measured
 
 from dataclasses import dataclass
 
-from scalerl.recipe import Cluster, Model
+from scalerl.recipe import Model, Virtual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class CostModel:
     """e: new weights from trainers to generators."""
 
 
-def cost_model(cluster: Cluster, num_parameters: int) -> CostModel:
+def cost_model(cluster: Virtual, num_parameters: int) -> CostModel:
     """Roofline costs: bytes of BF16 weights over bandwidth; 2 FLOPs a parameter and token forward, 6 in training."""
     device = cluster.device
     parameters = num_parameters * cluster.parameters_stand_for

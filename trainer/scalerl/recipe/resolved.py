@@ -40,6 +40,11 @@ class ResolvedRecipe(Recipe, Scale):
         """Optimiser steps from one choice of pi_start to the next; see `Grpo.max_weight`."""
         return self.epochs * (self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1)
 
+    @property
+    def total_threads(self) -> int:
+        """CPU threads that the run keeps busy, all processes together."""
+        return self.threads + self.cluster.extra_threads
+
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
