@@ -2,8 +2,9 @@
 
     python benchmarks/wall_clock.py --home /tmp/wall-clock           # about ten minutes on two free cores
 
-Every run stops after the same number of optimiser steps. On the wall clock (scale `laptop_wall`) runs have the machine
-to themselves, one after the other; on the virtual clock (scale `laptop`) two train at a time. Two questions:
+Every run stops after the same number of optimiser steps. On the wall clock (scale `laptop_wall`) the two schedules take
+turns of `SLICE_STEPS` steps, from checkpoint to checkpoint, so that other work on the machine meets both alike; on the
+virtual clock (scale `laptop`) they train side by side. Two questions:
 
     idle        the device-seconds in which PipelineRL-8's processes waited, over those of PPO-off-policy-8, up to the
                 FLOPs that the shorter of the two runs reached
@@ -37,6 +38,7 @@ SCHEDULES = ("pipeline", "ppo_off_policy")
 K = 8
 EVERY_STEPS = 32
 """Optimiser steps between two evaluations; a whole number of PPO's phases."""
+SLICE_STEPS = 64
 TARGET = 0.6
 POINTS = 4
 """Shares of the common FLOPs at which pass rates are compared: the last half."""
@@ -80,16 +82,17 @@ def folder_of(home: Path, clock: str, schedule: str, seed: int) -> RunFolder:
 def train_all(home: Path, seeds: list[int], spread: list[int], steps: int) -> None:
     """Train what is missing."""
     for seed in seeds:
-        for schedule in SCHEDULES:
-            start(home, "wall", schedule, seed, steps).wait()
+        for end in [*range(SLICE_STEPS, steps, SLICE_STEPS), steps]:
+            for schedule in SCHEDULES:
+                start(home, "wall", schedule, seed, end).wait()
     for seed in [*seeds, *spread]:
         for process in [start(home, "virtual", schedule, seed, steps) for schedule in SCHEDULES]:
             process.wait()
 
 
-def loads(home: Path) -> dict[str, float]:
-    """The machine's load over the last minute at the end of each run; its own share is 1 for each process."""
-    return {path.parent.name: json.loads(path.read_text()) for path in sorted(home.glob("*/load.json"))}
+def loads(home: Path) -> dict[str, list[float]]:
+    """The machine's load over the last minute at the end of each attempt; a run's own share is 1 for each process."""
+    return {path.parent.name: json.loads(path.read_text()) for path in sorted(home.glob("*/loads.json"))}
 
 
 def start(home: Path, clock: str, schedule: str, seed: int, steps: int) -> subprocess.Popen[bytes]:
@@ -124,7 +127,9 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
 
     training.Run = StepRun  # type: ignore[misc]
     training.train(folder.path, budget_gpu_hours=math.inf, warm_starts=home / "warm-starts")
-    (folder.path / "load.json").write_text(str(round(os.getloadavg()[0], 2)))
+    log = folder.path / "loads.json"
+    before = json.loads(log.read_text()) if log.exists() else []
+    log.write_text(json.dumps([*before, round(os.getloadavg()[0], 2)]))
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
