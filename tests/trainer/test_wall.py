@@ -4,7 +4,9 @@ import copy
 import math
 import multiprocessing
 import os
+import pickle
 import signal
+import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ from trainer.attempts import attempt
 from trainer.tiny import SETTINGS, fixed_policy, random_policy, tiny_recipe
 
 from scalerl.cluster import make_generator
+from scalerl.generator import Request
 from scalerl.learner import Learner
 from scalerl.metrics import read_rows
 from scalerl.model import new_policy
@@ -29,6 +32,8 @@ from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
 from scalerl.wall import GeneratorDied, WallCluster
+from scalerl.wall.generator_process import GeneratorProcess, Outfit
+from scalerl.wall.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.wall.shared_weights import SharedWeights
 from scalerl.wall.time_sheet import TimeSheet
 
@@ -175,6 +180,44 @@ def test_tokens_and_flops_are_counted_as_on_the_virtual_clock():
             flops += 3 * count * (2 * n * length + 64 * sum(range(1, length + 1)))
     assert cluster.clock.tokens == tokens
     assert cluster.clock.flops == flops
+
+
+def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_they_will():
+    recipe = wall_recipe(slots=4, length_control={"type": "none"})
+    policy = fixed_policy(recipe, {5: 0.0})  # every rollout runs to its limit, so a group's four end together
+    task = make_task(recipe.tasks[0], SymbolTokenizer())
+    weights = SharedWeights(policy.state_dict())
+    ours, theirs = multiprocessing.Pipe()
+    outfit = Outfit(
+        connection=theirs,
+        generator=pickle.dumps(make_generator(recipe, task, policy, 4, seed=0)),
+        weights=weights,
+        seconds=torch.zeros(2, dtype=torch.float64),
+        threads=1,
+    )
+    for group in range(3):
+        requests = [Request(prompt=task.train[group], group=group, index=index) for index in range(4)]
+        ours.send_bytes(to_bytes(NewRequests(requests=requests)))
+    weights.write(1, 7, policy.state_dict())
+    ours.send_bytes(to_bytes(NewWeights(publication=1)))
+    ours.send_bytes(to_bytes(Resume()))
+
+    def work():
+        with suppress(EOFError):
+            GeneratorProcess(outfit).work()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    answers = [from_bytes(ours.recv_bytes()) for _ in range(5)]
+    ours.close()
+    thread.join(10)
+    assert answers[0] == Paused()
+    reports = answers[1:]
+    assert [len(report.finished) for report in reports] == [0, 4, 4, 4]
+    assert [report.first_waiting for report in reports] == [0, 1, 2, None]
+    assert {(report.version, report.publication) for report in reports} == {(7, 1)}
+    # Nine tokens a rollout: four thoughts, the end of thinking never comes, and what the limit leaves.
+    assert [report.work.sequences for report in reports] == [0, 36, 36, 36]
 
 
 # --- the clock ------------------------------------------------------------------------------------------------------
