@@ -9,15 +9,26 @@ from plotly.graph_objects import Figure, Scatter
 from ablations.figures import Style, dress
 
 Axis = Literal["compute_gpu_hours", "step", "wall_s"]
-AXES: dict[Axis, str] = {
-    "compute_gpu_hours": "compute (modelled GPU-hours)",
-    "step": "optimiser step",
-    "wall_s": "seconds trained",
-}
 RAW_OPACITY = 0.25
 
 
-def metric_figure(metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *, axis: Axis, smoothed: int) -> Figure:
+def axis_titles(compute_name: str) -> dict[Axis, str]:
+    """What a training metric is drawn against; `compute_name` is what the sweep counts compute in."""
+    return {
+        "compute_gpu_hours": f"compute ({compute_name})",
+        "step": "optimiser step",
+        "wall_s": "seconds trained",
+    }
+
+
+def metric_figure(
+    metric: str,
+    runs: Mapping[str, tuple[pd.DataFrame, Style]],
+    *,
+    axis: Axis,
+    smoothed: int,
+    compute_name: str,
+) -> Figure:
     """One training metric of several runs, by label; a mean over `smoothed` steps lies over the faint measured line."""
     figure = Figure()
     for label, (rows, style) in runs.items():
@@ -34,7 +45,7 @@ def metric_figure(metric: str, runs: Mapping[str, tuple[pd.DataFrame, Style]], *
         mean = rows[metric].rolling(smoothed, min_periods=1, center=True).mean()
         figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=label, legendgroup=label))
     dress(figure, height=480)
-    figure.update_xaxes(title=AXES[axis])
+    figure.update_xaxes(title=axis_titles(compute_name)[axis])
     figure.update_yaxes(title=metric)
     figure.update_layout(
         margin={"l": 70, "r": 20, "t": 20, "b": 70},

@@ -117,6 +117,12 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
 def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: dict[str, str]) -> None:
     """Adds the variant to `variants` by name and to `names` by recipe, unless it is the reference and may be."""
     recipe, settings = vary(reference.recipe, draft.overrides)
+    found, of_reference = recipe.cluster.compute_name, reference.recipe.cluster.compute_name
+    if found != of_reference:
+        raise draft.place.error(
+            f"compute in {found} beside the reference's {of_reference}",
+            "one sweep runs on one clock; give both clocks a sweep of their own, with --scale",
+        )
     twin = names.setdefault(recipe.canonical_json(), draft.name)
     if twin == reference.name:
         if draft.may_be_reference:

@@ -245,18 +245,18 @@ def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str
     }
 
 
-def notes(comparison: PaperComparison) -> list[str]:
+def notes(comparison: PaperComparison, compute_name: str) -> list[str]:
     """How the numbers came about, and what to think of them."""
     return [
-        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} modelled "
-        f"GPU-hours, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all A "
-        f"within {PAPER_MARGIN} of {comparison.reference}'s.",
+        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} "
+        f"{compute_name}, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all "
+        f"A within {PAPER_MARGIN} of {comparison.reference}'s.",
         WARNING,
         *comparison.reasons,
     ]
 
 
-def paper_table(comparison: PaperComparison, *, sweep: str) -> "Table":
+def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> "Table":
     """One line a variant for the terminal, with the warning below."""
     from rich.markup import escape
     from rich.table import Table
@@ -264,7 +264,7 @@ def paper_table(comparison: PaperComparison, *, sweep: str) -> "Table":
     lines = [columns(comparison, variant) for variant in comparison.variants]
     table = Table(
         title=f"{escape(sweep)} as arXiv 2510.13786 compares, against {escape(comparison.reference)}",
-        caption="\n".join(escape(note) for note in notes(comparison)),
+        caption="\n".join(escape(note) for note in notes(comparison, compute_name)),
         title_justify="left",
         caption_justify="left",
         box=None,

@@ -56,13 +56,15 @@ class Plan:
     reference: str
     scale: str
     compute_unit_gpu_hours: float
+    compute_name: str = "modelled GPU-hours"
+    """What every compute here and in its runs is counted in: that, or "measured device-hours" on the wall clock."""
     budget_gpu_hours: float
-    """Modelled GPU-hours each run is trained for."""
+    """Compute each run is trained for."""
     fit_from_gpu_hours: float
     fit_to_gpu_hours: float
     """Readings outside [fit_from, fit_to] are not fitted; those above check the forecast."""
     total_gpu_hours: float | None = None
-    """Modelled GPU-hours of all runs together, shared out in rounds; None where every run gets its budget."""
+    """Compute of all runs together, shared out in rounds; None where every run gets its budget."""
     stop: dict[str, Any] | None = None
     """When runs end early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
     search: bool = False

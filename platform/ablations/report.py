@@ -72,7 +72,7 @@ $warnings
 <figure>$ceilings</figure>
 <h2>Comparison with $reference</h2>
 <div class="wide">$table</div>
-<p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are modelled GPU-hours, idle time
+<p class="note">A, B, C_mid and R_0 are those of ScaleRL eq. 1. Cost and C_mid are $compute_name, idle time
 included. A compute ratio under 1 reaches the common target with less compute than $reference. $paper_rule</p>
 <h2>Paper mode</h2>
 $paper
@@ -103,6 +103,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         sentences="".join(f"<li>{escape(sentence(results, variant))}</li>" for variant in results.variants),
         legend=escape(CURVES_LEGEND),
         method=escape(method(results)),
+        compute_name=escape(plan.compute_name),
         paper_rule=escape(PAPER_RULE_NOTE),
         curves=_figure(curves_figure(results), with_plotly=True),
         ceilings=_figure(loo_figure(results)),
@@ -120,7 +121,7 @@ def _paper_section(results: Results) -> str:
     except AblationsError as error:
         return f'<p class="note">{escape(str(error))}</p>'
     lines = [(variant.name, paper_columns(comparison, variant)) for variant in comparison.variants]
-    method, warning, *reasons = map(escape, notes(comparison))
+    method, warning, *reasons = map(escape, notes(comparison, results.plan.compute_name))
     legend = escape(f"{LINEARISED_LEGEND} {linearised_note(comparison)}")
     return (
         f'<p class="warning">{warning}</p><div class="wide">{_table(results.plan, lines)}</div>'
@@ -156,8 +157,8 @@ def _origin(home: Home, results: Results, now: datetime) -> list[tuple[str, str]
         ("command", plan.command),
         ("home folder", str(home.path)),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
-        ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} modelled GPU-hours each"),
-        ("fitted", f"readings from {window} modelled GPU-hours, each seed by itself"),
+        ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
+        ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
 

@@ -78,7 +78,7 @@ class FittedRun(FittedCurve):
     seed: int
     id: str
     cost_gpu_hours: float
-    """Modelled GPU-hours spent so far."""
+    """Compute spent so far."""
     code_versions: tuple[str, ...]
     """Of all its attempts, in order."""
 
@@ -98,7 +98,7 @@ class FittedVariant:
 
     @property
     def cost_gpu_hours(self) -> float:
-        """Modelled GPU-hours spent by all seeds together."""
+        """Compute spent by all seeds together."""
         return sum(run.cost_gpu_hours for run in self.runs)
 
     @property

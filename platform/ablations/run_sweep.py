@@ -47,6 +47,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         reference=study.reference.name,
         scale=study.scale,
         compute_unit_gpu_hours=unit,
+        compute_name=study.reference.recipe.cluster.compute_name,
         budget_gpu_hours=compute,
         fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,

@@ -162,7 +162,7 @@ def warnings(results: Results) -> list[str]:
     if plan.total_gpu_hours is not None:
         costs = [run.cost_gpu_hours for run in results.runs]
         found.append(
-            f"A total of {compute_text(plan.total_gpu_hours)} modelled GPU-hours is shared out, "
+            f"A total of {compute_text(plan.total_gpu_hours)} {plan.compute_name} is shared out, "
             f"{compute_text(sum(results.allocation.bought.values()) if results.allocation else 0.0)} of it given out: "
             f"the runs were trained to from {compute_text(min(costs))} to {compute_text(max(costs))}."
         )

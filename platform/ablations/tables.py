@@ -46,14 +46,15 @@ def comparison_table(results: Results) -> Table:
         "fit": "fit",
     }
     notes = [
-        f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: modelled GPU-hours.",
+        f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: {plan.compute_name}.",
         method(results),
         PAPER_RULE_NOTE,
         *warnings(results),
         *results.reasons,
     ]
+    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} a run"
     table = Table(
-        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}, {plan.budget_gpu_hours:g} modelled GPU-hours a run",
+        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}, {budget}",
         caption="\n".join(escape(note) for note in notes if note),
         title_justify="left",
         caption_justify="left",

@@ -11,7 +11,9 @@ ROWS = pd.DataFrame({"step": [1, 2, 3], "compute_gpu_hours": [10.0, 20.0, 30.0],
 
 
 def test_a_mean_over_steps_lies_over_what_was_measured():
-    measured, mean = metric_figure("entropy", {"a": (ROWS, BLUE)}, axis="compute_gpu_hours", smoothed=3).data
+    measured, mean = metric_figure(
+        "entropy", {"a": (ROWS, BLUE)}, axis="compute_gpu_hours", smoothed=3, compute_name="modelled GPU-hours"
+    ).data
     assert list(measured.y) == [0.9, 0.6, 0.0]
     assert list(mean.x) == [10.0, 20.0, 30.0]
     assert list(mean.y) == pytest.approx([0.75, 0.5, 0.3])  # fewer steps at both ends
@@ -19,11 +21,19 @@ def test_a_mean_over_steps_lies_over_what_was_measured():
 
 
 def test_without_a_mean_only_the_measured_line_is_drawn():
-    (line,) = metric_figure("entropy", {"a": (ROWS, BLUE)}, axis="step", smoothed=1).data
+    (line,) = metric_figure(
+        "entropy", {"a": (ROWS, BLUE)}, axis="step", smoothed=1, compute_name="modelled GPU-hours"
+    ).data
     assert list(line.x) == [1, 2, 3]
     assert list(line.y) == [0.9, 0.6, 0.0]
 
 
 def test_a_run_that_did_not_log_the_metric_is_left_out():
-    figure = metric_figure("entropy", {"a": (ROWS, BLUE), "b": (ROWS[["step"]], BLUE)}, axis="step", smoothed=1)
+    figure = metric_figure(
+        "entropy",
+        {"a": (ROWS, BLUE), "b": (ROWS[["step"]], BLUE)},
+        axis="step",
+        smoothed=1,
+        compute_name="modelled GPU-hours",
+    )
     assert [trace.name for trace in figure.data] == ["a"]

@@ -137,6 +137,12 @@ EXPECTED = {
     "override_not_a_number.yaml": Expected(
         5, "variants.a.optimiser.learning_rate", "found nan", "must be a finite number"
     ),
+    "override_of_other_clock.yaml": Expected(
+        5,
+        "variants.a",
+        "compute in measured device-hours beside the reference's modelled GPU-hours",
+        "one sweep runs on one clock; give both clocks a sweep of their own",
+    ),
     "override_of_other_type.yaml": Expected(
         5,
         "variants.a.loss.clip_low",
@@ -189,6 +195,13 @@ EXPECTED = {
     "revert_to_unknown.yaml": Expected(
         5, "leave_one_out.revert_to", "unknown recipe 'basline'", "did you mean 'baseline'?"
     ),
+    "scales/cluster_key.yaml": Expected(
+        2,
+        "cluster.tokens_stand_for",
+        "unknown key 'tokens_stand_for'",
+        "keys of wall are: type, generators, slots, generator_threads ('tokens_stand_for' belongs to virtual)",
+    ),
+    "scales/cluster_type.yaml": Expected(2, "cluster.type", "unknown type 'wal'", "did you mean 'wall'?"),
     "scales/fraction.yaml": Expected(1, "batch.prompts", "found 8.5", "must be an integer, in digits only"),
     "scales/heads.yaml": Expected(1, "model", "hidden 64 must divide into 7 heads of even size", ""),
     "scales/missing_value.yaml": Expected(1, "batch", "found nothing", "must be a mapping"),

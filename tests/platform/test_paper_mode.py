@@ -110,7 +110,7 @@ def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
     assert list(lines) == ["ref"]
     (reason,) = comparison.reasons
     assert reason.startswith("short: curve 'A 0.61': 3 readings with compute in (1500, 2000]")
-    assert reason in notes(comparison)
+    assert reason in notes(comparison, "modelled GPU-hours")
 
 
 def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
@@ -186,7 +186,7 @@ def test_a_ceiling_beyond_the_papers_grid_moves_all_variants_to_the_finer_one(tm
     assert {fit.grid for line in comparison.variants for fit in line.fits} == {"finer"}
     assert pytest.approx(0.88, abs=0.01) == lines["loo-loss"].A
     assert lines["loo-loss"].difference == "ceiling up"
-    assert "a finer grid" in notes(comparison)[0]
+    assert "a finer grid" in notes(comparison, "modelled GPU-hours")[0]
 
 
 def command(*arguments: str, code: int = 0) -> str:

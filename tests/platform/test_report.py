@@ -45,6 +45,16 @@ def test_the_report_says_how_it_was_made(finished):
     assert "3, at scale laptop, 2000 modelled GPU-hours each" in text
 
 
+def test_measured_compute_is_never_called_modelled(finished):
+    home, results = finished
+    plan = dataclasses.replace(results.plan, compute_name="measured device-hours")
+    page = report_page(home, dataclasses.replace(results, plan=plan), now=NOW)
+    assert "2000 measured device-hours each" in text_of(page)
+    assert page.count('"compute (measured device-hours)"') >= 1
+    assert "modelled GPU-hours" in report_page(home, results, now=NOW)
+    assert "modelled GPU-hours" not in page
+
+
 @pytest.mark.parametrize("name", TRUTH)
 def test_every_ceiling_has_its_interval_and_number_of_seeds(finished, name):
     home, results = finished

@@ -3,7 +3,7 @@
 import pytest
 
 from scalerl.cost import ModelSize, cost_model, forward_flops
-from scalerl.recipe import Cluster, Device
+from scalerl.recipe import Device, Virtual
 
 
 def dense(parameters):
@@ -12,7 +12,7 @@ def dense(parameters):
 
 def test_an_8b_model_on_an_h100_costs_what_the_data_sheet_says():
     # 16 GB of weights over 3.35 TB/s; 16 GFLOP a token over 0.4 x 989 TFLOP/s; 16 GB over a 50 GB/s link.
-    cost = cost_model(Cluster(), dense(8_000_000_000))
+    cost = cost_model(Virtual(), dense(8_000_000_000))
     assert cost.decode_base_s == pytest.approx(4.776e-3, rel=1e-3)
     assert cost.decode_sequence_s == pytest.approx(4.044e-5, rel=1e-3)
     assert cost.prefill_token_s == pytest.approx(4.044e-5, rel=1e-3)
@@ -21,24 +21,24 @@ def test_an_8b_model_on_an_h100_costs_what_the_data_sheet_says():
 
 
 def test_a_small_model_plays_a_large_one():
-    large = cost_model(Cluster(), dense(8_000_000_000))
-    played = cost_model(Cluster(parameters_stand_for=40_000), dense(200_000))
+    large = cost_model(Virtual(), dense(8_000_000_000))
+    played = cost_model(Virtual(parameters_stand_for=40_000), dense(200_000))
     assert vars(played) == pytest.approx(vars(large))
 
 
 def test_a_short_answer_plays_a_long_one_but_weights_are_pushed_once():
-    one, thousand = cost_model(Cluster(), dense(10**9)), cost_model(Cluster(tokens_stand_for=1000), dense(10**9))
+    one, thousand = cost_model(Virtual(), dense(10**9)), cost_model(Virtual(tokens_stand_for=1000), dense(10**9))
     for name in ("decode_base_s", "decode_sequence_s", "prefill_token_s", "train_token_s"):
         assert getattr(thousand, name) == pytest.approx(1000 * getattr(one, name))
     assert thousand.push_s == one.push_s
 
 
 def test_every_figure_of_the_device_matters_where_it_should():
-    base = cost_model(Cluster(), dense(10**9))
-    memory = cost_model(Cluster(device=Device(memory_gb_per_s=3350 / 2)), dense(10**9))
-    flops = cost_model(Cluster(device=Device(tflops=989 / 2)), dense(10**9))
-    used = cost_model(Cluster(device=Device(utilisation=0.2)), dense(10**9))
-    link = cost_model(Cluster(device=Device(link_gb_per_s=25)), dense(10**9))
+    base = cost_model(Virtual(), dense(10**9))
+    memory = cost_model(Virtual(device=Device(memory_gb_per_s=3350 / 2)), dense(10**9))
+    flops = cost_model(Virtual(device=Device(tflops=989 / 2)), dense(10**9))
+    used = cost_model(Virtual(device=Device(utilisation=0.2)), dense(10**9))
+    link = cost_model(Virtual(device=Device(link_gb_per_s=25)), dense(10**9))
 
     def slower(cost):
         return {name for name, value in vars(cost).items() if value == pytest.approx(2 * vars(base)[name])}
@@ -56,7 +56,7 @@ def test_forward_flops_by_hand():
 
 def test_experts_that_a_token_is_not_sent_to_are_read_and_pushed_but_not_computed():
     mixtral = ModelSize(parameters=4 * 10**9, active_parameters=10**9, attention_width=1)
-    cost, small, large = (cost_model(Cluster(), size) for size in (mixtral, dense(10**9), dense(4 * 10**9)))
+    cost, small, large = (cost_model(Virtual(), size) for size in (mixtral, dense(10**9), dense(4 * 10**9)))
     for name in ("decode_sequence_s", "prefill_token_s", "train_token_s"):
         assert getattr(cost, name) == getattr(small, name)
     for name in ("decode_base_s", "push_s"):

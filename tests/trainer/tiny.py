@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from scalerl.batch import Group, Prompt, Rollout
-from scalerl.cluster import Cluster, make_generator
+from scalerl.cluster import make_generator
 from scalerl.curricula import make_pool
 from scalerl.learner import Learner
 from scalerl.llama import Llama
@@ -13,6 +13,7 @@ from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import make_task
 from scalerl.tokens.symbols import VOCABULARY_SIZE, SymbolTokenizer
+from scalerl.virtual_cluster import VirtualCluster
 
 SETTINGS = {
     "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16},
@@ -67,13 +68,13 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
     return policy
 
 
-def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Cluster:
+def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> VirtualCluster:
     """A cluster whose generators and trainer start from `policy`."""
     task = make_task(recipe.tasks[0], SymbolTokenizer())
     slots = recipe.cluster.generators * recipe.cluster.slots
     generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
     generator.set_weights(policy.state_dict(), version=0)
-    return Cluster(
+    return VirtualCluster(
         recipe=recipe,
         generator=generator,
         learner=Learner(policy, recipe),

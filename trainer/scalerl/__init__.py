@@ -17,9 +17,10 @@ one optimiser step
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps
   pool, curricula    which prompt comes next
-the virtual clock
-  cost               what work takes on the modelled device
-  cluster            generators, trainers, what is between them, and the clock
+generators and a trainer together
+  cluster            what is between them, whatever the clock
+  virtual_cluster, cost    played by one process, time modelled
+  wall/              processes of their own, time measured
   schedules/         PipelineRL-k, PPO-off-policy-k
 one run
   train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate

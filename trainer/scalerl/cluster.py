@@ -1,21 +1,22 @@
-"""The virtual cluster: one process that plays n generators and m trainers over one modelled clock.
+"""What generators and a trainer share whatever clock they run by: prompts, groups, the optimiser step, what is counted.
 
-Generators decode in lockstep, sequences spread evenly over them: a decode step of S active sequences takes
-a + b ceil(S / n), plus prefill. New weights reach all of them at once, at their virtual time, between two decode steps.
-Elapsed time counts on every device, busy or not (ScaleRL §2: idle time is compute).
+`scalerl.virtual_cluster` plays the devices on a modelled clock; `scalerl.wall` runs them as processes on the real one.
+A schedule (`scalerl.schedules`) sees only what is here. Elapsed time counts on every device, busy or not (ScaleRL §2:
+idle time is compute).
 """
 
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from scalerl.batch import Group, Outcome, Prompt, Rollout
-from scalerl.cost import cost_model, forward_flops
+from scalerl.cost import forward_flops
 from scalerl.curricula import Pool
-from scalerl.generator import NEVER, Finished, Generator, Request
+from scalerl.generator import NEVER, Finished, Generator, Request, StepWork
 from scalerl.learner import Learner, Update
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rewards import reward
@@ -29,6 +30,7 @@ class Assembly:
 
     prompt: Prompt
     start_version: int
+    """Weights it may have been begun under, at the earliest."""
     rollouts: list[Rollout | None]
 
 
@@ -44,7 +46,7 @@ class TrainedStep:
 
 @dataclass(kw_only=True)
 class Clock:
-    """Virtual seconds and what was done in them."""
+    """Seconds, virtual or real, and what was done in them."""
 
     now: float = 0.0
     """Time the generators have reached."""
@@ -59,11 +61,10 @@ class Clock:
 
 
 @dataclass(kw_only=True)
-class Cluster:
-    """Generators, trainers, the prompts between them, and the clock they share."""
+class Cluster(ABC):
+    """A trainer, the prompts and groups between it and its generators, and the clock they share."""
 
     recipe: ResolvedRecipe
-    generator: Generator
     learner: Learner
     pool: Pool
     task: Task
@@ -72,19 +73,16 @@ class Cluster:
     assembling: dict[int, Assembly] = field(default_factory=dict)
     ready: list[tuple[int, Group]] = field(default_factory=list)
     """Finished groups in order of completion, each with its number."""
-    pushes: list[tuple[float, int, dict[str, Tensor]]] = field(default_factory=list)
-    """Weights under way: arrival time, version, state."""
     pending: list[list[Group]] = field(default_factory=list)
     """Batches generated but not yet trained on (PPO-off-policy-k)."""
     next_group: int = 0
 
     def __post_init__(self) -> None:
         self.size = self.learner.policy.size
-        self.cost = cost_model(self.recipe.cluster, self.size)
 
     @property
     def compute_gpu_hours(self) -> float:
-        """Modelled GPU-hours up to the end of the last optimiser step, all devices, idle time included."""
+        """Device-hours up to the end of the last optimiser step, all devices, idle time included."""
         devices = self.recipe.cluster.generators + self.recipe.cluster.trainers
         return devices * self.clock.trainer_free / 3600
 
@@ -93,37 +91,58 @@ class Cluster:
         """Groups started and not yet trained on."""
         return len(self.assembling) + len(self.ready)
 
+    # --- what a schedule asks of the generators ---------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def generator_version(self) -> int:
+        """The oldest weights that a generator decodes with."""
+
+    @property
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether the generators could do with one more group."""
+
+    @property
+    @abstractmethod
+    def is_generating(self) -> bool:
+        """Whether rollouts that were asked for are not finished."""
+
+    @abstractmethod
+    def catch_up(self) -> None:
+        """Take note of what has happened up to now: weights that arrived, rollouts that were finished."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Let time pass until something new has happened to the generators."""
+
+    @abstractmethod
+    def push_weights(self) -> None:
+        """Send the trainer's weights off; generators take them between two decode steps."""
+
+    @abstractmethod
+    def synchronise(self) -> None:
+        """Push the trainer's weights and wait until every generator decodes with them."""
+
+    @abstractmethod
+    def submit(self, requests: list[Request]) -> None:
+        """Ask the generators for the rollouts of one group."""
+
     def admit(self) -> None:
         """Draw a prompt and ask the generators for one group of rollouts."""
         prompt = self.pool.draw()
         generations = self.recipe.batch.generations
         self.assembling[self.next_group] = Assembly(
-            prompt=prompt, start_version=self.generator.version, rollouts=[None] * generations
+            prompt=prompt, start_version=self.generator_version, rollouts=[None] * generations
         )
         cuts = draw_cuts(self.recipe, self.rng, generations)
-        self.generator.submit(
-            [Request(prompt=prompt, group=self.next_group, index=i, cut=cuts[i]) for i in range(generations)]
-        )
+        self.submit([Request(prompt=prompt, group=self.next_group, index=i, cut=cuts[i]) for i in range(generations)])
         self.next_group += 1
 
-    def decode(self) -> None:
-        """One decode step of all generators."""
-        finished, work = self.generator.step()
-        cluster = self.recipe.cluster
-        self.clock.now += (
-            self.cost.decode_base_s
-            + self.cost.decode_sequence_s * -(-work.sequences // cluster.generators)
-            + self.cost.prefill_token_s * work.prefill_tokens / cluster.generators
-        )
-        self.clock.generator_busy += (
-            self.cost.decode_base_s * min(work.sequences, cluster.generators)
-            + self.cost.decode_sequence_s * work.sequences
-            + self.cost.prefill_token_s * work.prefill_tokens
-        )
+    def count_decoded(self, work: StepWork) -> None:
+        """Add the tokens and FLOPs of decoding and prefill."""
         self.clock.tokens += work.sequences
         self.clock.flops += forward_flops(self.size, work.sequences + work.prefill_tokens, work.context_tokens)
-        for one in finished:
-            self._collect(one)
 
     def _collect(self, finished: Finished) -> None:
         number = finished.request.group
@@ -145,64 +164,57 @@ class Cluster:
         self.ready.append((number, group))
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
-        """One optimiser step that starts at virtual time `start`."""
+        """One optimiser step that starts at time `start` of the clock."""
         version = self.learner.version
         update = self.learner.step(groups, self.compute_gpu_hours)
-        seconds = (
-            self.cost.train_token_s * update.trained_tokens + self.cost.prefill_token_s * update.scored_tokens
-        ) / self.recipe.cluster.trainers
-        self.clock.trainer_free = start + seconds
-        self.clock.trainer_busy += seconds * self.recipe.cluster.trainers
+        self.trained(update, start)
         self.clock.flops += 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
         self.clock.flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
         return TrainedStep(groups=groups, update=update, version=version)
 
-    def push_weights(self) -> None:
-        """Send the trainer's weights off; they arrive one push after its last step ended."""
-        state = {name: tensor.clone() for name, tensor in self.learner.policy.state_dict().items()}
-        self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
+    @abstractmethod
+    def trained(self, update: Update, start: float) -> None:
+        """Put the time of an optimiser step that began at `start` on the clock."""
 
-    def deliver_weights(self) -> None:
-        """Give the generators the newest weights that have arrived by now."""
-        arrived = [push for push in self.pushes if push[0] <= self.clock.now]
-        if arrived:
-            _, version, state = arrived[-1]
-            self.generator.set_weights(state, version)
-            self.pushes = self.pushes[len(arrived) :]
-
+    @abstractmethod
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do.
+        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do."""
 
-        Under PipelineRL what generators do during the trainer's last step is not simulated yet and counts as idle.
-        """
-        elapsed = max(self.clock.now, self.clock.trainer_free)
-        if elapsed == 0.0:
-            return 0.0, 0.0
-        cluster = self.recipe.cluster
-        busy = self.clock.generator_busy / cluster.generators, self.clock.trainer_busy / cluster.trainers
-        return 1 - busy[0] / elapsed, 1 - busy[1] / elapsed
+    # --- what a run asks ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start(self) -> None:
+        """Let generators generate and the clock run."""
+
+    @abstractmethod
+    def paused(self) -> AbstractContextManager[None]:
+        """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs beside this process."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next step depends on."""
-        own = ("assembling", "ready", "pushes", "pending", "next_group")
         return {
-            "generator": self.generator.state_dict(),
             "learner": self.learner.state_dict(),
             "pool": self.pool.state_dict(),
             "rng": self.rng.bit_generator.state,
             "clock": vars(self.clock).copy(),
-            **{name: getattr(self, name) for name in own},
+            **{name: getattr(self, name) for name in SHARED_STATE},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state_dict` was taken."""
-        self.generator.load_state_dict(state["generator"])
         self.learner.load_state_dict(state["learner"])
         self.pool.load_state_dict(state["pool"])
         self.rng.bit_generator.state = state["rng"]
         self.clock = Clock(**state["clock"])
-        for name in ("assembling", "ready", "pushes", "pending", "next_group"):
+        for name in SHARED_STATE:
             setattr(self, name, state[name])
+
+
+SHARED_STATE = ("assembling", "ready", "pending", "next_group")
 
 
 def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> list[int]:

@@ -12,7 +12,7 @@ Compute counted with it is *modelled* GPU-hours and is never mixed with measured
 
 from dataclasses import dataclass
 
-from scalerl.recipe import Cluster
+from scalerl.recipe import Virtual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class CostModel:
     """e: new weights from trainers to generators."""
 
 
-def cost_model(cluster: Cluster, size: ModelSize) -> CostModel:
+def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
     """Roofline costs: bytes of weights over bandwidth; 2 FLOPs an active parameter and token forward, 6 in training.
 
     Weights are charged as BF16 whatever precision the recipe has, so that precisions are compared at equal cost. A

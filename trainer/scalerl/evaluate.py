@@ -18,7 +18,7 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 
 SLOTS = 512
-"""Rows decoded at once; evaluation costs no virtual time, so only the real machine cares."""
+"""Rows decoded at once; evaluation costs no compute, so only the real machine cares."""
 
 
 @dataclass(kw_only=True)

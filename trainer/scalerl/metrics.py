@@ -4,8 +4,8 @@
      "task": "k_smallest", "pass_rate": 0.31, "num_prompts": 256, "num_samples": 2048, "wall_s": 4.1, ...}
     {"kind": "train", "step": 1, "compute_gpu_hours": 0.0003, "loss": -0.012, ...}
 
-Rows are in the order in which they happened. `WALL_FIELDS` differ from one execution to the next; everything else is
-bit-for-bit the same for one recipe, seed, thread count and kind of processor.
+Rows are in the order in which they happened. `WALL_FIELDS` differ from one execution to the next; on the virtual clock
+everything else is bit-for-bit the same for one recipe, seed, thread count and kind of processor.
 """
 
 import json

@@ -25,15 +25,19 @@ from filelock import FileLock, Timeout
 from scalerl.cluster import Cluster, TrainedStep, make_generator
 from scalerl.curricula import make_pool
 from scalerl.evaluate import Evaluator
+from scalerl.generator import Generator
 from scalerl.health import Health
 from scalerl.learner import Learner, frozen_copy
 from scalerl.metrics import MetricsLog, read_rows
 from scalerl.model import new_policy
+from scalerl.policy import Policy
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
+from scalerl.virtual_cluster import VirtualCluster
+from scalerl.wall import WallCluster
 from scalerl.warm_start import load_or_train
 
 CHECKPOINT_EVERY_S = 15.0
@@ -62,8 +66,7 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
             remove_leftovers(folder.path)
             status = StatusFile(folder, budget_gpu_hours, code_version)
             try:
-                run = Run(folder, warm_starts, status, stop_asked)
-                with closing(run.metrics):
+                with closing(Run(folder, warm_starts, status, stop_asked)) as run:
                     run.advance(budget_gpu_hours)
             except Cancelled:
                 status.write("cancelled", "asked to stop")
@@ -109,28 +112,44 @@ class Run:
         self.wall_s = 0.0
         self.started = time.monotonic()
         self.cluster = self._cluster(warm_starts)
-        length = self._restore() if folder.checkpoint.exists() else 0
-        self.metrics = MetricsLog(folder.metrics, length)
+        try:
+            length = self._restore() if folder.checkpoint.exists() else 0
+            self.metrics = MetricsLog(folder.metrics, length)
+        except BaseException:
+            self.cluster.close()
+            raise
         self.health = Health()
         for row in read_rows(folder.metrics, kind="train"):
             self.health.add(row)
+
+    def close(self) -> None:
+        """Close the log and end what runs beside this process."""
+        self.metrics.close()
+        self.cluster.close()
 
     def _cluster(self, warm_starts: Path) -> Cluster:
         recipe, seed = self.recipe, self.seed
         policy = new_policy(recipe)
         self.start = load_or_train(policy, self.task, recipe, seed, warm_starts)
         self.evaluator = Evaluator(recipe=recipe, task=self.task, seed=seed, start=frozen_copy(policy))
-        slots = recipe.cluster.generators * recipe.cluster.slots
-        generator = make_generator(recipe, self.task, new_policy(recipe), slots, seed)
+        parts: dict[str, Any] = {
+            "recipe": recipe,
+            "learner": Learner(policy, recipe),
+            "pool": make_pool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            "task": self.task,
+            "rng": np.random.default_rng((seed, 4)),
+        }
+        generators, slots = recipe.cluster.generators, recipe.cluster.slots
+        if recipe.cluster.type == "virtual":
+            return VirtualCluster(generator=self._generator(policy, generators * slots, seed), **parts)
+        seeds = np.random.SeedSequence((seed, 5)).generate_state(generators).tolist()
+        return WallCluster(generators=[self._generator(policy, slots, each) for each in seeds], **parts)
+
+    def _generator(self, policy: Policy, slots: int, seed: int) -> Generator:
+        """One that starts from the policy's weights."""
+        generator = make_generator(self.recipe, self.task, new_policy(self.recipe), slots, seed)
         generator.set_weights(policy.state_dict(), version=0)
-        return Cluster(
-            recipe=recipe,
-            generator=generator,
-            learner=Learner(policy, recipe),
-            pool=make_pool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
-            task=self.task,
-            rng=np.random.default_rng((seed, 4)),
-        )
+        return generator
 
     def advance(self, budget_gpu_hours: float) -> None:
         """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
@@ -140,6 +159,8 @@ class Run:
         self._stop_if_asked()
         if self.evaluations == 0:
             self._evaluate()
+        if self.cluster.compute_gpu_hours < budget_gpu_hours:
+            self.cluster.start()
         while self.cluster.compute_gpu_hours < budget_gpu_hours:
             self._log(schedule(self.cluster))
             if self.cluster.compute_gpu_hours >= self.evaluations * every:
@@ -174,14 +195,15 @@ class Run:
         }
 
     def _evaluate(self) -> None:
-        measured = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
+        with self.cluster.paused():
+            measured = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
         self.evaluations += 1
         version = self.cluster.learner.version
         row = {"kind": "eval", **self._progress(), "weight_version": version, **measured, "wall_s": self._wall()}
         self.metrics.write(row)
         compute, rate = row["compute_gpu_hours"], measured["pass_rate"]
         self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
-        print(f"step {version:6d}  {compute:.4f} modelled GPU-hours  pass rate {rate:.4f}", flush=True)
+        print(f"step {version:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
     def _log(self, step: TrainedStep) -> None:
         generator_idle, trainer_idle = self.cluster.idle_shares()
@@ -211,15 +233,16 @@ class Run:
 
     def save(self) -> None:
         """Replace the checkpoint; metrics up to here are made durable first, so it never points past their end."""
-        buffer = io.BytesIO()
-        state = {
-            "cluster": self.cluster.state_dict(),
-            "evaluations": self.evaluations,
-            "metrics_length": self.metrics.sync(),
-            "wall_s": self._wall(),
-        }
-        torch.save(state, buffer)
-        write_atomically(self.folder.checkpoint, buffer.getvalue())
+        with self.cluster.paused():
+            buffer = io.BytesIO()
+            state = {
+                "cluster": self.cluster.state_dict(),
+                "evaluations": self.evaluations,
+                "metrics_length": self.metrics.sync(),
+                "wall_s": self._wall(),
+            }
+            torch.save(state, buffer)
+            write_atomically(self.folder.checkpoint, buffer.getvalue())
 
     def _restore(self) -> int:
         # The file is our own and holds rollouts, not only tensors.

@@ -47,7 +47,8 @@ def show_tables(found: SweepForecast, results: Results) -> None:
         st.dataframe(pd.DataFrame(lines), hide_index=True)
     unit = results.plan.compute_unit_gpu_hours
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / unit:g}"
-    st.caption(f"Modelled GPU-hours. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
+    counted_in = results.plan.compute_name.capitalize().replace("gpu", "GPU")
+    st.caption(f"{counted_in}. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
     st.caption(" ".join(notes(found)))
     for reason in found.reasons:
         st.warning(f"No forecast: {reason}")

@@ -16,7 +16,7 @@ from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.steering.allocation import Allocation
 from ablations.summary import columns, glossary, method, sentence, warnings
-from ablations_dashboard.charts import AXES, Axis, metric_figure
+from ablations_dashboard.charts import Axis, axis_titles, metric_figure
 from ablations_dashboard.choose import choose_sweep, choose_variants
 from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
@@ -130,7 +130,9 @@ def show_comparison(results: Results) -> None:
     )
     with st.expander("How far each fit can be believed"):
         for run in results.runs:
-            st.markdown(f"**{run.name}**: {in_words(run.fit, ' modelled GPU-hours') if run.fit else run.reason}")
+            st.markdown(
+                f"**{run.name}**: {in_words(run.fit, f' {results.plan.compute_name}') if run.fit else run.reason}"
+            )
     with st.expander("What the verdicts mean"):
         for name, meaning in glossary(results):
             st.markdown(f"**{name}**: {meaning}.")
@@ -145,11 +147,13 @@ def show_metrics(home: Home, plan: Plan, shown: list[str]) -> None:
             f"No optimiser step yet. `platform status {plan.sweep} --watch --home {home.path}` shows when there is."
         )
         return
-    chosen = choose_metric({name for rows, _ in runs.values() for name in rows.columns} - set(AXES))
+    titles = axis_titles(plan.compute_name)
+    chosen = choose_metric({name for rows, _ in runs.values() for name in rows.columns} - set(titles))
     left, right = st.columns(2)
-    axis: Axis = left.radio("Against", list(AXES), format_func=AXES.__getitem__, horizontal=True)
+    axis: Axis = left.radio("Against", list(titles), format_func=titles.__getitem__, horizontal=True)
     smoothed = right.select_slider("Mean over steps", SMOOTHED, value=10)
-    st.plotly_chart(metric_figure(chosen, runs, axis=axis, smoothed=smoothed), theme=None, key="metric")
+    figure = metric_figure(chosen, runs, axis=axis, smoothed=smoothed, compute_name=plan.compute_name)
+    st.plotly_chart(figure, theme=None, key="metric")
 
 
 def drawn_runs(home: Home, plan: Plan, shown: list[str]) -> dict[str, tuple[pd.DataFrame, Style]]:

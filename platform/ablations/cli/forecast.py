@@ -47,23 +47,23 @@ def forecast(
         shown = backtest_tables(found, sweep=results.plan.sweep)
     else:
         found = forecast_sweep(results, budgets_gpu_hours=[one * unit for one in budget or ()], score=score)
-        shown = forecast_tables(found)
+        shown = forecast_tables(found, results.plan.compute_name)
     if as_json:
         print_json({"sweep": results.plan.sweep} | found.to_json())
     else:
         console().print(shown)
 
 
-def forecast_tables(found: "SweepForecast") -> Group:
+def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table for every budget, one of what does not depend on it, and what the reader must know."""
     from ablations.curve import compute_text
     from ablations.forecast.words import budget_lines, notes, variant_lines
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
-        title = f"{found.sweep}, every run at {compute_text(hours)} modelled GPU-hours [95 %]"
+        title = f"{found.sweep}, every run at {compute_text(hours)} {compute_name} [95 %]"
         shown += [*_titled(title, budget_lines(found, index)), Text()]
-    shown += [*_titled("at any budget, compute in modelled GPU-hours [95 %]", variant_lines(found)), Text()]
+    shown += [*_titled(f"at any budget, compute in {compute_name} [95 %]", variant_lines(found)), Text()]
     said = [*notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
     return Group(*shown, *(Text(note) for note in said))
 

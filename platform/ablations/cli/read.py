@@ -171,7 +171,8 @@ def compare(
         if as_json:
             print_json({"sweep": results.plan.sweep} | comparison.to_json())
         else:
-            console().print(paper_table(comparison, sweep=results.plan.sweep))
+            plan = results.plan
+            console().print(paper_table(comparison, sweep=plan.sweep, compute_name=plan.compute_name))
     elif as_json:
         print_json(results.to_json())
     else:

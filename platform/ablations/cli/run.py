@@ -62,7 +62,7 @@ def sweep(
         show_plan(study, plan, place, as_json)
         return
     out = console(stderr=as_json)
-    jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.threads)
+    jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.total_threads)
     try:
         with terminated_as_interrupted():
             run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
@@ -140,11 +140,11 @@ def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     if search is not None:
         from ablations.search.tables import space_table, to_come_text
 
-        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds)), sep="\n")
+        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
     if plan.total_gpu_hours is None:
-        each = f"{plan.budget_gpu_hours:g} modelled GPU-hours each"
+        each = f"{plan.budget_gpu_hours:g} {plan.compute_name} each"
     else:
-        each = f"{plan.total_gpu_hours:g} modelled GPU-hours to share, at most {plan.budget_gpu_hours:g} each"
+        each = f"{plan.total_gpu_hours:g} {plan.compute_name} to share, at most {plan.budget_gpu_hours:g} each"
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     left = left_to_train(plan, rows, read_plan_allocation(home, plan))
     out.print(

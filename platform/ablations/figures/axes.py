@@ -15,12 +15,14 @@ NUM_LINE_POINTS = 160
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeAxis:
-    """The horizontal axis: modelled GPU-hours from `first` to `last`, linear or logarithmic."""
+    """The horizontal axis: compute from `first` to `last`, linear or logarithmic."""
 
     first: float
     """Least compute above 0 that was measured."""
     last: float
     log: bool
+    compute_name: str
+    """What compute is counted in."""
 
     def grid(self, start: float, end: float) -> np.ndarray:
         """Compute from `start` to `end`, evenly spaced on the axis."""
@@ -41,7 +43,7 @@ class ComputeAxis:
     @property
     def layout(self) -> dict[str, Any]:
         """Plotly's settings."""
-        title, ends = "compute (modelled GPU-hours)", [self.at(-0.02), self.last]
+        title, ends = f"compute ({self.compute_name})", [self.at(-0.02), self.last]
         if self.log:
             return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
         return {"title": title, "type": "linear", "range": ends}
@@ -52,7 +54,7 @@ def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
     last = EXTRAPOLATED_TO * results.plan.budget_gpu_hours
     measured = [run.curve.compute[run.curve.compute > 0] for run in results.runs if run.curve is not None]
     first = min((float(compute[0]) for compute in measured if compute.size), default=last / 100)
-    return ComputeAxis(first=first, last=last, log=log)
+    return ComputeAxis(first=first, last=last, log=log, compute_name=results.plan.compute_name)
 
 
 def score_range_of(variants: Sequence[FittedVariant], axis: ComputeAxis) -> tuple[float, float]:

@@ -40,7 +40,7 @@ def forecast_figure(
     banded = [plan.reference] if banded is None else banded
     last = FORECAST_TO * plan.budget_gpu_hours
     compute = last if compute is None else compute
-    axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True)
+    axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True, compute_name=plan.compute_name)
     titles = ["", f"P(wins) at {compute_text(compute)} GPU-hours"]
     figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
     for variant in results.variants:

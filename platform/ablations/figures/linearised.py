@@ -43,7 +43,7 @@ def linearised_figure(comparison: PaperComparison, plan: Plan) -> "Figure":
                 trace.update(legendgroup=variant.name, showlegend=False)
             figure.add_traces(traces)
         figure.add_trace(_legend_entry(variant, look[variant.name]))
-    figure.update_xaxes(title="compute (modelled GPU-hours)", type="log", dtick="D2")
+    figure.update_xaxes(title=f"compute ({plan.compute_name})", type="log", dtick="D2")
     figure.update_yaxes(title="F(R)", type="log", dtick=1, exponentformat="power")
     dress(figure, height=520)
     figure.update_layout(

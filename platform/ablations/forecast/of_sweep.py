@@ -44,7 +44,7 @@ class Outlook:
     difference: Interval | None
     """Pass rate less the reference's; None for the reference and where that has no forecast."""
     cost_of_a_point: Interval | None
-    """Modelled GPU-hours for 0.01 more of pass rate; None where the curve may well be flat."""
+    """Compute for 0.01 more of pass rate; None where the curve may well be flat."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, the prediction's numbers at the top."""

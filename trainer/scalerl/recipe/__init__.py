@@ -3,6 +3,7 @@
     axes       a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     models     the policy's model: from scratch or from a folder
     scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
+    cluster    the scale's cluster: modelled on a virtual clock, or processes on the wall clock
     resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
     reference  every setting as a page: docs/recipes.md
 
@@ -29,14 +30,13 @@ from scalerl.recipe.axes import (
     Recipe,
     Uniform,
 )
+from scalerl.recipe.cluster import Cluster, Device, Virtual, Wall
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
     BatchSize,
-    Cluster,
     Constant,
     Cosine,
-    Device,
     Evaluation,
     Generation,
     KSmallest,
@@ -78,5 +78,7 @@ __all__ = [
     "ResolvedRecipe",
     "Scale",
     "Uniform",
+    "Virtual",
+    "Wall",
     "WarmStart",
 ]

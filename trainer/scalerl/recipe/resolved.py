@@ -55,6 +55,11 @@ class ResolvedRecipe(Recipe, Scale):
         """Optimiser steps from one choice of pi_start to the next."""
         return self.epochs * self.batches_of_a_round
 
+    @property
+    def total_threads(self) -> int:
+        """CPU threads that the run keeps busy, all processes together."""
+        return self.threads + self.cluster.extra_threads
+
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""
         return _canonical(self.model_dump(mode="json"))

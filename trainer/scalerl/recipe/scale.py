@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Fraction, Frozen, Positive
+from scalerl.recipe.cluster import Cluster, Virtual
 from scalerl.recipe.models import LlamaModel, Model
 
 
@@ -149,38 +150,6 @@ class Optimiser(Frozen):
         return self
 
 
-class Device(Frozen):
-    """The accelerator the virtual clock models; the defaults are one NVIDIA H100 SXM."""
-
-    name: str = "H100 SXM"
-    """Shown beside every modelled figure."""
-    memory_gb_per_s: Positive = 3350.0
-    """Memory bandwidth: a decode step reads the weights once."""
-    tflops: Positive = 989.0
-    """Peak BF16 rate, dense."""
-    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
-    """Share of the peak rate that prefill and training reach."""
-    link_gb_per_s: Positive = 50.0
-    """Bandwidth of a weight push from trainers to generators."""
-
-
-class Cluster(Frozen):
-    """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
-
-    generators: Count = 64
-    """Devices that decode."""
-    trainers: Count = 16
-    """Devices that train."""
-    slots: Count = 12
-    """Sequences one generator decodes at a time."""
-    device: Device = Device()
-    """The modelled accelerator."""
-    parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
-    """Each model parameter is charged as this many, so that a tiny model plays a large one."""
-    tokens_stand_for: Annotated[float, Field(ge=1)] = 1.0
-    """Each token is charged as this many, so that a short answer plays a long one."""
-
-
 class Evaluation(Frozen):
     """Held-out pass rate at a fixed compute interval (ScaleRL A.5: 1,000 prompts x 16, every 100 steps)."""
 
@@ -211,11 +180,12 @@ class Scale(Frozen):
     """Token limits and sampling."""
     optimiser: Optimiser = Optimiser()
     """AdamW settings."""
-    cluster: Cluster = Cluster()
-    """The modelled machine."""
+    cluster: Cluster = Virtual()
+    """Where generators and trainers run: modelled devices, the default, or processes of this machine."""
     evaluation: Evaluation = Evaluation()
     """When and how the pass rate is measured."""
     compute_unit_gpu_hours: Positive = 16000.0
-    """One unit of compute of a sweep's budget, in modelled GPU-hours."""
+    """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
     threads: Count = 1
-    """CPU threads of one run; results are bit-exact for one thread count on one kind of processor."""
+    """CPU threads of the process that trains, on the virtual clock of the whole run; virtual results are bit-exact for
+    one thread count on one kind of processor."""

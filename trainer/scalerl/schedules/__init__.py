@@ -1,4 +1,5 @@
-"""When generators generate and trainers train. A schedule is a function from the cluster to its next optimiser step.
+"""When generators generate and trainers train. A schedule is a function from the cluster to its next optimiser step,
+and knows neither clock.
 
 pipeline.py         PipelineRL-k: both at once, new weights mid-sequence
 ppo_off_policy.py   PPO-off-policy-k: in turns, k steps on what one frozen policy generated

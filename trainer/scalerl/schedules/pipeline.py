@@ -21,15 +21,12 @@ def pipeline(cluster: Cluster) -> TrainedStep:
     k, clock = cluster.recipe.off_policy.k, cluster.clock
     to_discard = MAX_BATCHES * cluster.recipe.batch.prompts
     while True:
-        cluster.deliver_weights()
+        cluster.catch_up()
         to_discard -= discard(cluster, to_discard)
         admit(cluster, k)
         chosen, start = choose_batch(cluster, k), max(clock.now, clock.trainer_free)
         if start > clock.now or chosen is None:
-            if cluster.generator.busy:
-                cluster.decode()
-            else:
-                wait(cluster)
+            cluster.advance()
         if chosen is not None and start <= clock.now:
             step = cluster.train(take(cluster, chosen), start)
             cluster.push_weights()
@@ -38,10 +35,9 @@ def pipeline(cluster: Cluster) -> TrainedStep:
 
 def admit(cluster: Cluster, k: int) -> None:
     """Fill the generators' slots with new groups as far as staleness allows."""
-    lag = cluster.learner.version - cluster.generator.version
+    lag = cluster.learner.version - cluster.generator_version
     most = (k + 1 - lag) * cluster.recipe.batch.prompts
-    generator = cluster.generator
-    while generator.active + len(generator.waiting) < generator.slots and cluster.groups_in_system < most:
+    while cluster.has_room and cluster.groups_in_system < most:
         cluster.admit()
 
 
@@ -67,11 +63,3 @@ def take(cluster: Cluster, chosen: list[int]) -> list[Group]:
     batch = [cluster.ready[i][1] for i in chosen]
     cluster.ready = [entry for i, entry in enumerate(cluster.ready) if i not in set(chosen)]
     return batch
-
-
-def wait(cluster: Cluster) -> None:
-    """Nothing to decode: on to the trainer's or the weights' next moment."""
-    moments = [cluster.clock.trainer_free, *(arrival for arrival, _, _ in cluster.pushes)]
-    ahead = [moment for moment in moments if moment > cluster.clock.now]
-    assert ahead, "generators are blocked and nothing is under way"
-    cluster.clock.now = min(ahead)

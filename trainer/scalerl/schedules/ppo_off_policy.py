@@ -15,16 +15,14 @@ def ppo_off_policy(cluster: Cluster) -> TrainedStep:
 def generate(cluster: Cluster) -> None:
     """Wait for the trainer, push its weights, and generate k batches; groups keep the order they were drawn in."""
     if cluster.learner.version > 0:
-        cluster.push_weights()
-        cluster.clock.now = max(cluster.clock.now, cluster.pushes[-1][0])
-        cluster.deliver_weights()
+        cluster.synchronise()
     k, prompts = cluster.recipe.off_policy.k, cluster.recipe.batch.prompts
     to_discard = MAX_BATCHES * k * prompts
     while len(cluster.ready) < k * prompts:
         for _ in range(k * prompts - len(cluster.ready)):
             cluster.admit()
-        while cluster.generator.busy:
-            cluster.decode()
+        while cluster.is_generating:
+            cluster.advance()
         to_discard -= discard(cluster, to_discard)
     groups = [group for _, group in sorted(cluster.ready, key=lambda entry: entry[0])]
     cluster.ready = []

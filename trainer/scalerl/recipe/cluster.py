@@ -1,0 +1,91 @@
+"""The cluster of a scale: a modelled one played on a virtual clock, or real processes measured on the wall clock."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from scalerl.frozen import Count, Frozen, Positive
+
+
+class Device(Frozen):
+    """The accelerator the virtual clock models; the defaults are one NVIDIA H100 SXM."""
+
+    name: str = "H100 SXM"
+    """Shown beside every modelled figure."""
+    memory_gb_per_s: Positive = 3350.0
+    """Memory bandwidth: a decode step reads the weights once."""
+    tflops: Positive = 989.0
+    """Peak BF16 rate, dense."""
+    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Share of the peak rate that prefill and training reach."""
+    link_gb_per_s: Positive = 50.0
+    """Bandwidth of a weight push from trainers to generators."""
+
+
+class Virtual(Frozen):
+    """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
+
+    type: Literal["virtual"] = "virtual"
+    generators: Count = 64
+    """Devices that decode."""
+    trainers: Count = 16
+    """Devices that train."""
+    slots: Count = 12
+    """Sequences one generator decodes at a time."""
+    device: Device = Device()
+    """The modelled accelerator."""
+    parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each model parameter is charged as this many, so that a tiny model plays a large one."""
+    tokens_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    """Each token is charged as this many, so that a short answer plays a long one."""
+
+    @property
+    def compute_name(self) -> str:
+        """What compute on this cluster is counted in."""
+        return "modelled GPU-hours"
+
+    @property
+    def extra_threads(self) -> int:
+        """CPU threads beside those of the process that trains."""
+        return 0
+
+
+class Wall(Frozen):
+    """Real processes on this machine, one that trains and others that decode; compute is measured, idle time included.
+
+    A device is one of these processes with its threads. The scale's `threads` are those of the process that trains.
+    """
+
+    type: Literal["wall"] = "wall"
+    generators: Count = 1
+    """Processes that decode; one more trains."""
+    slots: Count = 128
+    """Sequences one generator decodes at a time."""
+    generator_threads: Count = 1
+    """CPU threads of one generator."""
+
+    @property
+    def trainers(self) -> int:
+        """Processes that train."""
+        return 1
+
+    @property
+    def compute_name(self) -> str:
+        """What compute on this cluster is counted in."""
+        return "measured device-hours"
+
+    @property
+    def extra_threads(self) -> int:
+        """CPU threads beside those of the process that trains."""
+        return self.generators * self.generator_threads
+
+
+def _virtual_unless_said(written: Any) -> Any:
+    """A cluster without a type is a modelled one."""
+    return {"type": "virtual", **written} if isinstance(written, dict) else written
+
+
+Cluster = Annotated[
+    Annotated[Virtual | Wall, Field(discriminator="type")],
+    BeforeValidator(_virtual_unless_said),
+]
