@@ -8,6 +8,7 @@ what is trained
 judges
   verifiers/         of answers given as text: math, choices, questions, programs; none loads torch
   sandbox/           runs programs that the policy wrote, shut in and bounded
+  judge              groups of answers to groups of rewards; what a verifier's own failure means
 one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out

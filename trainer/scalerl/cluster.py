@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.batch import Group, Outcome, Prompt, Rollout
+from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cost import cost_model, forward_flops
 from scalerl.generator import NEVER, Finished, Generator, Request
+from scalerl.judge import Judge
 from scalerl.learner import Learner, Update
 from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rewards import reward
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
 
@@ -81,6 +81,7 @@ class Cluster:
     def __post_init__(self) -> None:
         self.num_parameters = self.learner.policy.num_parameters()
         self.cost = cost_model(self.recipe.cluster, self.num_parameters)
+        self.judge = Judge(self.task, self.recipe)
 
     @property
     def compute_gpu_hours(self) -> float:
@@ -135,16 +136,10 @@ class Cluster:
         if len(rollouts) < len(assembly.rollouts):
             return
         del self.assembling[number]
-        outcomes: tuple[Outcome, ...] = tuple(
-            self.task.verify(assembly.prompt, rollout.tokens.tolist()) for rollout in rollouts
-        )
-        rewards = tuple(
-            reward(outcome, len(rollout.tokens), self.recipe)
-            for outcome, rollout in zip(outcomes, rollouts, strict=True)
-        )
-        group = Group(prompt=assembly.prompt, rollouts=rollouts, rewards=rewards, outcomes=outcomes)
-        self.pool.record(group)
-        self.ready.append((number, group))
+        group = self.judge.group(assembly.prompt, rollouts)
+        if group is not None:
+            self.pool.record(group)
+            self.ready.append((number, group))
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
         """One optimiser step that starts at virtual time `start`."""
@@ -195,6 +190,7 @@ class Cluster:
             "generator": self.generator.state_dict(),
             "learner": self.learner.state_dict(),
             "pool": self.pool.state_dict(),
+            "judge": self.judge.state_dict(),
             "rng": self.rng.bit_generator.state,
             "clock": vars(self.clock).copy(),
             **{name: getattr(self, name) for name in own},
@@ -205,6 +201,7 @@ class Cluster:
         self.generator.load_state_dict(state["generator"])
         self.learner.load_state_dict(state["learner"])
         self.pool.load_state_dict(state["pool"])
+        self.judge.load_state_dict(state["judge"])
         self.rng.bit_generator.state = state["rng"]
         self.clock = Clock(**state["clock"])
         for name in ("assembling", "ready", "pushes", "pending", "next_group"):

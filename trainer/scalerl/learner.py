@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.advantages import advantages
+from scalerl.advantages import advantages, padded
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.batch import Batch, Group, make_batch
 from scalerl.entropy import logprobs_and_entropy
@@ -129,15 +129,14 @@ class Learner:
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
         """Of each rollout [B], a KL penalty in the reward taken off first; running statistics then include them."""
-        # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
-        rewards_PG = torch.tensor([group.rewards for group in survivors], dtype=torch.float64)
+        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
         kl = self.recipe.kl
         if kl.where == "reward":
             assert batch.reference_BT is not None
             kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
-            rewards_PG = rewards_PG - kl.coefficient * kl_BT.double().sum(dim=1).view_as(rewards_PG)
-        advantage_PG, self.statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
-        return advantage_PG.flatten().float()
+            rewards_PG[mask_PG] -= kl.coefficient * kl_BT.double().sum(dim=1)
+        advantage_PG, self.statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
+        return advantage_PG[mask_PG].float()
 
     def _optimise(self, batch: Batch, advantage_B: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""

@@ -186,6 +186,7 @@ class Run:
                 **self._progress(),
                 **step.update.metrics,
                 **group_metrics(step),
+                "outcomes": self.cluster.judge.take_counts(),
                 "retired": len(self.cluster.pool.retired),
                 "epoch": self.cluster.pool.epoch,
                 "generator_idle": generator_idle,

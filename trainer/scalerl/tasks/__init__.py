@@ -22,6 +22,8 @@ class Task(Protocol):
     name: str
     train: tuple[Prompt, ...]
     validation: tuple[Prompt, ...]
+    num_judges: int
+    """Answers judged at a time; above 1 `verify` is called from threads."""
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Judge the token ids of one response, thinking part included."""

@@ -21,6 +21,7 @@ class KSmallestTask:
     """Prompts of all lengths in equal shares, split by hash: one residue class in eight is held out."""
 
     name = "k_smallest"
+    num_judges = 1
 
     def __init__(self, settings: KSmallest, tokenizer: Tokenizer) -> None:
         self.settings, self.tokenizer = settings, tokenizer
