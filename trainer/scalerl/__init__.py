@@ -3,6 +3,7 @@
 what is trained
   recipe/            every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
   tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
+  content_hash       what a task file holds, as one hash
   model              the policy: a Llama decoder in Hugging Face's format
   warm_start         the supervised start, shared by all runs of a scale and seed
 judges
@@ -16,7 +17,7 @@ one optimiser step
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps
-  pool               which prompt comes next
+  pool, mixed_pool   which prompt comes next, of one task and of a mix
 the virtual clock
   cost               what work takes on the modelled device
   cluster            generators, trainers, what is between them, and the clock

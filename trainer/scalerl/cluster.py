@@ -17,6 +17,7 @@ from scalerl.cost import cost_model, forward_flops
 from scalerl.generator import NEVER, Finished, Generator, Request
 from scalerl.judge import Judge
 from scalerl.learner import Learner, Update
+from scalerl.mixed_pool import MixedPool
 from scalerl.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
@@ -65,7 +66,7 @@ class Cluster:
     recipe: ResolvedRecipe
     generator: Generator
     learner: Learner
-    pool: PromptPool
+    pool: PromptPool | MixedPool
     task: Task
     rng: np.random.Generator
     clock: Clock = field(default_factory=Clock)

@@ -13,7 +13,7 @@ from scalerl.generator import Request
 from scalerl.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.model import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tasks import Task
+from scalerl.tasks import Mix, Task
 
 SLOTS = 512
 """Rows decoded at once; evaluation costs no virtual time, so only the real machine cares."""
@@ -30,12 +30,19 @@ class Evaluator:
     def __post_init__(self) -> None:
         self._generator = make_generator(self.recipe, self.task, new_policy(self.recipe), SLOTS, seed=0)
 
-    def measure(self, policy: Policy, index: int) -> dict[str, Any]:
-        """Columns of an `eval` row; `index` counts evaluations of the run from 0."""
+    def measure(self, policy: Policy, index: int) -> list[dict[str, Any]]:
+        """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
         self._generator.set_weights(policy.state_dict(), version=0)
         entropy = np.random.SeedSequence((self.seed, 1, index))
         rollouts = self._sample(self.task.validation, self.recipe.evaluation.samples, entropy)
-        return {"task": self.task.name, **columns(self.task.name, rollouts, verdicts(self.task, rollouts))}
+        judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
+        if not isinstance(self.task, Mix):
+            return [{"task": self.task.name, **columns(self.task.name, judged)}]
+        parts = [
+            {"task": name, "share": share, **columns(name, [one for one in judged if one[0].prompt.task == name])}
+            for name, share in self.task.shares.items()
+        ]
+        return [*parts, {"task": self.task.name, **mean_of(parts)}]
 
     def _sample(self, prompts: Sequence[Prompt], samples: int, entropy: np.random.SeedSequence) -> list[Rollout]:
         """So many rollouts of each prompt, in the order in which they ended."""
@@ -51,21 +58,42 @@ class Evaluator:
         return rollouts
 
 
-def columns(name: str, rollouts: Sequence[Rollout], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:
     """The mean pass rate over the answers of task `name` that were judged, and what is known of all of them."""
-    judged = [
-        (rollout.prompt.id, outcome)
-        for rollout, outcome in zip(rollouts, outcomes, strict=True)
-        if outcome not in NOT_JUDGED
-    ]
-    if not judged:
+    rollouts: list[Rollout] = [rollout for rollout, _ in judged]
+    outcomes: list[Outcome] = [outcome for _, outcome in judged]
+    counted = [(rollout.prompt.id, outcome) for rollout, outcome in judged if outcome not in NOT_JUDGED]
+    if not counted:
         raise nothing_judged(name, outcomes, "of an evaluation")
     return {
-        "pass_rate": sum(outcome == "right" for _, outcome in judged) / len(judged),
-        "num_prompts": len({prompt_id for prompt_id, _ in judged}),
-        "num_samples": len(judged),
+        "pass_rate": sum(outcome == "right" for _, outcome in counted) / len(counted),
+        "num_prompts": len({prompt_id for prompt_id, _ in counted}),
+        "num_samples": len(counted),
         "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
         "outcomes": {outcome: outcomes.count(outcome) for outcome in OUTCOMES},
+    }
+
+
+def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The tasks of a mix in one row: means weighted with the shares that training prompts are drawn in, and sums.
+
+    num_samples = 1 / sum of share^2 / n over tasks with n samples: as many of one task would have the same noise. It is
+    the plain sum where shares are in proportion to n.
+    """
+    shares = [part["share"] for part in parts]
+
+    def mean(column: str) -> float:
+        return sum(share * part[column] for share, part in zip(shares, parts, strict=True))
+
+    noise = sum(share**2 / part["num_samples"] for share, part in zip(shares, parts, strict=True))
+    return {
+        "pass_rate": min(1.0, mean("pass_rate")),  # shares may add up to an ulp more than 1
+        "num_prompts": sum(part["num_prompts"] for part in parts),
+        "num_samples": round(1 / noise),
+        "mean_tokens": mean("mean_tokens"),
+        "truncated": mean("truncated"),
+        "interrupted": mean("interrupted"),
+        "outcomes": {outcome: sum(part["outcomes"][outcome] for part in parts) for outcome in OUTCOMES},
     }

@@ -26,12 +26,12 @@ from scalerl.cluster import Cluster, TrainedStep, make_generator
 from scalerl.evaluate import Evaluator
 from scalerl.learner import Learner
 from scalerl.metrics import MetricsLog
+from scalerl.mixed_pool import make_pool
 from scalerl.model import new_policy, save_weights
-from scalerl.pool import PromptPool
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
-from scalerl.tasks import make_task
+from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.warm_start import load_or_train
 
@@ -103,7 +103,7 @@ class Run:
         torch.set_num_threads(self.recipe.threads)
         torch.use_deterministic_algorithms(True)
         status.beat(threads=self.recipe.threads)
-        self.task = make_task(self.recipe.tasks[0], make_tokenizer(self.recipe.model))
+        self.task = make_tasks(self.recipe.tasks, make_tokenizer(self.recipe.model))
         self.evaluator = Evaluator(recipe=self.recipe, task=self.task, seed=self.seed)
         self.evaluations = 0
         self.wall_s = 0.0
@@ -123,7 +123,7 @@ class Run:
             recipe=recipe,
             generator=generator,
             learner=Learner(policy, recipe),
-            pool=PromptPool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            pool=make_pool(recipe, self.task, (seed, 3)),
             task=self.task,
             rng=np.random.default_rng((seed, 4)),
         )
@@ -169,12 +169,12 @@ class Run:
         }
 
     def _evaluate(self) -> None:
-        measured = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
+        version, progress = self.cluster.learner.version, self._progress()
+        rows = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
         self.evaluations += 1
-        version = self.cluster.learner.version
-        row = {"kind": "eval", **self._progress(), "weight_version": version, **measured, "wall_s": self._wall()}
-        self.metrics.write(row)
-        compute, rate = row["compute_gpu_hours"], measured["pass_rate"]
+        for row in rows:
+            self.metrics.write({"kind": "eval", **progress, "weight_version": version, **row, "wall_s": self._wall()})
+        compute, rate = progress["compute_gpu_hours"], rows[-1]["pass_rate"]
         self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
         print(f"step {version:6d}  {compute:.4f} modelled GPU-hours  pass rate {rate:.4f}", flush=True)
 

@@ -18,7 +18,7 @@ from scalerl.tokens import make_tokenizer
 
 def key(recipe: ResolvedRecipe, seed: int) -> str:
     """Hash of all that decides the supervised weights."""
-    parts = recipe.model_dump(mode="json", include={"model", "tasks", "warm_start", "threads"})
+    parts = recipe.canonical("model", "tasks", "warm_start", "threads")
     return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -42,6 +42,11 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
 def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
     """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth."""
     settings = recipe.warm_start
+    if not task.has_demonstrations:
+        raise ValueError(
+            f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch that was shown none "
+            "is never right; name a column of written solutions by the task's `solution`"
+        )
     rng = np.random.default_rng((seed, 2))
     policy.init_weights(torch.Generator().manual_seed(seed))
     adam = torch.optim.AdamW(policy.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95), fused=True)

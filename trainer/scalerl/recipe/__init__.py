@@ -2,6 +2,7 @@
 
     axes       a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
+    tasks      its tasks: synthetic, in files, or only measured
     resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
@@ -34,23 +35,29 @@ from scalerl.recipe.scale import (
     Device,
     Evaluation,
     Generation,
-    KSmallest,
     Linear,
     Model,
     Optimiser,
     Scale,
     WarmStart,
 )
+from scalerl.recipe.tasks import ALL, AnyTask, Choice, Code, Downstream, FileSettings, KSmallest, Math, Modular, Qa
 
 __all__ = [
+    "ALL",
+    "AnyTask",
     "BatchSize",
+    "Choice",
     "Cispo",
     "Cluster",
+    "Code",
     "Constant",
     "Cosine",
     "Dapo",
     "Device",
+    "Downstream",
     "Evaluation",
+    "FileSettings",
     "Generation",
     "Grpo",
     "Gspo",
@@ -59,12 +66,15 @@ __all__ = [
     "Kl",
     "LengthPenalty",
     "Linear",
+    "Math",
     "Model",
+    "Modular",
     "NoLengthControl",
     "NoPositiveResampling",
     "Optimiser",
     "Pipeline",
     "PpoOffPolicy",
+    "Qa",
     "Recipe",
     "ResolvedRecipe",
     "Scale",

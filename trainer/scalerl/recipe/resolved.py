@@ -2,12 +2,15 @@
 
 import hashlib
 import json
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.scale import Scale
+
+PATHS = {"path", "validation_path"}
+"""Of a task in a file; where a file lies is not part of what a run is."""
 
 
 class ResolvedRecipe(Recipe, Scale):
@@ -40,9 +43,14 @@ class ResolvedRecipe(Recipe, Scale):
         """Optimiser steps from one choice of pi_start to the next; see `Grpo.max_weight`."""
         return self.epochs * (self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1)
 
+    def canonical(self, *blocks: str) -> dict[str, Any]:
+        """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
+        exclude = {"tasks": {"__all__": PATHS}, "evaluation": {"downstream": {"__all__": PATHS}}}
+        return self.model_dump(mode="json", include=set(blocks) or None, exclude=exclude)
+
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
 
     def identity(self, seed: int) -> str:
         """12 hex digits that name the run: the hash of the resolved recipe and the seed."""
