@@ -114,7 +114,7 @@ def test_difficulty_is_a_number_from_its_column(file):
         ('{"question": "1+1=", "answer": null}\n', r"bad\.jsonl:1: no answer .*; columns with a value are question"),
         ('{"question": "1+1=", "answer": [2]}\n', r"bad\.jsonl:1: answer is \[2\]; text is needed"),
         ('{"question": "1+1=", "answer": "####"}\n', r"bad\.jsonl:1: gold answer: nothing"),
-        ("\n", "no problem is to train on"),
+        ("\n", "0 problems to train on and 0 held out"),
     ],
 )  # fmt: skip
 def test_an_error_names_file_and_line(tmp_path, text, message):

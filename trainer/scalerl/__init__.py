@@ -23,6 +23,7 @@ the virtual clock
   cluster            generators, trainers, what is between them, and the clock
   schedules/         PipelineRL-k, PPO-off-policy-k
 one run
-  train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate
+  train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate;
+                     `downstream`: task files that are only measured
   run_folder, metrics    the files of a run; neither loads torch
 """

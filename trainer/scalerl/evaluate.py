@@ -9,7 +9,7 @@ import torch
 
 from scalerl.batch import Outcome, Prompt, Rollout
 from scalerl.cluster import draw_cuts, make_generator
-from scalerl.generator import Request
+from scalerl.generator import Generator, Request
 from scalerl.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.model import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
@@ -34,7 +34,7 @@ class Evaluator:
         """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
         self._generator.set_weights(policy.state_dict(), version=0)
         entropy = np.random.SeedSequence((self.seed, 1, index))
-        rollouts = self._sample(self.task.validation, self.recipe.evaluation.samples, entropy)
+        rollouts = sample(self.recipe, self._generator, self.task.validation, self.recipe.evaluation.samples, entropy)
         judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
         if not isinstance(self.task, Mix):
             return [{"task": self.task.name, **columns(self.task.name, judged)}]
@@ -44,18 +44,24 @@ class Evaluator:
         ]
         return [*parts, {"task": self.task.name, **mean_of(parts)}]
 
-    def _sample(self, prompts: Sequence[Prompt], samples: int, entropy: np.random.SeedSequence) -> list[Rollout]:
-        """So many rollouts of each prompt, in the order in which they ended."""
-        generator = self._generator
-        rng = np.random.default_rng(entropy)
-        generator.rng = torch.Generator().manual_seed(int(entropy.generate_state(1)[0]))
-        for number, prompt in enumerate(prompts):
-            cuts = draw_cuts(self.recipe, rng, samples)
-            generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(samples)])
-        rollouts = []
-        while generator.busy:
-            rollouts += [finished.rollout for finished in generator.step()[0]]
-        return rollouts
+
+def sample(
+    recipe: ResolvedRecipe,
+    generator: Generator,
+    prompts: Sequence[Prompt],
+    samples: int,
+    entropy: np.random.SeedSequence,
+) -> list[Rollout]:
+    """So many rollouts of each prompt, in the order in which they ended; `entropy` decides all that is drawn."""
+    rng = np.random.default_rng(entropy)
+    generator.rng = torch.Generator().manual_seed(int(entropy.generate_state(1)[0]))
+    for number, prompt in enumerate(prompts):
+        cuts = draw_cuts(recipe, rng, samples)
+        generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(samples)])
+    rollouts = []
+    while generator.busy:
+        rollouts += [finished.rollout for finished in generator.step()[0]]
+    return rollouts
 
 
 def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:

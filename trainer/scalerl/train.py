@@ -23,6 +23,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from scalerl.cluster import Cluster, TrainedStep, make_generator
+from scalerl.downstream import DownstreamEvaluator
 from scalerl.evaluate import Evaluator
 from scalerl.learner import Learner
 from scalerl.metrics import MetricsLog
@@ -105,7 +106,11 @@ class Run:
         status.beat(threads=self.recipe.threads)
         self.task = make_tasks(self.recipe.tasks, make_tokenizer(self.recipe.model))
         self.evaluator = Evaluator(recipe=self.recipe, task=self.task, seed=self.seed)
+        self.downstream = DownstreamEvaluator(recipe=self.recipe, seed=self.seed)
         self.evaluations = 0
+        """Points of the grid of compute that are behind."""
+        self.num_readings = 0
+        """Evaluations taken: fewer, where a long step passed several points."""
         self.wall_s = 0.0
         self.started = time.monotonic()
         self.cluster = self._cluster(warm_starts)
@@ -169,11 +174,13 @@ class Run:
         }
 
     def _evaluate(self) -> None:
-        version, progress = self.cluster.learner.version, self._progress()
-        rows = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
+        policy, version, progress = self.cluster.learner.policy, self.cluster.learner.version, self._progress()
+        rows = self.evaluator.measure(policy, self.evaluations)
         self.evaluations += 1
-        for row in rows:
-            self.metrics.write({"kind": "eval", **progress, "weight_version": version, **row, "wall_s": self._wall()})
+        for kind, measured in (("eval", rows), ("downstream", self.downstream.measure(policy, self.num_readings))):
+            for row in measured:
+                self.metrics.write({"kind": kind, **progress, "weight_version": version, **row, "wall_s": self._wall()})
+        self.num_readings += 1
         compute, rate = progress["compute_gpu_hours"], rows[-1]["pass_rate"]
         self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
         print(f"step {version:6d}  {compute:.4f} modelled GPU-hours  pass rate {rate:.4f}", flush=True)
@@ -205,6 +212,7 @@ class Run:
         state = {
             "cluster": self.cluster.state_dict(),
             "evaluations": self.evaluations,
+            "num_readings": self.num_readings,
             "metrics_length": self.metrics.sync(),
             "wall_s": self._wall(),
         }
@@ -215,7 +223,8 @@ class Run:
         # The file is our own and holds rollouts, not only tensors.
         state = torch.load(self.folder.checkpoint, weights_only=False)
         self.cluster.load_state_dict(state["cluster"])
-        self.evaluations, self.wall_s = state["evaluations"], state["wall_s"]
+        self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
+        self.wall_s = state["wall_s"]
         return state["metrics_length"]
 
 

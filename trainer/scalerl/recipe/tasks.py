@@ -264,6 +264,11 @@ class Measured(Frozen):
     k: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
     """pass@k is estimated for each of these, without bias (arXiv 2107.03374, eq. 1)."""
 
+    @property
+    def held_out_share(self) -> float:
+        """All of it."""
+        return 1.0
+
     @model_validator(mode="after")
     def _enough_samples(self) -> Self:
         if max(self.k) > self.samples:

@@ -86,12 +86,12 @@ class FileTask:
         return tuple(prompt for prompt, _ in rest), tuple(prompt for prompt, _ in held_out)
 
     def _refuse_empty(self, num_train: int, num_held_out: int) -> None:
-        for count, wanted in ((num_train, "to train on"), (num_held_out, "held out")):
-            if count == 0:
-                raise ValueError(
-                    f"task {self.name!r}: no problem is {wanted} ({num_train} + {num_held_out}, "
-                    f"left out {dict(self.left_out)}); change validation, max_prompt_tokens or the file"
-                )
+        lacks_training = num_train == 0 and self.settings.held_out_share < 1
+        if num_held_out == 0 or lacks_training:
+            raise ValueError(
+                f"task {self.name!r}: {num_train} problems to train on and {num_held_out} held out, left out "
+                f"{dict(self.left_out)}; change validation, max_prompt_tokens or the file"
+            )
 
     def _problems(self, field: str, split: str | None, known: set[str]) -> Iterator[tuple[Prompt, Problem]]:
         """Those of the file that `field` names whose question is not `known`, each once."""
