@@ -14,6 +14,7 @@ from runs to curves
   steering/            runs that end early, a total that is shared out
   search/              variants that a sampler proposes
 from curves to a verdict
+  task_curves          the curve of a task in a run log
   curve, fit/          measured points; eq. 1 of ScaleRL fitted to them (fit_options: how)
   compare, paper_mode  variants against the reference; the same as the paper does it
   results, summary     all of that for one sweep, as data and in words

@@ -50,10 +50,15 @@ def row_batches(
 
 
 def row_points(row: dict[str, Any], number: int, started: float) -> list[Point]:
-    """Row `number` of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started`."""
+    """Row `number` of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started`.
+
+    Rows of one task of a mix and downstream rows go by its name as well: `downstream/aime/pass_at_1`.
+    """
     at = int(1000 * (started + row["wall_s"]))
+    of_one = row["kind"] == "downstream" or "share" in row
+    group = f"{row['kind']}/{row['task']}" if of_one else row["kind"]
     points = [
-        Point(name=f"{row['kind']}/{name}", value=value, timestamp_ms=at, step=row["step"])
+        Point(name=f"{group}/{name}", value=value, timestamp_ms=at, step=row["step"])
         for name, value in row_scalars(row).items()
     ]
     return [*points, Point(name=NUM_ROWS_METRIC, value=number, timestamp_ms=at, step=number)]

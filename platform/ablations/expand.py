@@ -21,7 +21,7 @@ from ablations.search.points import SearchSpace, search_space
 from ablations.source import Source, read_yaml
 from ablations.sweep import Sweep
 from ablations.validation import validated
-from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe import ALL, ResolvedRecipe
 
 TRIAL_PREFIX = "trial-"
 
@@ -141,11 +141,22 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
         _check_search(sweep, source, variants)
     elif len(variants) == 1:
         raise source.place(("grid",)).error("every combination left is the reference", "give an axis another value")
+    _check_task(sweep, source, variants)
     names = [variant.name for variant in variants]
     for name in sweep.published:
         if name not in names:
             place = source.place(("published", name))
             raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+
+
+def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
+    """Raises when curves are asked for of a task that a variant does not measure."""
+    for recipe in (variant.recipe for variant in variants):
+        names = [task.title for task in (*recipe.tasks, *recipe.evaluation.downstream)]
+        names += [ALL] if len(recipe.tasks) > 1 else []
+        if sweep.fit.task is not None and sweep.fit.task not in names:
+            place = source.place(("fit", "task"))
+            raise place.error(f"no task '{sweep.fit.task}' is measured", did_you_mean(sweep.fit.task, names, "tasks"))
 
 
 def _check_search(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:

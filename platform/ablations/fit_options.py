@@ -21,6 +21,9 @@ class FitOptions(Frozen):
     """`huber` pulls outliers in: beyond 1.345 standard deviations (by the median) a residual counts linearly."""
     cutoff: Literal["given", "auto"] = "given"
     """`auto` fits each curve from where it begins to follow the law, instead of from `budget.fit_from`."""
+    task: str | None = None
+    """Whose pass rate the curves are of: a task of the scale or of its downstream evaluations; null takes the only
+    task, or the mean over all tasks of a mix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +35,5 @@ class FitSettings:
     fit_to: float = math.inf
     r0: R0Mode = "anchored"
     loss: Loss = "squares"
+    task: str | None = None
+    """Whose readings make the curve, as `FitOptions.task`."""

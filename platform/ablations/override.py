@@ -133,6 +133,8 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     holder, key = _located(tree, override)
     if key[-1] == "type" and holder.get("type", value) != value:
         holder.clear()
+    if isinstance(holder, dict):
+        holder.pop(f"{key[-1]}_sha256", None)  # of the file that the path named before
     holder[key[-1]] = value
     return key
 

@@ -70,7 +70,7 @@ class Plan:
     search: bool = False
     """Whether it is a search, to which trials are added while it runs."""
     fit: dict[str, Any] = field(default_factory=dict)
-    """How curves are fitted, as in the sweep file: {"r0": "anchored", "loss": "squares", "cutoff": "given"}."""
+    """How curves are fitted, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
     variants: tuple[PlannedVariant, ...]
@@ -84,6 +84,7 @@ class Plan:
             fit_to=self.fit_to_gpu_hours,
             r0=options.r0,
             loss=options.loss,
+            task=options.task,
         )
 
     @classmethod

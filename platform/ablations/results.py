@@ -3,12 +3,10 @@
 A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ablations.compare import Comparison, VariantResult, compare, mean_ceiling
 from ablations.curve import Curve, read_csv
@@ -24,6 +22,7 @@ from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.progress import read_plan_allocation
 from ablations.steering.allocation import Allocation
 from ablations.steering.stops import Stopped, read_stops
+from ablations.task_curves import curve_of, with_task
 from scalerl.metrics import read_rows
 from scalerl.run_folder import RunFolder
 
@@ -190,6 +189,7 @@ class Results:
         return {
             "sweep": self.plan.sweep,
             "reference": self.plan.reference,
+            "task": self.plan.fit_settings.task,
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
                 {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
@@ -240,31 +240,9 @@ def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
 
 def fit_sweep(home: Home, sweep: str, **changes: Any) -> list[FittedRun]:
     """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given."""
-    plan = home.read_plan(sweep)
+    plan = with_task(home, home.read_plan(sweep), changes.get("task"))
     settings = replace(plan.fit_settings, **changes)
     return [_read_run(home, variant.name, run, settings) for variant in plan.variants for run in variant.runs]
-
-
-def curve_of(rows: Iterable[dict[str, Any]], name: str) -> Curve | None:
-    """The evaluations among the rows of a run log; None when there are none, ValueError when they make no curve."""
-    evaluations = [row for row in rows if row["kind"] == "eval"]
-    if not evaluations:
-        return None
-
-    def column(field: str) -> np.ndarray:
-        return np.array([row[field] for row in evaluations], dtype=float)
-
-    try:
-        return Curve(
-            name=name,
-            compute=column("compute_gpu_hours"),
-            score=column("pass_rate"),
-            samples=column("num_samples"),
-            prompts=column("num_prompts"),
-            step=column("step"),
-        )
-    except KeyError as error:
-        raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
 
 
 def _read_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
@@ -279,7 +257,7 @@ def _read_run(home: Home, variant: str, run: PlannedRun, settings: FitSettings) 
     try:
         for row in read_rows(folder.metrics):
             rows.append(row)
-        curve = curve_of(rows, name)
+        curve = curve_of(rows, name, settings.task)
         if curve is None:
             reason = _why_empty(folder)
         else:

@@ -52,9 +52,10 @@ def comparison_table(results: Results) -> Table:
         *warnings(results),
         *results.reasons,
     ]
+    of_task = f", task {escape(plan.fit_settings.task)}" if plan.fit_settings.task else ""
     budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} a run"
     table = Table(
-        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}, {budget}",
+        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}{of_task}, {budget}",
         caption="\n".join(escape(note) for note in notes if note),
         title_justify="left",
         caption_justify="left",

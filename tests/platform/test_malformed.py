@@ -216,7 +216,7 @@ EXPECTED = {
         "",
     ),
     "scales/task_key.yaml": Expected(
-        3, "tasks.0.symbol", "unknown key 'symbol'", "did you mean 'symbols'? keys are: type"
+        3, "tasks.0.symbol", "unknown key 'symbol'", "did you mean 'symbols'? keys of k_smallest are: name"
     ),
     "scales/task_range.yaml": Expected(3, "tasks.0.symbols", "found 99", "must be at most 36"),
     "search_choice_named_badly.yaml": Expected(

@@ -109,3 +109,13 @@ def test_an_error_of_a_command_line_setting_points_at_it(text, message):
     with pytest.raises(FileError) as caught:
         vary(BASE, overrides_set(text))
     assert str(caught.value) == message
+
+
+def test_another_task_file_takes_its_own_hash(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"question": "{name}", "answer": "1"}}\n')
+    base = ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(tmp_path / "a.jsonl")}]})
+    changed, _ = vary(base, overrides_from({"tasks.0.path": str(tmp_path / "b.jsonl")}, HERE))
+    direct = ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(tmp_path / "b.jsonl")}]})
+    assert changed == direct
+    assert changed.identity(0) != base.identity(0)

@@ -9,7 +9,8 @@ from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations.errors import AblationsError
 from ablations.fit_options import FitSettings
-from ablations.results import curve_of, fit_file, fit_sweep, read_results
+from ablations.results import fit_file, fit_sweep, read_results
+from ablations.task_curves import curve_of
 
 
 @pytest.fixture(scope="module")

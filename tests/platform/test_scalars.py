@@ -19,3 +19,13 @@ def test_a_row_gives_numbers_only_and_a_histogram_its_mean():
         "staleness_mean": 3.0,
         "staleness_max": 4.0,
     }
+
+
+def test_numbers_under_names_are_numbers_of_their_own():
+    row = {"outcomes": {"right": 3, "timed_out": 1}, "pass_at": {"1": 0.5}}
+    assert row_scalars(row) == {
+        "outcomes_right": 3.0,
+        "outcomes_timed_out": 1.0,
+        "pass_at_mean": 1.0,
+        "pass_at_max": 1.0,
+    }

@@ -6,7 +6,7 @@ import pytest
 import torch
 from trainer.tiny import make_group
 
-from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, normalise_running
+from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, normalise_running, padded
 from scalerl.running_statistics import RunningStatistics
 
 REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
@@ -94,3 +94,41 @@ def test_equal_fractional_rewards_have_no_advantage_even_when_kept(normalisation
     rewards = torch.full((2, 24), 0.9, dtype=torch.float64)
     result, _ = advantages(rewards, normalisation, RunningStatistics())
     assert result.abs().max() < 1e-8
+
+
+UNEQUAL = [[1.0, -1.0, -1.0], [0.5, -1.0], [1.0, 0.25, -1.0, -1.0]]
+
+
+def by_loop(normalisation, earlier=()):
+    """Advantages of UNEQUAL, one number after the other in float64; `earlier` advantages count in the running std."""
+    centred = [[r - math.fsum(row) / len(row) for r in row] for row in UNEQUAL]
+    of_all = [a for row in centred for a in row]
+
+    def std(values):
+        mean = math.fsum(values) / len(values)
+        return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values)) + 1e-6
+
+    divisors = {
+        "none": [1.0] * 3,
+        "prompt": [std(row) for row in UNEQUAL],
+        "batch": [std(of_all)] * 3,
+        "running": [std([*earlier, *of_all])] * 3,
+    }[normalisation]
+    return [a / divisor for row, divisor in zip(centred, divisors, strict=True) for a in row]
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(normalisation):
+    rewards, mask = padded(UNEQUAL)
+    _, earlier = advantages(REWARDS, "running", RunningStatistics())
+    result, _ = advantages(rewards, normalisation, earlier, mask)
+    expected = by_loop(normalisation, earlier=(REWARDS - REWARDS.mean(dim=1, keepdim=True)).flatten().tolist())
+    close(result[mask], expected)
+    assert not result[~mask].any()
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
+def test_a_mask_without_gaps_changes_nothing(normalisation):
+    rewards, mask = padded(REWARDS.tolist())
+    result, _ = advantages(rewards, normalisation, RunningStatistics(), mask)
+    torch.testing.assert_close(result, advantages(REWARDS, normalisation, RunningStatistics())[0], rtol=0, atol=1e-15)

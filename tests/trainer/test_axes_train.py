@@ -1,5 +1,6 @@
-"""Every recipe file, and every value of the optimiser step's axes, takes twenty steps at scale `smoke`."""
+"""Every recipe file, every value of the optimiser step's axes and every task take twenty steps at scale `smoke`."""
 
+import json
 import math
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from trainer.tiny import make_cluster
 from scalerl.model import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
-from scalerl.tasks import make_task
-from scalerl.tokens import SymbolTokenizer
+from scalerl.tasks import make_tasks
+from scalerl.tokens import make_tokenizer
 from scalerl.warm_start import load_or_train
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -41,6 +42,35 @@ def warm_starts(tmp_path_factory):
     return tmp_path_factory.mktemp("warm_starts")
 
 
+def sums(path):
+    """A file of additions with written solutions; its path."""
+    rows = [
+        {"question": f"{a}+{b}=", "answer": f"{a + b}", "solution": f"{a + b}"} for a in range(15) for b in range(15)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def sums_as_choices(path):
+    """The same additions as multiple choice."""
+    rows = [
+        {
+            "question": f"{a}+{b}",
+            "choices": [f"{a + b + (a + i) % 3}" for i in range(3)],
+            "answer": (3 - a % 3) % 3,
+            "solution": ".",
+        }
+        for a in range(15)
+        for b in range(15)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+SHORT = {"template": "{question}", "validation": 0.2}
+TEXT = {"model": {**SMOKE["model"], "tokenizer": "characters"}, "generation": {"thinking": 6, "answer": 12}}
+
+
 def smoke(**changes) -> ResolvedRecipe:
     """ScaleRL at scale `smoke`; a change of the optimiser is laid over the scale's."""
     optimiser = {**SMOKE["optimiser"], **changes.pop("optimiser", {})}
@@ -49,7 +79,7 @@ def smoke(**changes) -> ResolvedRecipe:
 
 def twenty_steps(recipe, warm_starts):
     policy = new_policy(recipe)
-    load_or_train(policy, make_task(recipe.tasks[0], SymbolTokenizer()), recipe, 0, warm_starts)
+    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, warm_starts)
     cluster = make_cluster(recipe, policy)
     schedule = SCHEDULES[recipe.off_policy.type]
     return policy, [schedule(cluster).update.metrics for _ in range(20)]
@@ -77,3 +107,24 @@ def test_every_axis_value_trains_for_twenty_steps_and_is_another_run(name, warm_
 def test_all_axis_values_have_identities_of_their_own():
     identities = [smoke(**changes).identity(seed=0) for changes in AXES.values()]
     assert len(set(identities)) == len(AXES)
+
+
+MODULAR = {"type": "modular", "max_operations": 2, "train_prompts": 1024, "validation_prompts": 200}
+
+
+def test_the_program_like_task_trains_for_twenty_steps(warm_starts):
+    assert_trained(*twenty_steps(smoke(tasks=[MODULAR], zero_variance="keep"), warm_starts))
+
+
+def test_a_mix_of_math_like_and_program_like_prompts_trains_for_twenty_steps(warm_starts):
+    tasks = [{**SMOKE["tasks"][0], "weight": 2}, {**MODULAR, "weight": 1}]
+    assert_trained(*twenty_steps(smoke(tasks=tasks), warm_starts))
+
+
+@pytest.mark.parametrize("kind", ["math", "qa", "choice"])
+def test_every_kind_of_task_file_trains_for_twenty_steps(kind, warm_starts, tmp_path):
+    write = sums_as_choices if kind == "choice" else sums
+    template = {"template": "{question}\n{choices}"} if kind == "choice" else {}
+    task = {"type": kind, "path": write(tmp_path / "sums.jsonl"), **SHORT, **template}
+    recipe = smoke(tasks=[task], warm_start={**SMOKE["warm_start"], "steps": 40}, zero_variance="keep", **TEXT)
+    assert_trained(*twenty_steps(recipe, warm_starts))

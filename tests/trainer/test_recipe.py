@@ -27,7 +27,7 @@ OTHER_VALUES = {
     "entropy_bonus": 0.01,
     "epochs": 2,
     "model": {"layers": 5},
-    "tasks": [{"max_length": 11}],
+    "tasks": [{"type": "k_smallest", "max_length": 11}],
     "warm_start": {"steps": 301},
     "batch": {"prompts": 49},
     "generation": {"temperature": 0.9},
@@ -154,8 +154,8 @@ def test_identity_changes_with_every_field(name):
         {"generation": {"temperature": float("inf")}},
         {"batch": {"generations": 1}},
         {"model": {"hidden": 24, "heads": 8}},
-        {"tasks": [{"min_length": 9, "max_length": 8}]},
-        {"tasks": [{"symbols": 12, "max_length": 12}]},
+        {"tasks": [{"type": "k_smallest", "min_length": 9, "max_length": 8}]},
+        {"tasks": [{"type": "k_smallest", "symbols": 12, "max_length": 12}]},
     ],
 )
 def test_what_is_unknown_or_out_of_bounds_is_refused(data):

@@ -82,3 +82,19 @@ def test_a_reader_never_sees_half_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", look)
     write_atomically(path, b"b" * 50_000)
     assert seen == [b"a" * 100_000, b"b" * 50_000]
+
+
+def test_a_task_file_that_has_moved_gets_its_new_path_and_nothing_else_changes(tmp_path):
+    def recipe(name, **changes):
+        path = tmp_path / name
+        path.write_text('{"question": "1+1=", "answer": "2"}\n')
+        return tiny_recipe(tasks=[{"type": "math", "path": str(path)}], **changes)
+
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe("before.jsonl"), seed=3)
+    os.utime(folder.path / "recipe.json", (1e9, 1e9))  # MLflow shows it as the start of the run
+    folder.create(recipe("after.jsonl"), seed=3)
+    assert folder.read_recipe() == (recipe("after.jsonl"), 3)
+    assert (folder.path / "recipe.json").stat().st_mtime == 1e9
+    folder.create(recipe("after.jsonl", epochs=2), seed=3)  # another run: it has a folder of its own
+    assert folder.read_recipe() == (recipe("after.jsonl"), 3)

@@ -229,7 +229,16 @@ def hand_recipe(schedule, **batch):
     cluster = {"parameters_stand_for": 1.0, "tokens_stand_for": 1.0, "device": device, **batch.pop("cluster")}
     return tiny_recipe(
         off_policy={"type": schedule, "k": 2},
-        tasks=[{"symbols": 8, "min_length": 2, "max_length": 2, "train_prompts": 60, "validation_prompts": 8}],
+        tasks=[
+            {
+                "type": "k_smallest",
+                "symbols": 8,
+                "min_length": 2,
+                "max_length": 2,
+                "train_prompts": 60,
+                "validation_prompts": 8,
+            }
+        ],
         zero_variance="keep",
         length_control={"type": "none"},
         curriculum={"type": "uniform"},

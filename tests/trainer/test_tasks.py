@@ -5,8 +5,8 @@ import pytest
 
 from scalerl.batch import Prompt
 from scalerl.recipe import KSmallest
-from scalerl.tasks import TASKS, make_task
-from scalerl.tasks.k_smallest import held_out
+from scalerl.tasks import make_task
+from scalerl.tasks.split import held_out
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, ID, SymbolTokenizer
 
 ORDER = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -134,8 +134,3 @@ def test_noise_makes_drafts_wrong_and_answers_follow_the_draft(task):
     # A place is redrawn with chance 0.2 among the list's 5 to 12 symbols, so about one time in nine it stays: 0.178.
     assert replaced / places == pytest.approx(0.178, abs=0.012)
     assert 0.4 < wrong / 1000 < 0.7
-
-
-def test_the_table_holds_every_task_under_its_own_name():
-    for name, task in TASKS.items():
-        assert task.name == name

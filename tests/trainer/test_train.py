@@ -138,7 +138,16 @@ def test_every_compute_interval_is_measured_once_with_the_weights_of_its_step(un
 def test_a_run_learns(tmp_path, warm_starts):
     recipe = tiny_recipe(
         **LEARNER,
-        tasks=[{"symbols": 8, "min_length": 2, "max_length": 3, "train_prompts": 600, "validation_prompts": 64}],
+        tasks=[
+            {
+                "type": "k_smallest",
+                "symbols": 8,
+                "min_length": 2,
+                "max_length": 3,
+                "train_prompts": 600,
+                "validation_prompts": 64,
+            }
+        ],
         batch={"prompts": 8, "generations": 8},
         evaluation={"every": 20.0, "samples": 8},
     )

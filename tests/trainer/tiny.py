@@ -5,19 +5,29 @@ import torch
 
 from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cluster import make_generator
-from scalerl.curricula import make_pool
 from scalerl.learner import Learner
 from scalerl.llama import Llama
+from scalerl.mixed_pool import make_pool
 from scalerl.model import new_policy
 from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tasks import make_task
-from scalerl.tokens.symbols import VOCABULARY_SIZE, SymbolTokenizer
+from scalerl.tasks import make_tasks
+from scalerl.tokens import make_tokenizer
+from scalerl.tokens.symbols import VOCABULARY_SIZE
 from scalerl.virtual_cluster import VirtualCluster
 
 SETTINGS = {
     "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16},
-    "tasks": [{"symbols": 8, "min_length": 2, "max_length": 3, "train_prompts": 600, "validation_prompts": 8}],
+    "tasks": [
+        {
+            "type": "k_smallest",
+            "symbols": 8,
+            "min_length": 2,
+            "max_length": 3,
+            "train_prompts": 600,
+            "validation_prompts": 8,
+        }
+    ],
     "warm_start": {"steps": 40, "batch": 16, "learning_rate": 1e-2, "noise": 0.3},
     "batch": {"prompts": 4, "generations": 4},
     "generation": {"thinking": 4, "answer": 4},
@@ -70,7 +80,7 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
 
 def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> VirtualCluster:
     """A cluster whose generators and trainer start from `policy`."""
-    task = make_task(recipe.tasks[0], SymbolTokenizer())
+    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
     slots = recipe.cluster.generators * recipe.cluster.slots
     generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
     generator.set_weights(policy.state_dict(), version=0)
@@ -78,7 +88,7 @@ def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Virtu
         recipe=recipe,
         generator=generator,
         learner=Learner(policy, recipe),
-        pool=make_pool(task.train, recipe.curriculum, np.random.default_rng(seed)),
+        pool=make_pool(recipe, task, (seed,)),
         task=task,
         rng=np.random.default_rng(seed + 1),
     )

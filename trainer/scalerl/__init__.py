@@ -3,11 +3,13 @@
 what is trained
   recipe/            every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
   tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
+  content_hash       what a task file holds, as one hash
   model              the policy: a Llama decoder in Hugging Face's format
   warm_start         the supervised start, shared by all runs of a scale and seed
 judges
   verifiers/         of answers given as text: math, choices, questions, programs; none loads torch
   sandbox/           runs programs that the policy wrote, shut in and bounded
+  judge              groups of answers to groups of rewards; what a verifier's own failure means
 one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
@@ -16,14 +18,16 @@ one optimiser step
   learner            groups in, new weights out
 generation
   generator          batched KV cache, continuous batching, weights swapped between decode steps
-  pool, curricula    which prompt comes next
+  pool, curricula    which prompt comes next; `mixed_pool`: of a mix of tasks
+  judge              verdicts on groups of answers, counted; what could not be judged is left out
 generators and a trainer together
   cluster            what is between them, whatever the clock
   virtual_cluster, cost    played by one process, time modelled
   wall/              processes of their own, time measured
   schedules/         PipelineRL-k, PPO-off-policy-k
 one run
-  train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate
+  train              the loop, evaluations, checkpoints; `evaluate`: the held-out pass rate;
+                     `downstream`: task files that are only measured
   run_folder, metrics    the files of a run; neither loads torch
   health             what the last steps foretell, as warnings
 """

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from scalerl.batch import Group, Outcome, Prompt, Rollout
+from scalerl.batch import Group, Prompt, Rollout
 from scalerl.cost import forward_flops
-from scalerl.curricula import Pool
 from scalerl.generator import NEVER, Finished, Generator, Request, StepWork
+from scalerl.judge import Judge
 from scalerl.learner import Learner, Update
+from scalerl.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rewards import reward
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
 
@@ -66,7 +66,7 @@ class Cluster(ABC):
 
     recipe: ResolvedRecipe
     learner: Learner
-    pool: Pool
+    pool: AnyPool
     task: Task
     rng: np.random.Generator
     clock: Clock = field(default_factory=Clock)
@@ -79,6 +79,7 @@ class Cluster(ABC):
 
     def __post_init__(self) -> None:
         self.size = self.learner.policy.size
+        self.judge = Judge(self.task, self.recipe)
 
     @property
     def compute_gpu_hours(self) -> float:
@@ -152,16 +153,10 @@ class Cluster(ABC):
         if len(rollouts) < len(assembly.rollouts):
             return
         del self.assembling[number]
-        outcomes: tuple[Outcome, ...] = tuple(
-            self.task.verify(assembly.prompt, rollout.tokens.tolist()) for rollout in rollouts
-        )
-        rewards = tuple(
-            reward(outcome, len(rollout.tokens), self.recipe)
-            for outcome, rollout in zip(outcomes, rollouts, strict=True)
-        )
-        group = Group(prompt=assembly.prompt, rollouts=rollouts, rewards=rewards, outcomes=outcomes)
-        self.pool.record(group)
-        self.ready.append((number, group))
+        group = self.judge.group(assembly.prompt, rollouts)
+        if group is not None:
+            self.pool.record(group)
+            self.ready.append((number, group))
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
         """One optimiser step that starts at time `start` of the clock."""
@@ -199,6 +194,7 @@ class Cluster(ABC):
         return {
             "learner": self.learner.state_dict(),
             "pool": self.pool.state_dict(),
+            "judge": self.judge.state_dict(),
             "rng": self.rng.bit_generator.state,
             "clock": vars(self.clock).copy(),
             **{name: getattr(self, name) for name in SHARED_STATE},
@@ -208,6 +204,7 @@ class Cluster(ABC):
         """Go on exactly where `state_dict` was taken."""
         self.learner.load_state_dict(state["learner"])
         self.pool.load_state_dict(state["pool"])
+        self.judge.load_state_dict(state["judge"])
         self.rng.bit_generator.state = state["rng"]
         self.clock = Clock(**state["clock"])
         for name in SHARED_STATE:

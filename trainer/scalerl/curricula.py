@@ -136,7 +136,7 @@ class OrderedPool:
 Pool = PromptPool | OrderedPool
 
 
-def make_pool(
+def pool_of(
     prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered, rng: np.random.Generator
 ) -> Pool:
     """The pool that draws as `curriculum` says."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.advantages import advantages
+from scalerl.advantages import advantages, padded
 from scalerl.aggregation import AGGREGATIONS
 from scalerl.batch import Batch, Group, make_batch
 from scalerl.critic import ValueLearner
@@ -175,15 +175,14 @@ class Learner:
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
         """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
-        # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
-        rewards_PG = torch.tensor([group.rewards for group in survivors], dtype=torch.float64)
+        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
-            rewards_PG = rewards_PG - self._penalty(batch).sum(dim=1).view_as(rewards_PG)
-        advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics)
+            rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1)
+        advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
-        return advantage_PG.reshape(-1, 1).float()
+        return advantage_PG[mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""

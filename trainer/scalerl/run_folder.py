@@ -101,11 +101,19 @@ class RunFolder:
         return self.path / "logs" / f"attempt-{attempt}.log"
 
     def create(self, recipe: ResolvedRecipe, seed: int) -> None:
-        """Make the folder and its recipe.json unless they are there."""
+        """Make the folder and its recipe.json unless they are there; a task file that has moved gets its new path.
+
+        Whoever has this recipe has found the file there, so the one who trains the run will.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        if not (self.path / "recipe.json").exists():
-            content = {"seed": seed, "recipe": recipe.model_dump(mode="json")}
-            write_atomically(self.path / "recipe.json", json.dumps(content, indent=1).encode())
+        stored = self.path / "recipe.json"
+        content = json.dumps({"seed": seed, "recipe": recipe.model_dump(mode="json")}, indent=1).encode()
+        if not stored.exists():
+            write_atomically(stored, content)
+        elif stored.read_bytes() != content and self.read_recipe()[0].canonical() == recipe.canonical():
+            planned = stored.stat()
+            write_atomically(stored, content)
+            os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # its time says when the run was planned
 
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
         """The resolved recipe and the seed."""

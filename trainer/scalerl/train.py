@@ -23,18 +23,19 @@ import torch
 from filelock import FileLock, Timeout
 
 from scalerl.cluster import Cluster, TrainedStep, make_generator
-from scalerl.curricula import make_pool
+from scalerl.downstream import DownstreamEvaluator
 from scalerl.evaluate import Evaluator
 from scalerl.generator import Generator
 from scalerl.health import Health
 from scalerl.learner import Learner, frozen_copy
 from scalerl.metrics import MetricsLog, read_rows
+from scalerl.mixed_pool import make_pool
 from scalerl.model import new_policy
 from scalerl.policy import Policy
 from scalerl.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.schedules import SCHEDULES
 from scalerl.status import StatusFile
-from scalerl.tasks import make_task
+from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.virtual_cluster import VirtualCluster
 from scalerl.wall import WallCluster
@@ -107,8 +108,12 @@ class Run:
         torch.set_num_threads(self.recipe.threads)
         torch.use_deterministic_algorithms(True)
         status.beat(threads=self.recipe.threads)
-        self.task = make_task(self.recipe.tasks[0], make_tokenizer(self.recipe.model))
+        self.task = make_tasks(self.recipe.tasks, make_tokenizer(self.recipe.model))
+        self.downstream = DownstreamEvaluator(recipe=self.recipe, seed=self.seed)
         self.evaluations = 0
+        """Points of the grid of compute that are behind."""
+        self.num_readings = 0
+        """Evaluations taken: fewer, where a long step passed several points."""
         self.wall_s = 0.0
         self.started = time.monotonic()
         self.cluster = self._cluster(warm_starts)
@@ -135,7 +140,7 @@ class Run:
         parts: dict[str, Any] = {
             "recipe": recipe,
             "learner": Learner(policy, recipe),
-            "pool": make_pool(self.task.train, recipe.curriculum, np.random.default_rng((seed, 3))),
+            "pool": make_pool(recipe, self.task, (seed, 3)),
             "task": self.task,
             "rng": np.random.default_rng((seed, 4)),
         }
@@ -195,13 +200,16 @@ class Run:
         }
 
     def _evaluate(self) -> None:
+        policy, version, progress = self.cluster.learner.policy, self.cluster.learner.version, self._progress()
         with self.cluster.paused():
-            measured = self.evaluator.measure(self.cluster.learner.policy, self.evaluations)
+            rows = self.evaluator.measure(policy, self.evaluations)
+            downstream = list(self.downstream.measure(policy, self.num_readings))
         self.evaluations += 1
-        version = self.cluster.learner.version
-        row = {"kind": "eval", **self._progress(), "weight_version": version, **measured, "wall_s": self._wall()}
-        self.metrics.write(row)
-        compute, rate = row["compute_gpu_hours"], measured["pass_rate"]
+        for kind, measured in (("eval", rows), ("downstream", downstream)):
+            for row in measured:
+                self.metrics.write({"kind": kind, **progress, "weight_version": version, **row, "wall_s": self._wall()})
+        self.num_readings += 1
+        compute, rate = progress["compute_gpu_hours"], rows[-1]["pass_rate"]
         self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
         print(f"step {version:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
@@ -212,6 +220,7 @@ class Run:
             **self._progress(),
             **step.update.metrics,
             **group_metrics(step),
+            "outcomes": self.cluster.judge.take_counts(),
             "retired": len(self.cluster.pool.retired),
             "epoch": self.cluster.pool.epoch,
             "generator_idle": generator_idle,
@@ -238,6 +247,7 @@ class Run:
             state = {
                 "cluster": self.cluster.state_dict(),
                 "evaluations": self.evaluations,
+                "num_readings": self.num_readings,
                 "metrics_length": self.metrics.sync(),
                 "wall_s": self._wall(),
             }
@@ -248,7 +258,8 @@ class Run:
         # The file is our own and holds rollouts, not only tensors.
         state = torch.load(self.folder.checkpoint, weights_only=False)
         self.cluster.load_state_dict(state["cluster"])
-        self.evaluations, self.wall_s = state["evaluations"], state["wall_s"]
+        self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
+        self.wall_s = state["wall_s"]
         return state["metrics_length"]
 
 

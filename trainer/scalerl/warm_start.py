@@ -12,8 +12,7 @@ from torch import Tensor
 from scalerl.model import empty_policy
 from scalerl.policy import Policy
 from scalerl.recipe import PretrainedModel, ResolvedRecipe
-from scalerl.recipe.models import digest
-from scalerl.recipe.resolved import without_places
+from scalerl.recipe.models import model_sha256
 from scalerl.run_folder import replace_folder
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
@@ -21,9 +20,8 @@ from scalerl.tokens import make_tokenizer
 
 def key(recipe: ResolvedRecipe, seed: int) -> str:
     """Hash of all that decides the supervised weights."""
-    parts = recipe.model_dump(mode="json", include={"model", "tasks", "warm_start", "threads"})
-    content = without_places({**parts, "seed": seed})
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+    parts = recipe.canonical("model", "tasks", "warm_start", "threads")
+    return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> Path:
@@ -55,11 +53,11 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
 def unchanged_folder(model: PretrainedModel) -> Path:
     """The model's folder; ValueError if it no longer holds what the recipe was resolved with."""
     folder = Path(model.path)
-    found = digest(folder) if folder.is_dir() else "no folder"
-    if found != model.digest:
+    found = model_sha256(folder) if folder.is_dir() else "no folder"
+    if found != model.path_sha256:
         raise ValueError(
-            f"model.path {folder}: its content has changed since the run was planned ({found}, then {model.digest}); "
-            f"put it back, or start the sweep again to train on what is there"
+            f"model.path {folder}: its content has changed since the run was planned (its hash is {found}, not "
+            f"{model.path_sha256}); put it back, or start the sweep again to train on what is there"
         )
     return folder
 
@@ -70,6 +68,11 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
     From random weights, unless the model is a pretrained one.
     """
     settings = recipe.warm_start
+    if not task.has_demonstrations:
+        raise ValueError(
+            f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch that was shown none "
+            "is never right; name a column of written solutions by the task's `solution`"
+        )
     rng = np.random.default_rng((seed, 2))
     if recipe.model.type != "pretrained":
         policy.init_weights(torch.Generator().manual_seed(seed))

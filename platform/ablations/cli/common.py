@@ -24,6 +24,9 @@ SetOption = Annotated[list[str] | None, typer.Option("--set", help="path=value f
 TrackingOption = Annotated[
     str | None, typer.Option("--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow; else the home folder's own.")
 ]
+TaskOption = Annotated[
+    str | None, typer.Option("--task", help="Task whose curves are fitted; else the only one, or all of a mix.")
+]
 SweepArgument = Annotated[str | None, typer.Argument(help="Sweep name or file; else the one last started.")]
 
 

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.common import HomeOption, JsonOption, SweepArgument, console, find_plan, print_json
+from ablations.cli.common import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_plan, print_json
 from ablations.cli.run import check_budget
 from ablations.errors import AblationsError
 
@@ -27,12 +27,14 @@ def forecast(
     backtest: Annotated[
         bool, typer.Option("--backtest", help="Forecast finished runs from 30, 50, 70 % of themselves, and compare.")
     ] = False,
+    task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast every variant at larger budgets, and who would lead there."""
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
     from ablations.results import read_results
+    from ablations.task_curves import with_task
 
     for one in budget or ():
         check_budget(one)
@@ -40,7 +42,8 @@ def forecast(
         raise AblationsError(f"--score: found {score:g}; a pass rate to reach lies in (0, 1]")
     if backtest and (budget or score is not None):
         raise AblationsError("--budget and --score have no effect on --backtest; leave them out")
-    results = read_results(*find_plan(home, sweep))
+    place, plan = find_plan(home, sweep)
+    results = read_results(place, with_task(place, plan, task))
     unit = results.plan.compute_unit_gpu_hours
     if backtest:
         found = backtest_sweep(results)

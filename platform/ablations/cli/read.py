@@ -13,6 +13,7 @@ from ablations.cli.common import (
     HomeOption,
     JsonOption,
     SweepArgument,
+    TaskOption,
     console,
     find_plan,
     find_sweep,
@@ -101,6 +102,7 @@ def fit(
     fit_to: Annotated[float | None, typer.Option("--to", help="Leave out readings beyond.")] = None,
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
     loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
+    task: TaskOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why to believe each fit, and why not.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -110,9 +112,11 @@ def fit(
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
-    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss}
+    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "task": task}
     settings = {name: value for name, value in given.items() if value is not None}
     if source.lower().endswith(".csv"):
+        if task is not None:
+            raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; leave it out")
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
         place = find_home(home)
@@ -157,13 +161,16 @@ def compare(
     paper: Annotated[
         bool, typer.Option("--paper", help="As arXiv 2510.13786 does, to reproduce it: its grid, its rule of 0.02.")
     ] = False,
+    task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the variants of a sweep with its reference."""
     from ablations.results import read_results
+    from ablations.task_curves import with_task
 
-    results = read_results(*find_plan(home, sweep))
+    place, plan = find_plan(home, sweep)
+    results = read_results(place, with_task(place, plan, task))
     if paper:
         from ablations.paper_mode import paper_comparison, paper_table
 
@@ -181,10 +188,11 @@ def compare(
         console().print(comparison_table(results))
 
 
-def report(sweep: SweepArgument = None, home: HomeOption = None) -> None:
+def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:
     """Write the report of a sweep again, one HTML file that opens anywhere."""
     from ablations.report import write_report
     from ablations.results import read_results
+    from ablations.task_curves import with_task
 
     place, plan = find_plan(home, sweep)
-    print(write_report(place, read_results(place, plan), now=datetime.now(UTC)))
+    print(write_report(place, read_results(place, with_task(place, plan, task)), now=datetime.now(UTC)))

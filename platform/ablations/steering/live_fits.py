@@ -10,8 +10,8 @@ from ablations.expand import Run
 from ablations.fit import Fit, fit_with
 from ablations.fit_options import FitSettings
 from ablations.home import Home
-from ablations.results import curve_of
 from ablations.steering.stopping import recent_truncation
+from ablations.task_curves import curve_of
 from scalerl.metrics import read_rows
 
 
@@ -40,7 +40,7 @@ class LiveFits:
             return False
         try:
             rows = list(read_rows(folder.metrics))
-            curve = curve_of(rows, f"{run.variant}-s{run.seed}")
+            curve = curve_of(rows, f"{run.variant}-s{run.seed}", self._settings.task)
         except ValueError:  # a broken log has no curve; `platform compare` says what is wrong with it
             rows, curve = [], None
         truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]

@@ -4,6 +4,7 @@
     models     the policy's model: from scratch or from a folder
     scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     cluster    the scale's cluster: modelled on a virtual clock, or processes on the wall clock
+    tasks      its tasks: synthetic, in files, or only measured
     resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
     reference  every setting as a page: docs/recipes.md
 
@@ -39,23 +40,29 @@ from scalerl.recipe.scale import (
     Cosine,
     Evaluation,
     Generation,
-    KSmallest,
     Linear,
     Optimiser,
     Scale,
     WarmStart,
 )
+from scalerl.recipe.tasks import ALL, AnyTask, Choice, Code, Downstream, FileSettings, KSmallest, Math, Modular, Qa
 
 __all__ = [
+    "ALL",
+    "AnyTask",
     "BatchSize",
+    "Choice",
     "Cispo",
     "Cluster",
+    "Code",
     "Constant",
     "Cosine",
     "Critic",
     "Dapo",
     "Device",
+    "Downstream",
     "Evaluation",
+    "FileSettings",
     "Generation",
     "Grpo",
     "Gspo",
@@ -65,7 +72,9 @@ __all__ = [
     "LengthPenalty",
     "Linear",
     "LlamaModel",
+    "Math",
     "Model",
+    "Modular",
     "MoeModel",
     "NoLengthControl",
     "NoPositiveResampling",
@@ -74,6 +83,7 @@ __all__ = [
     "Pipeline",
     "PpoOffPolicy",
     "PretrainedModel",
+    "Qa",
     "Recipe",
     "ResolvedRecipe",
     "Scale",

@@ -1,7 +1,7 @@
 """The policy's model: `llama` or `moe` made from scratch, or `pretrained`, whatever `transformers` loads from a folder.
 
-A model is known by its content. What is loaded from a folder has the folder's `digest` in its identity, not its `path`:
-a folder that is moved gives the same runs, one whose weights changed gives others.
+A model is known by its content. What is loaded from a folder has `path_sha256` in its identity, not its `path`: a
+folder that is moved gives the same runs, one whose weights changed gives others.
 """
 
 import hashlib
@@ -77,8 +77,8 @@ class PretrainedModel(Frozen):
 
     type: Literal["pretrained"] = "pretrained"
     path: str
-    """The folder, relative to where the command is given; stored absolute. Not part of what a run is: `digest` is."""
-    digest: Annotated[str, Field(pattern="^([0-9a-f]{16})?$")] = ""
+    """The folder, relative to where the command is given; stored absolute. Not part of what a run is: its hash is."""
+    path_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     """Filled in: the hash of the folder's configuration, weights and tokenizer."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the load-balancing loss of each trained sequence, as in `moe`; a mixture of experts only."""
@@ -86,7 +86,7 @@ class PretrainedModel(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _read_folder(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("path"), str) or data.get("digest"):
+        if not isinstance(data, dict) or not isinstance(data.get("path"), str) or data.get("path_sha256"):
             return data
         folder = Path(data["path"]).expanduser().resolve()
         config = read_config(folder)
@@ -95,7 +95,7 @@ class PretrainedModel(Frozen):
                 f"router_loss {data['router_loss']} has no effect on {folder}: {config.get('model_type')} has no "
                 f"experts; leave router_loss out"
             )
-        return {**data, "path": str(folder), "digest": digest(folder)}
+        return {**data, "path": str(folder), "path_sha256": model_sha256(folder)}
 
 
 def check_heads(hidden: int, heads: int) -> None:
@@ -127,14 +127,14 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ValueError(f"path {folder}: config.json is not JSON ({error})") from None
 
 
-def digest(folder: Path) -> str:
-    """16 hex digits that name a model by its content: every file but what is written for people and tools."""
+def model_sha256(folder: Path) -> str:
+    """Hash that names a model by its content: every file but what is written for people and tools."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".safetensors", ".jinja", ".model", ".txt"):
             status = path.stat()
             total.update(f"{path.name} {_hash(path, status.st_size, status.st_mtime_ns)}\n".encode())
-    return total.hexdigest()[:16]
+    return total.hexdigest()
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,9 @@ from pydantic import model_validator
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.scale import Scale
 
+PATHS = {"path", "validation_path"}
+"""Of a task in a file; where a file lies is not part of what a run is."""
+
 
 class ResolvedRecipe(Recipe, Scale):
     """A recipe and a scale in one namespace: all that decides what a run computes, apart from its seed."""
@@ -60,22 +63,21 @@ class ResolvedRecipe(Recipe, Scale):
         """CPU threads that the run keeps busy, all processes together."""
         return self.threads + self.cluster.extra_threads
 
+    def canonical(self, *blocks: str) -> dict[str, Any]:
+        """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
+        return without_places(self.model_dump(mode="json", include=set(blocks) or None))
+
     def canonical_json(self) -> str:
-        """Every setting, defaults included, in one canonical line."""
-        return _canonical(self.model_dump(mode="json"))
+        """Every setting that decides a run, defaults included, in one canonical line."""
+        return json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
 
     def identity(self, seed: int) -> str:
         """12 hex digits that name the run: the hash of the resolved recipe and the seed, not of where files lie."""
-        content = _canonical(without_places(self.model_dump(mode="json")))
-        return hashlib.sha256(f"{content}#{seed}".encode()).hexdigest()[:12]
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]
 
 
 def without_places(value: Any) -> Any:
-    """`value` without the `path` of every mapping that has a `digest`: what is read is known by its content."""
+    """`value` without every `path` that has a `path_sha256` beside it: what is read is known by its content."""
     if isinstance(value, dict):
-        return {key: without_places(part) for key, part in value.items() if key != "path" or "digest" not in value}
+        return {key: without_places(part) for key, part in value.items() if f"{key}_sha256" not in value}
     return [without_places(part) for part in value] if isinstance(value, list) else value

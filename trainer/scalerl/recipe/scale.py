@@ -1,6 +1,5 @@
 """The parts of a scale: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit."""
 
-import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -8,38 +7,7 @@ from pydantic import Field, model_validator
 from scalerl.frozen import Count, Fraction, Frozen, Positive
 from scalerl.recipe.cluster import Cluster, Virtual
 from scalerl.recipe.models import LlamaModel, Model
-
-
-class KSmallest(Frozen):
-    """Write the k smallest symbols of a list in order, after a draft (`scalerl.tasks.k_smallest`)."""
-
-    type: Literal["k_smallest"] = "k_smallest"
-    symbols: Annotated[int, Field(ge=8, le=36)] = 36
-    """Size of the alphabet the lists are drawn from."""
-    min_length: Annotated[int, Field(ge=2)] = 5
-    """Shortest list."""
-    max_length: Annotated[int, Field(ge=2)] = 12
-    """Longest list; also the largest difficulty."""
-    train_prompts: Count = 4096
-    """Distinct training prompts."""
-    validation_prompts: Count = 256
-    """Distinct held-out prompts; none is a training prompt."""
-
-    @model_validator(mode="after")
-    def _lengths_ordered(self) -> Self:
-        if not self.min_length <= self.max_length < self.symbols:
-            raise ValueError(
-                f"lengths must satisfy min_length <= max_length < symbols, "
-                f"found {self.min_length}, {self.max_length}, {self.symbols}"
-            )
-        most = sum(n * math.perm(self.symbols, n) for n in range(self.min_length, self.max_length + 1))
-        # One prompt in eight is held out; drawing the last few of those there are would take for ever.
-        if self.train_prompts > 0.9 * most * 7 / 8 or self.validation_prompts > 0.9 * most / 8:
-            raise ValueError(
-                f"symbols and lengths give too few distinct prompts: {most} for {self.train_prompts} to train on and "
-                f"{self.validation_prompts} held out; raise symbols or max_length"
-            )
-        return self
+from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 
 
 class WarmStart(Frozen):
@@ -157,6 +125,8 @@ class Evaluation(Frozen):
     """Interval in compute units; step 0 is always evaluated."""
     samples: Count = 16
     """Generations per held-out prompt."""
+    downstream: tuple[Downstream, ...] = ()
+    """Task files that are measured beside it and never trained on."""
 
 
 def _start_of(scale: dict[str, Any]) -> WarmStart:
@@ -170,8 +140,8 @@ class Scale(Frozen):
 
     model: Model = LlamaModel()
     """The policy."""
-    tasks: Annotated[tuple[KSmallest, ...], Field(min_length=1, max_length=1)] = (KSmallest(),)
-    """What is trained on and evaluated."""
+    tasks: Annotated[tuple[AnyTask, ...], Field(min_length=1)] = (KSmallest(),)
+    """What is trained on and evaluated; several make a mix."""
     warm_start: WarmStart = Field(default_factory=_start_of)
     """The supervised start."""
     batch: BatchSize = BatchSize()
@@ -189,3 +159,21 @@ class Scale(Frozen):
     threads: Count = 1
     """CPU threads of the process that trains, on the virtual clock of the whole run; virtual results are bit-exact for
     one thread count on one kind of processor."""
+
+    @model_validator(mode="after")
+    def _tasks_told_apart(self) -> Self:
+        titles = [task.title for task in (*self.tasks, *self.evaluation.downstream)]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise ValueError(f"tasks: two are called {title!r}; give each a `name` of its own, downstream ones too")
+        return self
+
+    @model_validator(mode="after")
+    def _weights_have_effect(self) -> Self:
+        weighted = [task for task in self.tasks if task.weight is not None]
+        if weighted and len(self.tasks) == 1:
+            raise ValueError("tasks: weight has no effect on a task that is the only one; leave it out")
+        if weighted and len(weighted) < len(self.tasks):
+            lacking = next(task.title for task in self.tasks if task.weight is None)
+            raise ValueError(f"tasks: {lacking!r} has no weight but others have; give all of them one, or none")
+        return self

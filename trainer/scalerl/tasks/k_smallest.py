@@ -7,12 +7,14 @@ Difficulty is the length of the list. Any thought is allowed; only what follows 
 whose answer is longer than the answer budget cannot be solved, so the budget sets a ceiling below 1.
 """
 
-import hashlib
+from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
 from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
+from scalerl.tasks.split import after_thinking, draw_split
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS
 
@@ -20,28 +22,20 @@ from scalerl.tokens.symbols import COLON, SYMBOLS
 class KSmallestTask:
     """Prompts of all lengths in equal shares, split by hash: one residue class in eight is held out."""
 
-    name = "k_smallest"
+    num_judges = 1
+    has_demonstrations = True
 
     def __init__(self, settings: KSmallest, tokenizer: Tokenizer) -> None:
-        self.settings, self.tokenizer = settings, tokenizer
-        self.train, self.validation = self._draw()
-
-    def _draw(self) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
-        rng = np.random.default_rng(0)
-        settings = self.settings
+        self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
         wanted = {"train": settings.train_prompts, "validation": settings.validation_prompts}
-        found: dict[str, dict[str, Prompt]] = {"train": {}, "validation": {}}
-        lengths = range(settings.min_length, settings.max_length + 1)
-        attempt = 0
-        while any(len(found[split]) < wanted[split] for split in wanted):
-            prompt = self._prompt(rng, lengths[attempt % len(lengths)])
-            split = "validation" if held_out(prompt.id) else "train"
-            if prompt.id not in found[split] and len(found[split]) < wanted[split]:
-                found[split][prompt.id] = prompt
-            attempt += 1
-            if attempt > 100 * sum(wanted.values()):
-                raise ValueError(f"tasks: too few distinct prompts for {wanted}; raise symbols or max_length")
-        return tuple(found["train"].values()), tuple(found["validation"].values())
+        self.train, self.validation = draw_split(wanted, self._candidates(), settings.title)
+
+    def _candidates(self) -> Iterator[Prompt]:
+        """Prompts without end, the lengths in turn."""
+        rng = np.random.default_rng(0)
+        lengths = range(self.settings.min_length, self.settings.max_length + 1)
+        for turn in count():
+            yield self._prompt(rng, lengths[turn % len(lengths)])
 
     def _prompt(self, rng: np.random.Generator, length: int) -> Prompt:
         symbols = "".join(SYMBOLS[i] for i in rng.permutation(self.settings.symbols)[:length])
@@ -76,17 +70,3 @@ class KSmallestTask:
                 thought[i] = symbols[int(rng.integers(len(symbols)))]
         draft, answer = (self.tokenizer.encode("".join(part)) for part in (thought, thought[:k]))
         return prompt, (*draft, *self.tokenizer.end_think, *answer, self.tokenizer.eos_ids[0])
-
-
-def after_thinking(response: list[int], end_think: tuple[int, ...]) -> list[int] | None:
-    """The tokens after the first end of thinking; None where there is none."""
-    size = len(end_think)
-    for start in range(len(response) - size + 1):
-        if tuple(response[start : start + size]) == end_think:
-            return response[start + size :]
-    return None
-
-
-def held_out(prompt_id: str) -> bool:
-    """Whether a prompt belongs to the validation split, by the hash of its id alone."""
-    return hashlib.sha256(prompt_id.encode()).digest()[0] % 8 == 0

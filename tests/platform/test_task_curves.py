@@ -1,0 +1,122 @@
+"""Curves of one task of a mix, of all, and of downstream evaluations."""
+
+import json
+
+import numpy as np
+import pytest
+from fixtures_home import make_home, planned_run
+from typer.testing import CliRunner
+
+from ablations.batches import row_points
+from ablations.cli import app
+from ablations.errors import AblationsError, FileError
+from ablations.expand import expand
+from ablations.results import read_results
+from ablations.task_curves import curve_of, measured_tasks, with_task
+
+RATES = {"math": (0.61, 300.0), "code": (0.42, 600.0), "all": (0.55, 400.0), "aime": (0.35, 500.0)}
+"""A and C_mid of each; B is 1.8 and R_0 is 0.1."""
+
+
+def rows_at(compute, rng):
+    """The rows of one evaluation of a mix of math and code, with aime measured beside it."""
+    for task, (A, C_mid) in RATES.items():
+        rate = 0.1 + (A - 0.1) / (1 + (C_mid / compute) ** 1.8) if compute else 0.1
+        row = {
+            "kind": "downstream" if task == "aime" else "eval",
+            "step": round(compute),
+            "compute_gpu_hours": float(compute),
+            "task": task,
+            "pass_rate": rng.binomial(16000, rate) / 16000,
+            "num_prompts": 1000,
+            "num_samples": 16000,
+            "wall_s": 1.0,
+        }
+        yield row | ({"share": 0.5} if task in ("math", "code") else {})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """The home of a sweep whose every run trains on a mix."""
+    home, plan = make_home(tmp_path_factory.mktemp("home"))
+    for number, variant in enumerate(plan.variants):
+        rng = np.random.default_rng(number)
+        rows = [row for compute in range(0, 2001, 50) for row in rows_at(compute, rng)]
+        home.run(planned_run(variant.name, 0).id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return home, plan
+
+
+def test_each_task_has_a_curve_of_its_own_and_the_default_is_the_mix():
+    rng = np.random.default_rng(0)
+    rows = [row for compute in (0, 50, 100) for row in rows_at(compute, rng)]
+    for task in RATES:
+        assert curve_of(rows, "c", task).score.tolist() == [row["pass_rate"] for row in rows if row["task"] == task]
+    assert curve_of(rows, "c").score.tolist() == curve_of(rows, "c", "all").score.tolist()
+
+
+def test_an_unknown_task_is_answered_with_the_valid_ones(home):
+    with pytest.raises(
+        AblationsError, match=r"--task: .*'maths'; did you mean 'math'\? tasks are: math, code, all, aime"
+    ):
+        with_task(*home, "maths")
+    rows = rows_at(0, np.random.default_rng(0))
+    with pytest.raises(AblationsError, match="no task 'maths' was measured; did you mean 'math'"):
+        curve_of(rows, "c", "maths")
+
+
+def test_the_tasks_are_those_of_the_first_readings(home):
+    assert measured_tasks(*home) == list(RATES)
+
+
+@pytest.mark.parametrize("task", [None, *RATES])
+def test_a_plan_with_a_task_is_fitted_to_its_curves(home, task):
+    place, plan = home
+    (fit,) = read_results(place, with_task(place, plan, task)).variant("scalerl").fits
+    A, C_mid = RATES[task or "all"]
+    assert pytest.approx(A, abs=0.02) == fit.A
+    assert fit.C_mid == pytest.approx(C_mid, rel=0.12)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_commands_take_the_task(home):
+    place, _ = home
+    at = ("--home", str(place.path))
+    printed = json.loads(run("compare", "loo", "--task", "code", "--json", *at))
+    assert printed["task"] == "code"
+    assert printed["variants"][0]["A"] == pytest.approx(0.42, abs=0.02)
+    assert json.loads(run("compare", "loo", "--json", *at))["task"] is None
+    fits = json.loads(run("fit", "loo", "--task", "aime", "--json", *at))
+    assert fits[0]["A"] == pytest.approx(0.35, abs=0.02)
+    assert "task code" in run("compare", "loo", "--task", "code", *at)
+    assert "0.4" in run("forecast", "loo", "--task", "code", *at)
+
+
+def test_rows_reach_mlflow_under_the_name_of_their_task():
+    points = {}
+    for number, row in enumerate(rows_at(50, np.random.default_rng(0)), start=1):
+        points |= {point.name: point.value for point in row_points(row, number, 0.0)}
+        rate = {"math": "eval/math/", "code": "eval/code/", "all": "eval/", "aime": "downstream/aime/"}[row["task"]]
+        assert points[f"{rate}pass_rate"] == row["pass_rate"]
+
+
+SWEEP = """
+name: study
+reference: scalerl
+scale: smoke
+variants: {{a: {{logits: bf16}}}}
+fit: {{task: {}}}
+"""
+
+
+def test_a_sweep_file_names_a_task_of_its_scale(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(SWEEP.format("k_smallest"))
+    assert expand(path).sweep.fit.task == "k_smallest"
+    path.write_text(SWEEP.format("k_largest"))
+    with pytest.raises(FileError, match=r"study\.yaml:6: fit\.task: no task 'k_largest' is measured; did you mean"):
+        expand(path)

@@ -1,0 +1,121 @@
+"""Whole runs on task files: additions from demonstrations to a curve, programs judged in the sandbox."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+from trainer.tiny import make_cluster, tiny_recipe
+
+from scalerl.metrics import WALL_FIELDS, read_rows
+from scalerl.model import new_policy
+from scalerl.run_folder import RunFolder
+from scalerl.schedules import pipeline
+from scalerl.tasks import make_tasks
+from scalerl.tokens import make_tokenizer
+from scalerl.train import train
+from scalerl.warm_start import load_or_train
+
+SMALL = {
+    "model": {"hidden": 32, "layers": 2, "heads": 2, "mlp": 64, "tokenizer": "characters"},
+    "warm_start": {"steps": 150, "batch": 32, "learning_rate": 5e-3, "noise": 0.0},
+    "length_control": {"type": "none"},
+    "zero_variance": "keep",
+}
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def sums(tmp_path):
+    """Additions of one-digit numbers, the sum as the thought."""
+    rows = [
+        {"question": f"{a}+{b}=", "answer": str(a + b), "solution": str(a + b)} for a in range(10) for b in range(10)
+    ]
+    return lines(tmp_path / "sums.jsonl", rows)
+
+
+def recipe_for(tasks, **changes):
+    return tiny_recipe(tasks=tasks, **{**SMALL, **changes})
+
+
+def rows_of(folder):
+    return [{k: v for k, v in row.items() if k not in WALL_FIELDS} for row in read_rows(folder.metrics)]
+
+
+def test_a_scratch_model_trains_on_a_file_of_additions_and_a_resumed_run_is_the_same(sums, tmp_path):
+    task = {"type": "math", "path": sums, "template": "{question}", "validation": 0.2}
+    recipe = recipe_for([task], generation={"thinking": 3, "answer": 11}, cluster={"parameters_stand_for": 1e5})
+    whole, parts = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "parts")
+    for folder, budgets in ((whole, (0.6,)), (parts, (0.3, 0.6))):
+        folder.create(recipe, 0)
+        for budget in budgets:
+            train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "starts")
+    assert rows_of(whole) == rows_of(parts)
+    rows = rows_of(whole)
+    readings = [row for row in rows if row["kind"] == "eval"]
+    steps = [row for row in rows if row["kind"] == "train"]
+    assert len(readings) > 2
+    assert len(steps) > 3
+    assert all(row["task"] == "math" and row["outcomes"]["crashed"] == 0 for row in readings)
+    # Answers are written as \boxed{...}, which only the demonstrations can have taught.
+    judged = readings[0]["outcomes"]
+    assert judged["right"] + judged["wrong"] > 0.8 * sum(judged.values())
+    assert sum(sum(row["outcomes"].values()) for row in steps) >= 16 * len(steps)
+
+
+CODE = [
+    {
+        "question": f"f adds {a}",
+        "tests": [{"call": "f", "args": [x], "expected": x + a} for x in (0, 5)],
+        "solution": f"f=lambda x:x+{a}",
+    }
+    for a in range(30)
+]
+
+
+def test_programs_are_judged_in_the_sandbox_from_threads_while_the_cluster_trains(tmp_path):
+    task = {"type": "code", "path": lines(tmp_path / "code.jsonl", CODE), "template": "{question}", "validation": 0.2}
+    recipe = recipe_for(
+        [task],
+        generation={"thinking": 2, "answer": 40},
+        warm_start={**SMALL["warm_start"], "steps": 120},
+        batch={"prompts": 2, "generations": 3},
+        cluster={"generators": 2, "slots": 3},
+    )
+    policy = new_policy(recipe)
+    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, tmp_path / "starts")
+    cluster = make_cluster(recipe, policy)
+    threads, verify = set(), cluster.task.verify
+
+    def noted(prompt, response):
+        threads.add(threading.current_thread().name)
+        return verify(prompt, response)
+
+    cluster.task.verify = noted
+    steps = [pipeline(cluster) for _ in range(3)]
+    counts = cluster.judge.take_counts()
+    assert counts["right"] + counts["wrong"] >= 0.8 * sum(counts.values()) >= 14
+    assert counts["right"] > 0
+    assert len(steps) == 3
+    assert all("ThreadPool" in name for name in threads)
+
+
+def test_a_scratch_model_without_demonstrations_is_refused_with_advice(tmp_path):
+    path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
+    recipe = recipe_for([{"type": "math", "path": path}])
+    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    with pytest.raises(ValueError, match=r"task 'math' has no demonstrations.*by the task's `solution`"):
+        load_or_train(new_policy(recipe), task, recipe, 0, tmp_path / "starts")
+
+
+def test_a_mix_is_demonstrated_by_the_tasks_that_have_solutions(tmp_path, sums):
+    path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
+    tasks = [{"type": "math", "path": path}, {"type": "math", "name": "sums", "path": sums}]
+    mix = make_tasks(recipe_for(tasks).tasks, make_tokenizer(recipe_for(tasks).model))
+    assert mix.has_demonstrations
+    rng = np.random.default_rng(0)
+    assert {mix.demonstrate(rng, 0.0)[0].task for _ in range(20)} == {"sums"}

@@ -1,0 +1,262 @@
+"""Task files: three formats read alike, ids that stay, a split without overlap, identity by content."""
+
+import json
+
+import datasets
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+from pydantic import ValidationError
+
+from scalerl.recipe import Math, ResolvedRecipe
+from scalerl.tasks import make_task
+from scalerl.tasks.files import read_rows
+from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
+
+ROWS = [
+    {"question": f"{a}+{b}=", "answer": str(a + b), "solution": f"{a} and {b} are {a + b}", "level": a}
+    for a in range(12)
+    for b in range(12)
+]
+
+
+def write(path, rows=ROWS):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def task_in(path, rows=ROWS, **settings):
+    return make_task(Math(path=str(write(path, rows)), **settings), CharacterTokenizer())
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "sums.jsonl"
+
+
+def test_parquet_and_datasets_folders_hold_the_same_task_as_json_lines(tmp_path, file):
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "sums.parquet")
+    datasets.Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
+    splits = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:5])}
+    datasets.DatasetDict(splits).save_to_disk(tmp_path / "several")
+    expected = task_in(file)
+    for name, split in (("sums.parquet", None), ("one", None), ("several", "train")):
+        task = make_task(Math(path=str(tmp_path / name), split=split), CharacterTokenizer())
+        assert [(p.id, p.tokens, p.answer) for p in (*task.train, *task.validation)] == [
+            (p.id, p.tokens, p.answer) for p in (*expected.train, *expected.validation)
+        ]
+    with pytest.raises(ValueError, match=r"split None is not there; its splits are train, test"):
+        make_task(Math(path=str(tmp_path / "several")), CharacterTokenizer())
+
+
+def test_a_prompt_is_the_template_with_the_question_and_opens_thinking(file):
+    (prompt,) = [p for p in make_both(task_in(file, template="Q: {question} \\boxed{}")) if p.answer == "22"]
+    assert CharacterTokenizer().decode(prompt.tokens) == "Q: 11+11= \\boxed{}<think>"
+
+
+def make_both(task):
+    return (*task.train, *task.validation)
+
+
+def test_no_question_is_both_trained_on_and_held_out_and_the_share_is_what_was_asked(file):
+    task = task_in(file, validation=0.25)
+    ids = [prompt.id for prompt in make_both(task)]
+    assert len(set(ids)) == len(ids) == 144
+    # Binomial: 36 held out, standard deviation sqrt(144 / 4 * 3 / 4) = 5.2.
+    assert abs(len(task.validation) - 36) < 4 * 5.2
+
+
+def test_ids_and_split_depend_on_the_question_alone_not_on_order_or_company(file, tmp_path):
+    one = task_in(file)
+    other = task_in(tmp_path / "shuffled.jsonl", [*ROWS[::-1], {"question": "7*7=", "answer": "49"}])
+    assert {p.id for p in one.train} <= {p.id for p in other.train}
+    assert {p.id for p in one.validation} <= {p.id for p in other.validation}
+
+
+def test_duplicate_and_long_questions_are_left_out_counted_and_said_once(file, capsys):
+    long = {"question": "x" * 50, "answer": "1"}
+    task = task_in(file, [*ROWS, *ROWS[:3], long], template="{question}", max_prompt_tokens=49)
+    assert len(make_both(task)) == 144
+    assert task.left_out == {"asked before": 3, "over 49 tokens": 1}
+    assert capsys.readouterr().out.count("left out: 3 asked before, 1 over 49 tokens") == 1
+
+
+def test_a_validation_file_is_held_out_whole_and_its_questions_are_not_trained_on(file, tmp_path):
+    held = write(tmp_path / "held.jsonl", [*ROWS[:10], {"question": "7*7=", "answer": "49"}])
+    task = task_in(file, validation_path=str(held))
+    assert (len(task.train), len(task.validation)) == (134, 11)
+    assert not {p.tokens for p in task.train} & {p.tokens for p in task.validation}
+
+
+def test_an_id_column_names_problems_and_two_problems_cannot_share_one(file):
+    rows = [row | {"n": i} for i, row in enumerate(ROWS)]
+    assert {p.id for p in make_both(task_in(file, rows, id="n", difficulty="level"))} == {str(i) for i in range(144)}
+    with pytest.raises(ValueError, match=r"sums\.jsonl:13: id '1' is that of sums\.jsonl:1 too"):
+        task_in(file, [row | {"n": 1 if i in (0, 12) else 1000 + i} for i, row in enumerate(ROWS)], id="n")
+
+
+def test_difficulty_is_a_number_from_its_column(file):
+    task = task_in(file, difficulty="level")
+    assert {(p.difficulty, int(p.answer) - int(p.difficulty) in range(12)) for p in make_both(task)} == {
+        (float(a), True) for a in range(12)
+    }
+    with pytest.raises(ValueError, match=r"sums\.jsonl:1: difficulty is 'hard'; a number is needed"):
+        task_in(file, [ROWS[0] | {"level": "hard"}], difficulty="level")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"question": "1+1=", "answer": "2"}\n{"question": \n', r"bad\.jsonl:2: not JSON"),
+        ('\n[1, 2]\n', r"bad\.jsonl:2: found \[1, 2\]; every line is one JSON object"),
+        ('{"query": "1+1=", "answer": "2"}\n', r"bad\.jsonl:1: no question in column one of question, problem, prompt"),
+        ('{"question": "1+1=", "answer": null}\n', r"bad\.jsonl:1: no answer .*; columns with a value are question"),
+        ('{"question": "1+1=", "answer": [2]}\n', r"bad\.jsonl:1: answer is \[2\]; text is needed"),
+        ('{"question": "1+1=", "answer": "####"}\n', r"bad\.jsonl:1: gold answer: nothing"),
+        ("\n", "0 problems to train on and 0 held out"),
+    ],
+)  # fmt: skip
+def test_an_error_names_file_and_line(tmp_path, text, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        make_task(Math(path=str(path)), CharacterTokenizer())
+
+
+def test_files_that_are_no_task_files_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("question,answer\n")
+    (tmp_path / "b.parquet").write_text("no parquet")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "x").write_text("x")
+    for name, message in (
+        ("a.csv", r"ends in \.jsonl or \.parquet"),
+        ("b.parquet", "not a Parquet"),
+        ("c", "save_to_disk"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            list(read_rows(tmp_path / name, None))
+    with pytest.raises(ValueError, match="split 'test' has no effect on a file"):
+        list(read_rows(tmp_path / "a.csv", "test"))
+
+
+def test_symbols_cannot_write_a_question_in_words(file):
+    with pytest.raises(ValueError, match=r"`model\.tokenizer: characters` can write any text"):
+        make_task(Math(path=str(write(file))), SymbolTokenizer())
+
+
+def resolved(path, **settings):
+    return ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(path), **settings}]})
+
+
+def test_moving_a_file_leaves_the_run_as_it_is_and_editing_it_makes_another(tmp_path, file):
+    here, there = resolved(write(file)), resolved(write(tmp_path / "moved.jsonl"))
+    assert here.tasks[0].path != there.tasks[0].path
+    assert here.identity(0) == there.identity(0)
+    assert resolved(write(file, ROWS[1:])).identity(0) != here.identity(0)
+
+
+@pytest.mark.parametrize("kind", ["tasks", "downstream"])
+def test_every_path_is_left_out_of_the_identity_and_every_hash_is_in_it(tmp_path, file, kind):
+    def identity(**settings):
+        task = {"type": "math", **settings}
+        data = {"tasks": [task]} if kind == "tasks" else {"evaluation": {"downstream": [task]}}
+        return ResolvedRecipe.model_validate(data).identity(0)
+
+    sums, other = str(write(file)), str(write(tmp_path / "other.jsonl", ROWS[:3]))
+    moved = str(write(tmp_path / "moved.jsonl"))
+    assert identity(path=sums) == identity(path=moved) != identity(path=other)
+    if kind == "tasks":
+        assert identity(path=other, validation_path=sums) == identity(path=other, validation_path=moved)
+        assert identity(path=other, validation_path=sums) != identity(path=other, validation_path=other)
+
+
+def test_a_resolved_recipe_is_read_again_without_the_file(file):
+    recipe = resolved(write(file))
+    stored = recipe.model_dump_json()
+    file.unlink()
+    assert ResolvedRecipe.model_validate_json(stored) == recipe
+    with pytest.raises(ValueError, match="no such file"):
+        make_task(recipe.tasks[0], CharacterTokenizer())
+
+
+def test_a_file_edited_since_the_run_was_planned_is_refused(file):
+    recipe = resolved(write(file))
+    write(file, ROWS[1:])
+    with pytest.raises(ValueError, match=r"sums\.jsonl has changed since the run was planned"):
+        make_task(recipe.tasks[0], CharacterTokenizer())
+
+
+def test_a_relative_path_starts_at_the_current_folder(file, monkeypatch):
+    write(file)
+    monkeypatch.chdir(file.parent)
+    assert resolved("sums.jsonl") == resolved(file)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"path": "nowhere.jsonl"}, r"no file or folder .*nowhere\.jsonl"),
+        ({"validation": 0.2, "validation_path": "held.jsonl"}, "validation has no effect with validation_path"),
+        ({"validation_split": "test"}, "validation_split has no effect without validation_path"),
+        ({"template": "no place"}, "a template says where {question} goes"),
+        ({"name": "all"}, "'all' is what the mean over all tasks is called"),
+        ({"weight": 2.0}, "weight has no effect on a task that is the only one"),
+    ],
+)
+def test_settings_without_effect_are_refused(file, monkeypatch, settings, message):
+    write(file)
+    monkeypatch.chdir(file.parent)
+    write(file.parent / "held.jsonl")
+    with pytest.raises(ValidationError, match=message):
+        resolved(**{"path": file, **settings})
+
+
+def test_two_tasks_need_two_names_and_weights_for_all_or_none(file):
+    one = {"type": "math", "path": str(write(file))}
+
+    def tasks(*several):
+        return ResolvedRecipe.model_validate({"tasks": several})
+
+    with pytest.raises(ValidationError, match="two are called 'math'"):
+        tasks(one, one)
+    with pytest.raises(ValidationError, match="'k_smallest' has no weight but others have"):
+        tasks(one | {"weight": 2.0}, {"type": "k_smallest"})
+    assert [task.title for task in tasks(one, one | {"name": "again"}).tasks] == ["math", "again"]
+
+
+def test_demonstrations_are_the_written_solutions_of_training_prompts_and_are_right(file):
+    task, rng = task_in(file), np.random.default_rng(0)
+    train = set(task.train)
+    for _ in range(20):
+        prompt, response = task.demonstrate(rng, noise=0.0)
+        a, b = CharacterTokenizer().decode(prompt.tokens).split("=")[0].split("+")
+        assert prompt in train
+        assert (
+            CharacterTokenizer().decode(response)
+            == f"{a} and {b} are {prompt.answer}</think>\\boxed{{{prompt.answer}}}"
+        )
+        assert task.verify(prompt, list(response)) == "right"
+
+
+def test_noise_replaces_that_share_of_the_thought_and_never_the_answer(file):
+    task, rng = task_in(file), np.random.default_rng(0)
+    changed = places = 0
+    for _ in range(400):
+        prompt, response = task.demonstrate(rng, noise=0.2)
+        thought, answer = CharacterTokenizer().decode(response).split("</think>")
+        assert answer == f"\\boxed{{{prompt.answer}}}"
+        solution = (
+            CharacterTokenizer().decode(prompt.tokens).split("=")[0].replace("+", " and ") + f" are {prompt.answer}"
+        )
+        places += len(solution)
+        changed += sum(x != y for x, y in zip(thought, solution, strict=True))
+    # Of the fifth that is redrawn, about one in six meets its own character again (four or five blanks in sixteen).
+    assert 0.15 < changed / places < 0.2
+
+
+def test_a_file_without_solutions_has_no_demonstrations(file):
+    assert not task_in(
+        file, [{"question": row["question"], "answer": row["answer"]} for row in ROWS]
+    ).has_demonstrations
+    assert task_in(file).has_demonstrations

@@ -1,0 +1,146 @@
+"""What the columns of each kind of task file mean, and its verdicts on answers written by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+from scalerl.recipe import Choice, Code, Math, Qa
+from scalerl.sandbox import Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.tasks import make_task
+from scalerl.tokens import CharacterTokenizer
+
+TOKENIZER = CharacterTokenizer()
+EOS = TOKENIZER.eos_ids[0]
+
+
+def one_of(tmp_path, settings, row, **more):
+    """The task of one problem, held out, and its prompt."""
+    (tmp_path / "train.jsonl").write_text(json.dumps(row | {"question": f"other {row['question']}"}) + "\n")
+    (tmp_path / "held.jsonl").write_text(json.dumps(row) + "\n")
+    paths = {"path": str(tmp_path / "train.jsonl"), "validation_path": str(tmp_path / "held.jsonl")}
+    task = make_task(settings(**paths, **more), TOKENIZER)
+    (prompt,) = task.validation
+    return task, prompt
+
+
+def said(task, prompt, text):
+    return task.verify(prompt, [*TOKENIZER.encode(text), EOS])
+
+
+GSM8K = {"question": "Two hats cost 6 each?", "answer": "6 * 2 = <<6*2=12>>12\nThey cost 12.\n#### 12"}
+MATH = {"question": "What is a half?", "solution": r"It is $\boxed{\frac{1}{2}}$.", "level": "Level 2"}
+
+
+def test_gsm8k_is_its_number_after_the_mark_and_the_thought_before_it(tmp_path):
+    task, prompt = one_of(tmp_path, Math, GSM8K)
+    assert prompt.answer == "12"
+    assert said(task, prompt, "so</think>\\boxed{12}") == "right"
+    assert said(task, prompt, "so</think>#### 12.0") == "right"
+    assert said(task, prompt, "so 12</think>13") == "wrong"
+    assert said(task, prompt, "so</think>no idea") == "unparsable"
+    _, response = task.demonstrate(np.random.default_rng(0), 0.0)
+    assert TOKENIZER.decode(response) == "6 * 2 = <<6*2=12>>12\nThey cost 12.</think>\\boxed{12}"
+
+
+def test_math_is_its_last_box(tmp_path):
+    task, prompt = one_of(tmp_path, Math, MATH)
+    assert said(task, prompt, "</think>The answer is $0.5$") == "right"
+    assert said(task, prompt, r"</think>\boxed{\frac{2}{4}}") == "right"
+    assert said(task, prompt, r"</think>\boxed{2}") == "wrong"
+
+
+def test_an_answer_in_the_thinking_part_does_not_count(tmp_path):
+    task, prompt = one_of(tmp_path, Math, GSM8K)
+    assert said(task, prompt, "\\boxed{12}") == "unparsable"  # thinking never ended
+    assert said(task, prompt, "\\boxed{12}</think>\\boxed{7}") == "wrong"
+
+
+def test_a_comparison_that_takes_too_long_is_timed_out_and_not_wrong(tmp_path):
+    task, prompt = one_of(tmp_path, Math, GSM8K | {"answer": "10^{10^{10}}"}, time_limit_s=0.01)
+    assert said(task, prompt, "</think>\\boxed{2^{2^{2^{100}}} + x^{99!}}") in ("timed_out", "crashed")
+
+
+ARC = {
+    "question": "Which is a metal?",
+    "choices": {"text": ["iron", "salt", "wood"], "label": ["1", "2", "3"]},
+    "answerKey": "1",
+}
+HELLASWAG = {"ctx": "A man sits down. He", "endings": ["flies.", "eats.", "melts.", "rains."], "label": "1"}
+
+
+@pytest.mark.parametrize(("row", "letter"), [(ARC, "A"), (HELLASWAG, "B"), (HELLASWAG | {"label": 3}, "D")])
+def test_choices_are_lettered_and_the_gold_is_a_label_or_a_position(tmp_path, row, letter):
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(json.dumps(row | {"question": f"{i}"}) + "\n" for i in range(40)))
+    task = make_task(Choice(path=str(path)), TOKENIZER)
+    prompt = task.train[0]
+    texts = row["choices"]["text"] if "choices" in row else row["endings"]
+    lines = "".join(f"{'ABCD'[i]}. {text}\n" for i, text in enumerate(texts))
+    assert lines in TOKENIZER.decode(prompt.tokens)
+    assert said(task, prompt, f"hm</think>The answer is ({letter}).") == "right"
+    wrong = "C" if letter != "C" else "A"
+    assert said(task, prompt, f"hm</think>{wrong}") == "wrong"
+    assert said(task, prompt, "hm</think>Q") == "unparsable"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (ARC | {"answerKey": "4"}, r"answer is '4'; one of 1, 2, 3 is needed"),
+        (ARC | {"choices": ["iron"]}, "2 to 26 texts are needed"),
+        (ARC | {"choices": {"text": ["a", "b"], "label": ["A"]}}, "as many of both"),
+        (HELLASWAG | {"label": "4"}, "answer is '4'; one of A, B, C, D is needed"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused_with_their_line(tmp_path, row, message):
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(ValueError, match=rf"c\.jsonl:1: .*{message}"):
+        make_task(Choice(path=str(path)), TOKENIZER)
+
+
+@pytest.mark.parametrize(
+    "answers", [["Paris", "City of Light"], {"text": ["Paris", "City of Light"], "answer_start": [1, 2]}]
+)
+def test_any_of_the_right_answers_is_right(tmp_path, answers):
+    task, prompt = one_of(tmp_path, Qa, {"question": "Capital of France?", "answers": answers})
+    assert said(task, prompt, "</think>the city of light!") == "right"
+    assert said(task, prompt, "</think>Paris, France") == "wrong"
+    assert said(task, prompt, "</think>") == "unparsable"
+
+
+def test_near_answers_are_right_where_f1_is_enough(tmp_path):
+    task, prompt = one_of(tmp_path, Qa, {"question": "Capital of France?", "answers": "Paris"}, min_f1=0.6)
+    assert said(task, prompt, "</think>Paris, France") == "right"  # precision 1/2, recall 1: F1 2/3
+
+
+ADD = {
+    "question": "Write add(a, b).",
+    "tests": [{"call": "add", "args": [2, 3], "expected": 5}],
+    "solution": "def add(a, b):\n    return a + b",
+}
+
+
+def test_programs_are_judged_by_their_tests_in_the_sandbox(tmp_path):
+    task, prompt = one_of(tmp_path, Code, ADD)
+    block = "Here it is:\n```python\ndef add(a, b):\n    return a {} b\n```\n"
+    assert said(task, prompt, "hm</think>" + block.format("+")) == "right"
+    assert said(task, prompt, "hm</think>" + block.format("-")) == "wrong"
+    assert said(task, prompt, "hm</think>" + block.format("-") + "Better:\n" + block.format("+")) == "right"
+    assert said(task, prompt, "hm</think>def add(a, b): return a + b") == "right"
+    assert said(task, prompt, "hm</think>") == "unparsable"
+    assert said(task, prompt, "hm</think>I do not know") == "wrong"
+    demonstrated, response = task.demonstrate(np.random.default_rng(0), 0.3)
+    assert task.verify(demonstrated, list(response)) == "right"
+
+
+def test_a_sandbox_that_fails_is_a_status_of_its_own(tmp_path, monkeypatch):
+    task, prompt = one_of(tmp_path, Code, ADD)
+    for error, status in ((SandboxFailed("no"), "crashed"), (SandboxTimedOut("late"), "timed_out")):
+
+        def fail(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(Sandbox, "run", fail)
+        assert said(task, prompt, "</think>def add(a, b): return a + b") == status

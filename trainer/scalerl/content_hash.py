@@ -1,0 +1,26 @@
+"""What a file or folder holds, as one hash: wherever it lies, the same content has the same."""
+
+import hashlib
+from pathlib import Path
+
+
+def content_sha256(path: Path, setting: str) -> str:
+    """SHA-256 of a file, or of the names and hashes of a folder's files; `setting` names it in an error."""
+    try:
+        if path.is_dir():
+            return _of_folder(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise ValueError(f"{setting}: no file or folder {path}; a relative path starts at the current folder") from None
+    except OSError as error:
+        raise ValueError(f"{setting}: {path} cannot be read ({error.strerror}); name a file that can") from None
+
+
+def _of_folder(path: Path) -> str:
+    # What `datasets` caches beside its data is not content.
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith("cache-")]
+    if not files:
+        raise ValueError(f"{path}: an empty folder; name one that `datasets` has saved")
+    lines = [f"{file.relative_to(path).as_posix()} {content_sha256(file, str(file))}" for file in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

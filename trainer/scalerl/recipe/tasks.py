@@ -1,0 +1,302 @@
+"""What is trained on and measured: the synthetic tasks, tasks in files, and files that are only measured.
+
+    tasks:
+      - {type: math, path: gsm8k.jsonl, weight: 3}
+      - {type: code, path: mbpp.parquet, weight: 1}
+
+A relative path is one from the folder that the command is started in; the resolved recipe holds it as an absolute one,
+beside the hash of the content. The hash is part of a run's identity, the path is not: a file that moves leaves its runs
+as they are, a file that is edited makes new ones.
+"""
+
+import math
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from scalerl.content_hash import content_sha256
+from scalerl.frozen import Count, Frozen, Positive
+from scalerl.sandbox.limits import Limits
+
+ALL = "all"
+"""What the rows of a mix as a whole are called."""
+
+
+def _not_all(name: str) -> str:
+    if name == ALL:
+        raise ValueError(f"{ALL!r} is what the mean over all tasks is called; give another name")
+    return name
+
+
+TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"), AfterValidator(_not_all)]
+Column = Annotated[str, Field(min_length=1)] | None
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+
+
+class OneTask(Frozen):
+    """What every task may say of its place in a mix."""
+
+    name: TaskName | None = None
+    """Names its rows and curve; null takes the type. Every task of a scale has a name of its own."""
+    weight: Positive | None = None
+    """Share of the training prompts that are drawn from it, relative to the weights of the other tasks. Without weights
+    tasks are drawn in proportion to the number of their training prompts. All tasks of a mix have one, or none has."""
+
+    @property
+    def title(self) -> str:
+        """The name that its prompts and rows go by."""
+        return self.name or type(self).model_fields["type"].default
+
+
+class KSmallest(OneTask):
+    """Write the k smallest symbols of a list in order, after a draft (`scalerl.tasks.k_smallest`)."""
+
+    type: Literal["k_smallest"] = "k_smallest"
+    symbols: Annotated[int, Field(ge=8, le=36)] = 36
+    """Size of the alphabet the lists are drawn from."""
+    min_length: Annotated[int, Field(ge=2)] = 5
+    """Shortest list."""
+    max_length: Annotated[int, Field(ge=2)] = 12
+    """Longest list; also the largest difficulty."""
+    train_prompts: Count = 4096
+    """Distinct training prompts."""
+    validation_prompts: Count = 256
+    """Distinct held-out prompts; none is a training prompt."""
+
+    @model_validator(mode="after")
+    def _lengths_ordered(self) -> Self:
+        if not self.min_length <= self.max_length < self.symbols:
+            raise ValueError(
+                f"lengths must satisfy min_length <= max_length < symbols, "
+                f"found {self.min_length}, {self.max_length}, {self.symbols}"
+            )
+        most = sum(n * math.perm(self.symbols, n) for n in range(self.min_length, self.max_length + 1))
+        # One prompt in eight is held out; drawing the last few of those there are would take for ever.
+        if self.train_prompts > 0.9 * most * 7 / 8 or self.validation_prompts > 0.9 * most / 8:
+            raise ValueError(
+                f"symbols and lengths give too few distinct prompts: {most} for {self.train_prompts} to train on and "
+                f"{self.validation_prompts} held out; raise symbols or max_length"
+            )
+        return self
+
+
+class Modular(OneTask):
+    """Write a short program that maps five numbers to five others, modulo a prime (`scalerl.tasks.modular`)."""
+
+    type: Literal["modular"] = "modular"
+    modulus: Literal[17, 19, 23, 29, 31] = 17
+    """A prime from 17 on, so that there are enough distinct prompts for the held-out ones to be new; one symbol writes
+    each number below it."""
+    min_operations: Annotated[int, Field(ge=1, le=3)] = 1
+    """Operations of the shortest program that a prompt is made from."""
+    max_operations: Annotated[int, Field(ge=1, le=3)] = 3
+    """Operations of the longest; also the largest difficulty."""
+    train_prompts: Count = 4096
+    """Distinct training prompts."""
+    validation_prompts: Count = 256
+    """Distinct held-out prompts; none is a training prompt."""
+
+    @model_validator(mode="after")
+    def _operations_ordered(self) -> Self:
+        if self.min_operations > self.max_operations:
+            raise ValueError(f"min_operations {self.min_operations} must not be above max_operations")
+        return self
+
+
+class TaskFile(OneTask):
+    """Problems in a file: JSON lines, Parquet, or a folder that Hugging Face `datasets` saved with `save_to_disk`."""
+
+    path: Annotated[str, Field(min_length=1)]
+    """The file or folder. Not part of a run's identity."""
+    path_sha256: Sha256 = None
+    """Hash of its content, filled in when the recipe is resolved."""
+    split: Column = None
+    """Which split, where the folder has several."""
+    validation: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the problems held out by the hash of their ids; null holds out a tenth, or takes those in
+    `validation_path`."""
+    validation_path: Annotated[str, Field(min_length=1)] | None = None
+    """File or folder of the held-out problems; a problem that is also in `path` is not trained on."""
+    validation_path_sha256: Sha256 = None
+    """Hash of its content, filled in when the recipe is resolved."""
+    validation_split: Column = None
+    """Which split, where the folder of the held-out problems has several."""
+    id: Column = None
+    """Column that names each problem; null takes the hash of the question. The split depends on it alone."""
+    difficulty: Column = None
+    """Column with the difficulty, a number; without it all are 0."""
+    max_prompt_tokens: Count = 2048
+    """Problems whose prompt has more tokens are left out and counted."""
+
+    @field_validator("path", "validation_path")
+    @classmethod
+    def _absolute(cls, path: str | None) -> str | None:
+        return None if path is None else str(Path(path).expanduser().absolute())
+
+    @model_validator(mode="after")
+    def _hashes(self) -> Self:
+        for field in ("path", "validation_path"):
+            path = getattr(self, field)
+            if path is not None and getattr(self, f"{field}_sha256") is None:
+                # Frozen for whoever has it; here it is still being made.
+                object.__setattr__(self, f"{field}_sha256", content_sha256(Path(path), field))
+        return self
+
+    @model_validator(mode="after")
+    def _validation_has_effect(self) -> Self:
+        if self.validation_path is None:
+            for field in ("validation_path_sha256", "validation_split"):
+                if getattr(self, field) is not None:
+                    raise ValueError(f"{field} has no effect without validation_path; give both, or leave it out")
+        elif self.validation is not None:
+            raise ValueError("validation has no effect with validation_path; leave one of them out")
+        return self
+
+    @property
+    def held_out_share(self) -> float:
+        """Share of the problems in `path` that is held out."""
+        if self.validation_path is not None:
+            return 0.0
+        return 0.1 if self.validation is None else self.validation
+
+
+def _asks(template: str) -> str:
+    if "{question}" not in template:
+        raise ValueError(f"found {template[:60]!r}; a template says where {{question}} goes")
+    return template
+
+
+Template = Annotated[str, AfterValidator(_asks)]
+
+
+class Math(TaskFile):
+    """Mathematics, as in GSM8K, MATH and AIME; answers are compared by math-verify (`scalerl.verifiers`)."""
+
+    type: Literal["math"] = "math"
+    question: Column = None
+    """Column of the question; null takes the first there is of question, problem and prompt."""
+    answer: Column = None
+    r"""Column of the answer: its last \boxed{}, else what follows its last "####", else all of it. Null takes the first
+    there is of answer and solution."""
+    solution: Column = None
+    """Column of a written solution, demonstrated in the warm start; null takes solution where there is one, else the
+    part of the answer before "####"."""
+    template: Template = "{question}\n\nPut the final answer in \\boxed{}."
+    """Text of the prompt."""
+    time_limit_s: Annotated[float, Field(gt=0, le=60)] = 5.0
+    """Seconds for one comparison; one that takes longer is timed out."""
+
+
+class Code(TaskFile):
+    """Programs, judged by tests in the sandbox; the tests are never in it (`scalerl.verifiers.code_tests`)."""
+
+    type: Literal["code"] = "code"
+    question: Column = None
+    """Column of the question; null takes the first there is of question, problem, prompt and text."""
+    tests: Column = None
+    """Column of the tests; null takes the first there is of tests, test_list, test and input_output. Its forms are in
+    `scalerl.tasks.code_test_forms`."""
+    solution: Column = None
+    """Column of a program, demonstrated in the warm start; null takes the first there is of solution, code and
+    canonical_solution."""
+    template: Template = "{question}\n\nWrite a Python program, whole, in one ```python block."
+    """Text of the prompt."""
+    limits: Limits = Limits()
+    """What one program may use on all its tests together."""
+
+
+class Choice(TaskFile):
+    """Multiple choice, as in ARC and HellaSwag; answered with a letter."""
+
+    type: Literal["choice"] = "choice"
+    question: Column = None
+    """Column of the question; null takes the first there is of question, problem, prompt and ctx."""
+    choices: Column = None
+    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first there is of
+    choices, options and endings."""
+    answer: Column = None
+    """Column of the right one: its letter or label, or its position from 0. Null takes the first there is of answerKey,
+    answer and label."""
+    solution: Column = None
+    """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
+    one."""
+    template: Template = "{question}\n\n{choices}\n\nAnswer with the letter of the right choice."
+    """Text of the prompt; {choices} stands for lines such as "A. Paris"."""
+
+    @field_validator("template")
+    @classmethod
+    def _shows_choices(cls, template: str) -> str:
+        if "{choices}" not in template:
+            raise ValueError(f"found {template[:60]!r}; a template says where {{choices}} go")
+        return template
+
+
+class Qa(TaskFile):
+    """Questions with short answers, as in NaturalQuestions; exact match in SQuAD's normal form."""
+
+    type: Literal["qa"] = "qa"
+    question: Column = None
+    """Column of the question; null takes the first there is of question, problem and prompt."""
+    answers: Column = None
+    """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null takes the first there is
+    of answers and answer."""
+    solution: Column = None
+    """Column of a written thought, demonstrated in the warm start before the first answer; null takes solution where
+    there is one."""
+    template: Template = "{question}\n\nAnswer in a few words."
+    """Text of the prompt."""
+    min_f1: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """An answer whose F1 against one of the right answers reaches this is right too; at 1 only exact matches are."""
+
+
+AnyTask = Annotated[KSmallest | Modular | Math | Code | Choice | Qa, Field(discriminator="type")]
+FileSettings = Math | Code | Choice | Qa
+
+
+class Measured(Frozen):
+    """How often a task file is measured that is never trained on, and what is reported of it."""
+
+    samples: Count = 16
+    """Generations per problem."""
+    every: Count = 1
+    """Measured at every so many evaluations, the first included."""
+    k: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
+    """pass@k is estimated for each of these, without bias (arXiv 2107.03374, eq. 1)."""
+
+    @property
+    def held_out_share(self) -> float:
+        """All of it."""
+        return 1.0
+
+    @model_validator(mode="after")
+    def _enough_samples(self) -> Self:
+        if max(self.k) > self.samples:
+            raise ValueError(f"pass@{max(self.k)} cannot be estimated from {self.samples} samples; raise samples")
+        return self
+
+    @model_validator(mode="after")
+    def _is_not_trained_on(self) -> Self:
+        for field in ("weight", "validation", "validation_path", "solution"):
+            if getattr(self, field, None) is not None:
+                raise ValueError(f"{field} has no effect on a file that is only measured; leave it out")
+        return self
+
+
+class MathDownstream(Measured, Math):
+    """Mathematics that is only measured, such as AIME and MATH-500."""
+
+
+class CodeDownstream(Measured, Code):
+    """Programs that are only measured, such as HumanEval and MBPP."""
+
+
+class ChoiceDownstream(Measured, Choice):
+    """Multiple choice that is only measured, such as ARC."""
+
+
+class QaDownstream(Measured, Qa):
+    """Questions that are only measured."""
+
+
+Downstream = Annotated[MathDownstream | CodeDownstream | ChoiceDownstream | QaDownstream, Field(discriminator="type")]

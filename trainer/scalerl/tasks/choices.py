@@ -1,0 +1,64 @@
+"""Multiple choice, as in ARC ({"text": [...], "label": [...]}, "answerKey") and HellaSwag ("endings", "label")."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from scalerl.batch import Outcome
+from scalerl.recipe import Choice
+from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.files import Row
+from scalerl.tokens import Tokenizer
+from scalerl.verifiers.choice import LETTERS, verify_choice
+
+
+def choice_task(settings: Choice, tokenizer: Tokenizer) -> FileTask:
+    """The task in a file of multiple-choice problems."""
+
+    def judge(text: str, gold: tuple[str, int]) -> Outcome:
+        letter, num_choices = gold
+        return verify_choice(text, letter, num_choices=num_choices)
+
+    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
+
+
+def problem(row: Row, settings: Choice) -> Problem:
+    """One row of the file."""
+    question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
+    written = row.value("choices", settings.choices, ("choices", "options", "endings"))
+    texts, labels = _choices(written, row.where)
+    answer = row.value("answer", settings.answer, ("answerKey", "answer", "label"))
+    letter = LETTERS[_place(answer, labels, row.where)]
+    solution = row.optional_text("solution", settings.solution, ("solution",))
+    lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
+    return Problem(
+        question=f"{question}\n{lines}",
+        text=settings.template.replace("{question}", question).replace("{choices}", lines),
+        answer=(letter, len(texts)),
+        thought=solution,
+        response=letter,
+    )
+
+
+def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
+    """Texts of the choices and their labels, A, B and so on where none are written."""
+    texts, labels = (written.get("text"), written.get("label")) if isinstance(written, dict) else (written, None)
+    match texts:
+        case [str(), str(), *_] if all(isinstance(text, str) for text in texts) and len(texts) <= len(LETTERS):
+            if labels is None:
+                return list(texts), [*LETTERS[: len(texts)]]
+            if isinstance(labels, list) and len(labels) == len(texts):
+                return list(texts), [str(label) for label in labels]
+    raise ValueError(
+        f"{where}: choices are {written!r:.120}; 2 to {len(LETTERS)} texts are needed, "
+        'or {"text": [...], "label": [...]} with as many of both'
+    )
+
+
+def _place(answer: Any, labels: Sequence[str], where: str) -> int:
+    """The position that a label, or a number from 0, stands for."""
+    text = str(answer).strip()
+    if text in labels:
+        return labels.index(text)
+    if text.isdecimal() and labels == [*LETTERS[: len(labels)]] and int(text) < len(labels):
+        return int(text)
+    raise ValueError(f"{where}: answer is {answer!r:.40}; one of {', '.join(labels)} is needed, or a position from 0")

@@ -1,0 +1,38 @@
+r"""Problems with a mathematical answer, as in GSM8K ("... #### 42"), MATH ("... \boxed{42}") and AIME ("42")."""
+
+from scalerl.batch import Outcome
+from scalerl.recipe import Math
+from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.files import Row
+from scalerl.tokens import Tokenizer
+from scalerl.verifiers.math_answer import gold_answer, verify_math
+from scalerl.verifiers.worker import MAX_KEEPERS
+
+
+def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
+    """The task in a file of mathematical problems."""
+
+    def judge(text: str, gold: str) -> Outcome:
+        return verify_math(text, gold, time_limit_s=settings.time_limit_s)
+
+    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=MAX_KEEPERS)
+
+
+def problem(row: Row, settings: Math) -> Problem:
+    """One row of the file."""
+    question = row.text("question", settings.question, ("question", "problem", "prompt"))
+    answer = row.text("answer", settings.answer, ("answer", "solution"))
+    solution = row.optional_text("solution", settings.solution, ("solution",))
+    if solution is None and "####" in answer:
+        solution = answer
+    try:
+        gold = gold_answer(answer)
+    except ValueError as error:
+        raise ValueError(f"{row.where}: {error}") from None
+    return Problem(
+        question=question,
+        text=settings.template.replace("{question}", question),
+        answer=gold,
+        thought=None if solution is None else solution.rpartition("####")[0].rstrip() or solution,
+        response=f"\\boxed{{{gold}}}",
+    )

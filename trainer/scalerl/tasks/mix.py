@@ -1,0 +1,46 @@
+"""Several tasks as one: prompts of all, each judged by its own."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scalerl.batch import Outcome, Prompt
+from scalerl.recipe import ALL, AnyTask
+
+if TYPE_CHECKING:
+    from scalerl.tasks import Task
+
+
+class Mix:
+    """Tasks with names of their own, and the share of the training prompts that each of them gets."""
+
+    name = ALL
+
+    def __init__(self, tasks: "Sequence[Task]", shares: Sequence[float]) -> None:
+        self.tasks = {task.name: task for task in tasks}
+        self.shares = {task.name: share for task, share in zip(tasks, shares, strict=True)}
+        self.train = tuple(prompt for task in tasks for prompt in task.train)
+        self.validation = tuple(prompt for task in tasks for prompt in task.validation)
+        self.num_judges = max(task.num_judges for task in tasks)
+
+    @property
+    def has_demonstrations(self) -> bool:
+        """Whether one of the tasks has any."""
+        return any(task.has_demonstrations for task in self.tasks.values())
+
+    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+        """The verdict of the prompt's own task."""
+        return self.tasks[prompt.task].verify(prompt, response)
+
+    def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
+        """A demonstration of a task that has some, in proportion to the shares."""
+        names = [name for name, task in self.tasks.items() if task.has_demonstrations]
+        shares = np.array([self.shares[name] for name in names])
+        return self.tasks[names[int(rng.choice(len(names), p=shares / shares.sum()))]].demonstrate(rng, noise)
+
+
+def shares_of(settings: Sequence[AnyTask], tasks: "Sequence[Task]") -> list[float]:
+    """Weights over their sum; without weights the numbers of training prompts over theirs."""
+    weights = [one.weight or len(task.train) for one, task in zip(settings, tasks, strict=True)]
+    return [weight / sum(weights) for weight in weights]

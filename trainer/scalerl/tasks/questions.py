@@ -1,0 +1,33 @@
+"""Questions with short answers, as in NaturalQuestions (a list of answers) and SQuAD ({"text": [...]})."""
+
+from scalerl.batch import Outcome
+from scalerl.recipe import Qa
+from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.files import Row
+from scalerl.tokens import Tokenizer
+from scalerl.verifiers.qa import verify_qa
+
+
+def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
+    """The task in a file of questions."""
+
+    def judge(text: str, gold: tuple[str, ...]) -> Outcome:
+        return verify_qa(text, gold, min_f1=settings.min_f1)
+
+    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
+
+
+def problem(row: Row, settings: Qa) -> Problem:
+    """One row of the file."""
+    question = row.text("question", settings.question, ("question", "problem", "prompt"))
+    written = row.value("answers", settings.answers, ("answers", "answer"))
+    texts = written.get("text") if isinstance(written, dict) else [written] if isinstance(written, str) else written
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ValueError(f"{row.where}: answers are {written!r:.80}; a text or a list of texts is needed")
+    return Problem(
+        question=question,
+        text=settings.template.replace("{question}", question),
+        answer=tuple(texts),
+        thought=row.optional_text("solution", settings.solution, ("solution",)),
+        response=texts[0],
+    )

@@ -1,0 +1,46 @@
+"""Training and held-out prompts told apart by the hash of their ids, and an answer from the thinking before it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from scalerl.batch import Prompt
+
+
+def position(prompt_id: str) -> float:
+    """Where a prompt lies in [0, 1) by the hash of its id alone: those below a share are held out."""
+    return int.from_bytes(hashlib.sha256(prompt_id.encode()).digest()[:6]) / 2**48
+
+
+def held_out(prompt_id: str) -> bool:
+    """Whether a synthetic prompt belongs to the validation split: one residue class of its hash in eight."""
+    return hashlib.sha256(prompt_id.encode()).digest()[0] % 8 == 0
+
+
+def after_thinking(response: list[int], end_think: tuple[int, ...]) -> list[int] | None:
+    """The tokens after the first end of thinking; None where there is none."""
+    size = len(end_think)
+    for start in range(len(response) - size + 1):
+        if tuple(response[start : start + size]) == end_think:
+            return response[start + size :]
+    return None
+
+
+def draw_split(
+    wanted: Mapping[str, int], candidates: Iterable[Prompt], task: str
+) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
+    """So many distinct training and validation prompts, the first that come; ValueError where there are too few."""
+    found: dict[str, dict[str, Prompt]] = {split: {} for split in wanted}
+    most = 100 * sum(wanted.values())
+    for attempt, prompt in enumerate(candidates, start=1):
+        split = "validation" if held_out(prompt.id) else "train"
+        if prompt.id not in found[split] and len(found[split]) < wanted[split]:
+            found[split][prompt.id] = prompt
+        if all(len(found[split]) == wanted[split] for split in wanted):
+            break
+        if attempt > most:
+            there = {split: len(prompts) for split, prompts in found.items()}
+            raise ValueError(
+                f"task {task!r}: too few distinct prompts for {dict(wanted)}: {attempt} drawings found {there}; ask "
+                "for fewer, or widen what prompts are drawn from"
+            )
+    return tuple(found["train"].values()), tuple(found["validation"].values())
