@@ -62,6 +62,8 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
             remove_leftovers(folder.path)
             status = StatusFile(folder, budget_gpu_hours, code_version)
             try:
+                recipe, _ = folder.read_recipe()
+                recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 run = Run(folder, warm_starts, status, stop_asked)
                 with closing(run.metrics):
                     run.advance(budget_gpu_hours)

@@ -55,6 +55,18 @@ class ResolvedRecipe(Recipe, Scale):
         """Optimiser steps from one choice of pi_start to the next."""
         return self.epochs * self.batches_of_a_round
 
+    def check_budget(self, compute: float) -> None:
+        """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""
+        schedule = self.optimiser.schedule
+        if schedule.type == "constant" or schedule.unit == "steps" or schedule.final > 0:
+            return
+        if schedule.horizon < compute * (1 - 1e-9):
+            raise ValueError(
+                f"optimiser.schedule.horizon {schedule.horizon:g} lies below the budget of {compute:g}: the learning "
+                f"rate is 0 from there on, and what is trained after it has no effect; use a horizon of at least "
+                f"{compute:g}, a final share above 0, or a budget of at most {schedule.horizon:g}"
+            )
+
     def canonical_json(self) -> str:
         """Every setting, defaults included, in one canonical line."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
