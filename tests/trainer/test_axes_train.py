@@ -17,7 +17,8 @@ from scalerl.warm_start import load_or_train
 RECIPES = Path(__file__).parents[2] / "recipes"
 SMOKE = yaml.safe_load((RECIPES / "scales/smoke.yaml").read_text())
 PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
-CRITIC = {"critic": {}, "zero_variance": "keep", "epochs": 2}
+VALUES = {"type": "value_network"}
+CRITIC = {"critic": VALUES, "zero_variance": "keep", "epochs": 2}
 AXES = {
     "pipeline 4": {"off_policy": {"type": "pipeline", "k": 4}},
     "off-policy 1": {"off_policy": {"type": "ppo_off_policy", "k": 1}},
@@ -42,9 +43,9 @@ AXES = {
     "no length control": {"length_control": {"type": "none"}},
     "phrase": {"length_control": {"type": "interruption", "phrase": "9</think>"}},
     "critic": CRITIC,
-    "critic in 16 bits": {**CRITIC, "critic": {"parameters": "bf16"}},
-    "critic of its own rate": {**CRITIC, "critic": {"learning_rate": 1e-3}},
-    "critic without a clip": {**CRITIC, "critic": {"value_clip": None}},
+    "critic in 16 bits": {**CRITIC, "critic": {**VALUES, "parameters": "bf16"}},
+    "critic of its own rate": {**CRITIC, "critic": {**VALUES, "learning_rate": 1e-3}},
+    "critic without a clip": {**CRITIC, "critic": {**VALUES, "value_clip": None}},
     "critic and penalty in the reward": {**CRITIC, "kl": {"coefficient": 0.05, "where": "reward"}},
     "eight generations": {"batch": {"prompts": 32, "generations": 4}},
     "resample": {"zero_variance": "resample"},

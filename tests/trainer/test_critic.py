@@ -18,7 +18,7 @@ PPO = {
     "off_policy": {"type": "ppo_off_policy", "k": 2},
     "loss": {"type": "grpo"},
     "aggregation": "token",
-    "critic": {},
+    "critic": {"type": "value_network"},
     "zero_variance": "keep",
     "epochs": 2,
 }
@@ -26,6 +26,8 @@ PPO = {
 
 def recipe_of(**changes):
     optimiser = {"warmup_steps": 0, **changes.pop("optimiser", {})}
+    if "critic" in changes:
+        changes["critic"] = PPO["critic"] | changes["critic"]
     return tiny_recipe(**{**PPO, **changes}, optimiser=optimiser)
 
 
@@ -186,7 +188,7 @@ def test_the_critic_has_a_learning_rate_of_its_own_under_the_policys_warm_up():
 
 
 def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
-    plain, policy = recipe_of(critic=None), random_policy(recipe_of())
+    plain, policy = recipe_of(critic={"type": "none"}), random_policy(recipe_of())
     groups = random_groups(policy)
     without = Learner(random_policy(plain), plain).step(groups)
     update = Learner(policy, recipe_of()).step(groups)
@@ -300,7 +302,7 @@ def test_normalisations_of_a_groups_rewards_are_refused_with_a_critic(advantage)
 
 def test_a_value_clip_is_refused_where_values_cannot_have_moved():
     with pytest.raises(ValidationError, match=r"critic.value_clip 0.5: has no effect .* value_clip: null"):
-        ResolvedRecipe.model_validate({"critic": {}})
+        ResolvedRecipe.model_validate({"critic": PPO["critic"]})
     for fits in ({"epochs": 2}, {"off_policy": {"type": "ppo_off_policy", "k": 2}}):
-        ResolvedRecipe.model_validate({"critic": {}, **fits})
-    ResolvedRecipe.model_validate({"critic": {"value_clip": None}})
+        ResolvedRecipe.model_validate({"critic": PPO["critic"], **fits})
+    ResolvedRecipe.model_validate({"critic": {**PPO["critic"], "value_clip": None}})

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from scalerl.batch import Batch
 from scalerl.gae import explained_variance, gae, standardised, value_loss
 from scalerl.model import Policy
-from scalerl.recipe import Critic, ResolvedRecipe
+from scalerl.recipe import ResolvedRecipe, ValueNetwork
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -43,7 +43,7 @@ class ValueLearner:
     several batches a frozen copy keeps its weights.
     """
 
-    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: Critic) -> None:
+    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:
         self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
         self.network = value_network(policy, DTYPES[settings.parameters])
         self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None

@@ -12,13 +12,13 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.axes import (
     Cispo,
-    Critic,
     Dapo,
     Grpo,
     Gspo,
     Interruption,
     Kl,
     LengthPenalty,
+    NoCritic,
     NoLengthControl,
     NoPositiveResampling,
     Ordered,
@@ -26,6 +26,7 @@ from scalerl.recipe.axes import (
     PpoOffPolicy,
     Recipe,
     Uniform,
+    ValueNetwork,
 )
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
@@ -50,7 +51,6 @@ __all__ = [
     "Cluster",
     "Constant",
     "Cosine",
-    "Critic",
     "Dapo",
     "Device",
     "Evaluation",
@@ -63,6 +63,7 @@ __all__ = [
     "LengthPenalty",
     "Linear",
     "Model",
+    "NoCritic",
     "NoLengthControl",
     "NoPositiveResampling",
     "Optimiser",
@@ -73,5 +74,6 @@ __all__ = [
     "ResolvedRecipe",
     "Scale",
     "Uniform",
+    "ValueNetwork",
     "WarmStart",
 ]

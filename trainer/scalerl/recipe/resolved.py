@@ -37,7 +37,7 @@ class ResolvedRecipe(Recipe, Scale):
 
     @model_validator(mode="after")
     def _values_can_clip(self) -> Self:
-        if self.critic is None or self.critic.value_clip is None or self.steps_of_a_round > 1:
+        if self.critic.type == "none" or self.critic.value_clip is None or self.steps_of_a_round > 1:
             return self
         raise ValueError(
             f"critic.value_clip {self.critic.value_clip:g}: has no effect when a round has one optimiser step, because "
