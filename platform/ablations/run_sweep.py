@@ -17,6 +17,7 @@ from ablations.progress import Progress, read_plan_allocation, read_rows, status
 from ablations.state import ask_to_stop
 from ablations.steering.allocation import FIRST_EVALUATIONS, evaluation_gpu_hours, least_share
 from ablations.tracker import Tracker
+from scalerl.recipe import ResolvedRecipe
 
 
 def sweep_name(study: Study, scale_option: str | None) -> str:
@@ -36,6 +37,8 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
     """The plan of a study; `budget` replaces the file's, both in the scale's compute unit."""
     unit = study.reference.recipe.compute_unit_gpu_hours
     compute = (study.sweep.budget.compute if budget is None else budget) * unit
+    for variant in study.variants:
+        check_horizon(f"sweep '{study.sweep.name}', variant '{variant.name}'", variant.recipe, compute / unit)
     stop, total = study.sweep.stop, study.sweep.budget.total
     runs: dict[str, list[PlannedRun]] = {}
     for run in study.runs:
@@ -61,6 +64,14 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
             for variant in study.variants
         ),
     )
+
+
+def check_horizon(name: str, recipe: ResolvedRecipe, compute: float) -> None:
+    """Raise AblationsError where the learning rate of what `name` says would be 0 before its budget is spent."""
+    try:
+        recipe.check_budget(compute)
+    except ValueError as error:
+        raise AblationsError(f"{name}: {error}") from None
 
 
 def checked_total(study: Study, total: float, compute: float) -> float:

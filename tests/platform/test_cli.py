@@ -111,6 +111,15 @@ def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
     assert "gain to 2000 GPU-hours below 0.05" in run("status", "loo", "--home", str(tmp_path))
 
 
+def test_status_shows_what_a_run_warns_of(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.9, state="running")
+    folder = home.run(plan.variants[1].runs[0].id)
+    folder.write_status(folder.read_status() | {"warnings": ["effective sample size is 20%"]})
+    printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
+    assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
+    assert "warning: effective" in run("status", "loo", "--home", str(tmp_path), code=3)
+
+
 def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):
     rows = [f"a,{c},{0.2 + 0.4 / (1 + (100 / c) ** 1.8):.6f}" for c in range(20, 1500, 40)]
     path = tmp_path / "curves.csv"

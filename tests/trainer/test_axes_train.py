@@ -1,4 +1,4 @@
-"""Every recipe file, every value of the optimiser step's axes and every task take twenty steps at scale `smoke`."""
+"""Every recipe file, every value of the axes of a recipe and every task take twenty steps at scale `smoke`."""
 
 import json
 import math
@@ -18,9 +18,37 @@ from scalerl.warm_start import load_or_train
 RECIPES = Path(__file__).parents[2] / "recipes"
 SMOKE = yaml.safe_load((RECIPES / "scales/smoke.yaml").read_text())
 PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
+VALUES = {"type": "value_network"}
+CRITIC = {"critic": VALUES, "zero_variance": "keep", "epochs": 2}
 AXES = {
-    "sum": {"aggregation": "sum"},
-    "running": {"advantage": "running"},
+    "pipeline 4": {"off_policy": {"type": "pipeline", "k": 4}},
+    "off-policy 1": {"off_policy": {"type": "ppo_off_policy", "k": 1}},
+    "off-policy 8": {"off_policy": {"type": "ppo_off_policy", "k": 8}},
+    "cispo 4": {"loss": {"type": "cispo", "max_ratio": 4.0}},
+    "cispo 8": {"loss": {"type": "cispo", "max_ratio": 8.0}},
+    **{loss: {"loss": {"type": loss}} for loss in ("grpo", "dapo", "gspo")},
+    "gspo of a small clip": {"loss": {"type": "gspo", "clip_low": 1e-4, "clip_high": 1e-4}},
+    "dapo of a high clip": {"loss": {"type": "dapo", "clip_high": 0.32}},
+    **{aggregation: {"aggregation": aggregation} for aggregation in ("sample", "token", "sum")},
+    **{f"advantage {norm}": {"advantage": norm} for norm in ("prompt", "none", "running")},
+    "bf16": {"logits": "bf16"},
+    "keep": {"zero_variance": "keep"},
+    "uniform": {"curriculum": {"type": "uniform"}},
+    "retired after two groups": {"curriculum": {"type": "no_positive_resampling", "min_groups": 2}},
+    **{
+        f"{pace} by {by}": {"curriculum": {"type": "ordered", "by": by, "pace": pace}}
+        for pace in ("linear", "exponential")
+        for by in ("difficulty", "length")
+    },
+    "penalty": {"length_control": {"type": "penalty"}},
+    "no length control": {"length_control": {"type": "none"}},
+    "phrase": {"length_control": {"type": "interruption", "phrase": "9</think>"}},
+    "critic": CRITIC,
+    "critic in 16 bits": {**CRITIC, "critic": {**VALUES, "parameters": "bf16"}},
+    "critic of its own rate": {**CRITIC, "critic": {**VALUES, "learning_rate": 1e-3}},
+    "critic without a clip": {**CRITIC, "critic": {**VALUES, "value_clip": None}},
+    "critic and penalty in the reward": {**CRITIC, "kl": {"coefficient": 0.05, "where": "reward"}},
+    "eight generations": {"batch": {"prompts": 32, "generations": 4}},
     "resample": {"zero_variance": "resample"},
     "truncated masked": {"truncated": "mask"},
     "entropy bonus": {"entropy_bonus": 0.01},
@@ -32,7 +60,7 @@ AXES = {
     },
     **{f"{loss} with weights": {"loss": {"type": loss, "max_weight": 2.0}, **PPO} for loss in ("grpo", "dapo", "gspo")},
     "cosine": {"optimiser": {"schedule": {"type": "cosine", "horizon": 20, "unit": "steps"}}},
-    "linear": {"optimiser": {"schedule": {"type": "linear", "horizon": 20, "unit": "steps", "final": 0.1}}},
+    "linear to a tenth": {"optimiser": {"schedule": {"type": "linear", "horizon": 20, "unit": "steps", "final": 0.1}}},
     "unclipped": {"optimiser": {"max_grad_norm": None}},
 }
 

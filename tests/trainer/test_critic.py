@@ -9,7 +9,7 @@ from trainer.learner_cases import assert_same_gradients, gradients, random_group
 from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
 
 from scalerl.batch import Batch, make_batch
-from scalerl.critic import ValueNetwork
+from scalerl.critic import ValueModel
 from scalerl.learner import Learner
 from scalerl.packing import padded_micro_batches
 from scalerl.recipe import ResolvedRecipe
@@ -19,7 +19,7 @@ PPO = {
     "off_policy": {"type": "ppo_off_policy", "k": 2},
     "loss": {"type": "grpo"},
     "aggregation": "token",
-    "critic": {},
+    "critic": {"type": "value_network"},
     "zero_variance": "keep",
     "epochs": 2,
 }
@@ -27,6 +27,8 @@ PPO = {
 
 def recipe_of(**changes):
     optimiser = {"warmup_steps": 0, **changes.pop("optimiser", {})}
+    if "critic" in changes:
+        changes["critic"] = PPO["critic"] | changes["critic"]
     return tiny_recipe(**{**PPO, **changes}, optimiser=optimiser)
 
 
@@ -71,13 +73,13 @@ def values(network, tokens):
 
 def test_a_new_critic_has_the_policys_body_and_sees_nothing_yet():
     policy = random_policy(tiny_recipe())
-    network = ValueNetwork(policy, torch.float32)
+    network = ValueModel(policy, torch.float32)
     assert same(network.body, policy.state_dict())
     assert values(network, [6, 4, 7, 2, 5, 1]).abs().max() == 0
 
 
 def test_a_value_is_of_the_state_before_its_token():
-    network = ValueNetwork(random_policy(tiny_recipe()), torch.float32)
+    network = ValueModel(random_policy(tiny_recipe()), torch.float32)
     torch.nn.init.normal_(network.head, generator=torch.Generator().manual_seed(0))
     one, other = (values(network, [6, 4, 7, last]) for last in (2, 30))
     assert torch.equal(one, other)
@@ -201,7 +203,7 @@ def test_the_critic_has_a_learning_rate_of_its_own_under_the_policys_warm_up():
 
 
 def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
-    plain, policy = recipe_of(critic=None), random_policy(recipe_of())
+    plain, policy = recipe_of(critic={"type": "none"}), random_policy(recipe_of())
     groups = random_groups(policy)
     without = Learner(random_policy(plain), plain).step(groups)
     update = Learner(policy, recipe_of()).step(groups)
@@ -315,7 +317,7 @@ def test_normalisations_of_a_groups_rewards_are_refused_with_a_critic(advantage)
 
 def test_a_value_clip_is_refused_where_values_cannot_have_moved():
     with pytest.raises(ValidationError, match=r"critic.value_clip 0.5: has no effect .* value_clip: null"):
-        ResolvedRecipe.model_validate({"critic": {}})
+        ResolvedRecipe.model_validate({"critic": PPO["critic"]})
     for fits in ({"epochs": 2}, {"off_policy": {"type": "ppo_off_policy", "k": 2}}):
-        ResolvedRecipe.model_validate({"critic": {}, **fits})
-    ResolvedRecipe.model_validate({"critic": {"value_clip": None}})
+        ResolvedRecipe.model_validate({"critic": PPO["critic"], **fits})
+    ResolvedRecipe.model_validate({"critic": {**PPO["critic"], "value_clip": None}})

@@ -10,6 +10,8 @@ from trainer.tiny import random_policy, tiny_recipe
 from scalerl.learner import Learner
 from scalerl.learning_rate import cosine, learning_rate, linear
 from scalerl.recipe import Optimiser, ResolvedRecipe
+from scalerl.run_folder import RunFolder
+from scalerl.train import train
 
 
 def rates(steps, compute=None, warmup_steps=0, **schedule):
@@ -97,3 +99,14 @@ def test_a_schedule_out_of_bounds_is_refused(wrong):
 def test_a_constant_schedule_has_no_horizon():
     with pytest.raises(ValidationError, match="horizon"):
         ResolvedRecipe.model_validate({"optimiser": {"schedule": {"type": "constant", "horizon": 1.0}}})
+
+
+def test_a_run_whose_rate_would_be_0_before_its_budget_ends_says_so_and_trains_nothing(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(tiny_recipe(optimiser={"schedule": {"type": "cosine", "horizon": 2.0}}), 0)
+    with pytest.raises(ValueError, match=r"horizon 2 lies below the budget of 3"):
+        train(folder.path, budget_gpu_hours=3.0, warm_starts=tmp_path)
+    status = folder.read_status()
+    assert status["state"] == "failed"
+    assert "budget of at most 2" in status["message"]
+    assert not folder.metrics.exists()

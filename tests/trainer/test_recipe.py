@@ -15,7 +15,7 @@ OTHER_VALUES = {
     "off_policy": {"type": "ppo_off_policy", "k": 8},
     "loss": {"type": "dapo"},
     "aggregation": "sample",
-    "critic": {"value_clip": None},
+    "critic": {"type": "value_network", "value_clip": None},
     "advantage": "prompt",
     "logits": "bf16",
     "parameters": "mixed",
@@ -48,7 +48,7 @@ def test_the_defaults_are_the_papers():
     assert (d.curriculum.type, d.curriculum.threshold) == ("no_positive_resampling", 0.9)
     assert d.length_control.type == "interruption"
     assert d.length_control.earliest * 12 == pytest.approx(10)
-    assert d.critic is None
+    assert d.critic.type == "none"
     assert (d.truncated, d.kl.coefficient, d.entropy_bonus, d.epochs) == ("keep", 0, 0, 1)
     assert (d.batch.prompts, d.batch.generations) == (48, 16)
     o = d.optimiser
@@ -140,10 +140,10 @@ def test_identity_changes_with_every_field(name):
         {"kl": {"coefficient": 0.1, "estimator": "k4"}},
         {"entropy_bonus": -0.01},
         {"epochs": 0},
-        {"critic": {"gamma": 0.0, "value_clip": None}},
-        {"critic": {"gae_lambda": 1.1, "value_clip": None}},
-        {"critic": {"coefficient": 0.5, "value_clip": None}},
-        {"critic": {"parameters": "fp16", "value_clip": None}},
+        {"critic": {"type": "value_network", "gamma": 0.0, "value_clip": None}},
+        {"critic": {"type": "value_network", "gae_lambda": 1.1, "value_clip": None}},
+        {"critic": {"type": "value_network", "coefficient": 0.5, "value_clip": None}},
+        {"critic": {"type": "value_network", "parameters": "fp16", "value_clip": None}},
         {"loss": {"type": "cispo", "max_weight": 2.0}},
         {"loss": {"type": "dapo", "max_weight": 0.0}, "epochs": 2},
         {"optimiser": {"max_grad_norm": 0}},
@@ -201,7 +201,6 @@ def test_published_recipes_are_what_the_paper_compares(name):
 def test_ppo_with_a_critic_is_what_the_write_ups_say():
     # Clipped value loss 0.5, entropy bonus 0.01, 2 to 8 epochs; PPO's own clip is 0.2 (arXiv 1707.06347).
     recipe = Recipe.model_validate(yaml.safe_load((RECIPES / "ppo_critic.yaml").read_text()))
-    assert recipe.critic is not None
     assert (recipe.critic.value_clip, recipe.entropy_bonus, recipe.loss.clip) == (0.5, 0.01, 0.2)
     assert 2 <= recipe.epochs <= 8
 

@@ -17,12 +17,12 @@ from torch.nn import functional as F
 from scalerl.batch import Batch
 from scalerl.gae import explained_variance, gae, standardised, value_loss
 from scalerl.policy import Policy, Precision
-from scalerl.recipe import Critic, ResolvedRecipe
+from scalerl.recipe import ResolvedRecipe, ValueNetwork
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-class ValueNetwork(nn.Module):
+class ValueModel(nn.Module):
     """A policy's body with a head of one row, 0 at first, all of it in one precision."""
 
     def __init__(self, policy: Policy, dtype: torch.dtype) -> None:
@@ -45,10 +45,10 @@ class ValueLearner:
     several batches a frozen copy keeps its weights.
     """
 
-    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: Critic) -> None:
+    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:
         self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
         self.packed = recipe.optimiser.packing
-        self.network = ValueNetwork(policy, DTYPES[settings.parameters])
+        self.network = ValueModel(policy, DTYPES[settings.parameters])
         self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
         self.rate_ratio = 1.0 if own is None else own / general

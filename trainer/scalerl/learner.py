@@ -65,7 +65,7 @@ class Learner:
         self.router_loss = 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
         self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
         self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
-        self.critic = None if recipe.critic is None else ValueLearner(policy, recipe, recipe.critic)
+        self.critic = None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic)
         settings = recipe.optimiser
         self.adam = torch.optim.AdamW(
             policy.parameters(),

@@ -67,6 +67,8 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
             remove_leftovers(folder.path)
             status = StatusFile(folder, budget_gpu_hours, code_version)
             try:
+                recipe, _ = folder.read_recipe()
+                recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 with closing(Run(folder, warm_starts, status, stop_asked)) as run:
                     run.advance(budget_gpu_hours)
             except Cancelled:

@@ -211,9 +211,11 @@ def train(
     """Train one run here, in this process."""
     from ablations.code_version import code_version
     from ablations.resolve import load_resolved
+    from ablations.run_sweep import check_horizon
 
     check_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
+    check_horizon(f"recipe {recipe}", resolved, budget)
     place.require_writable()
     run_id = resolved.identity(seed)
     folder = place.run(run_id)

@@ -16,13 +16,13 @@ Nothing here imports torch: the command line loads this room.
 
 from scalerl.recipe.axes import (
     Cispo,
-    Critic,
     Dapo,
     Grpo,
     Gspo,
     Interruption,
     Kl,
     LengthPenalty,
+    NoCritic,
     NoLengthControl,
     NoPositiveResampling,
     Ordered,
@@ -30,6 +30,7 @@ from scalerl.recipe.axes import (
     PpoOffPolicy,
     Recipe,
     Uniform,
+    ValueNetwork,
 )
 from scalerl.recipe.cluster import Cluster, Device, Virtual, Wall
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
@@ -57,7 +58,6 @@ __all__ = [
     "Code",
     "Constant",
     "Cosine",
-    "Critic",
     "Dapo",
     "Device",
     "Downstream",
@@ -76,6 +76,7 @@ __all__ = [
     "Model",
     "Modular",
     "MoeModel",
+    "NoCritic",
     "NoLengthControl",
     "NoPositiveResampling",
     "Optimiser",
@@ -88,6 +89,7 @@ __all__ = [
     "ResolvedRecipe",
     "Scale",
     "Uniform",
+    "ValueNetwork",
     "Virtual",
     "Wall",
     "WarmStart",

@@ -167,13 +167,14 @@ class Kl(Frozen):
         return self
 
 
-class Critic(Frozen):
+class ValueNetwork(Frozen):
     """PPO's value network (arXiv 1707.06347) in place of the mean of a group: a copy of the policy's body with a head
     of one number, trained on the same batches by an AdamW of its own.
 
     Its loss has no coefficient: it shares no weight with the policy, and AdamW does not see a constant factor.
     """
 
+    type: Literal["value_network"] = "value_network"
     gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Discount from one token of the policy's own to the next."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
@@ -187,8 +188,15 @@ class Critic(Frozen):
     """Precision of the value network: its weights, activations and gradients, and the moments of its AdamW."""
 
 
+class NoCritic(Frozen):
+    """Each reward is centred on the mean of its prompt's rollouts, and all tokens of a rollout share one advantage."""
+
+    type: Literal["none"] = "none"
+
+
 OffPolicy = Annotated[Pipeline | PpoOffPolicy, Field(discriminator="type")]
 Loss = Annotated[Cispo | Grpo | Dapo | Gspo, Field(discriminator="type")]
+Critic = Annotated[ValueNetwork | NoCritic, Field(discriminator="type")]
 Curriculum = Annotated[NoPositiveResampling | Uniform | Ordered, Field(discriminator="type")]
 LengthControl = Annotated[Interruption | LengthPenalty | NoLengthControl, Field(discriminator="type")]
 
@@ -203,9 +211,8 @@ class Recipe(Frozen):
     aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"
     """How per-token losses become one number: mean of prompt means, mean of sample means, mean over all tokens, or
     their sum, whose gradient norm grows with the tokens of the batch."""
-    critic: Critic | None = None
-    """A value network to take advantages from, token by token; null centres each reward on its prompt's mean, as
-    ScaleRL does."""
+    critic: Critic = NoCritic()
+    """What an answer's reward is held against: the mean of its prompt's rollouts, or a value network."""
     advantage: Literal["batch", "prompt", "none", "running"] = "batch"
     """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, none, or all
     advantages since the run began. With a critic batch centres and divides the advantages of all tokens, none leaves
@@ -238,9 +245,9 @@ class Recipe(Frozen):
 
     @model_validator(mode="after")
     def _normalises_what_there_is(self) -> Self:
-        if self.critic is not None and self.advantage in ("prompt", "running"):
+        if self.critic.type != "none" and self.advantage in ("prompt", "running"):
             raise ValueError(
                 f"advantage {self.advantage!r} is of rewards centred on their prompt's mean, which a critic takes the "
-                f"place of; with a critic use 'batch' or 'none', or leave the critic out"
+                f"place of; with a critic use 'batch' or 'none', or critic type 'none'"
             )
         return self

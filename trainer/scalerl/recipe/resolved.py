@@ -40,7 +40,7 @@ class ResolvedRecipe(Recipe, Scale):
 
     @model_validator(mode="after")
     def _values_can_clip(self) -> Self:
-        if self.critic is None or self.critic.value_clip is None or self.steps_of_a_round > 1:
+        if self.critic.type == "none" or self.critic.value_clip is None or self.steps_of_a_round > 1:
             return self
         raise ValueError(
             f"critic.value_clip {self.critic.value_clip:g}: has no effect when a round has one optimiser step, because "
@@ -66,6 +66,18 @@ class ResolvedRecipe(Recipe, Scale):
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
         return without_places(self.model_dump(mode="json", include=set(blocks) or None))
+
+    def check_budget(self, compute: float) -> None:
+        """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""
+        schedule = self.optimiser.schedule
+        if schedule.type == "constant" or schedule.unit == "steps" or schedule.final > 0:
+            return
+        if schedule.horizon < compute * (1 - 1e-9):
+            raise ValueError(
+                f"optimiser.schedule.horizon {schedule.horizon:g} lies below the budget of {compute:g}: the learning "
+                f"rate is 0 from there on, and what is trained after it has no effect; use a horizon of at least "
+                f"{compute:g}, a final share above 0, or a budget of at most {schedule.horizon:g}"
+            )
 
     def canonical_json(self) -> str:
         """Every setting that decides a run, defaults included, in one canonical line."""

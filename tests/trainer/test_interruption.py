@@ -1,0 +1,96 @@
+"""Interruption at a 24-token limit (ScaleRL A.10): answers end inside the budget, what was forced teaches nothing."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from scalerl.batch import Group, make_batch
+from scalerl.cluster import draw_cuts, make_generator
+from scalerl.generator import Request
+from scalerl.learner import Learner
+from scalerl.model import Policy, new_policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks import make_task
+from scalerl.tokens import make_tokenizer
+from scalerl.warm_start import load_or_train
+
+SMOKE = yaml.safe_load((Path(__file__).parents[2] / "recipes/scales/smoke.yaml").read_text())
+GENERATIONS = 8
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """A warm-started policy and 320 groups of its rollouts; a short thinking budget, so that many are interrupted."""
+    recipe = ResolvedRecipe.model_validate(
+        {
+            **SMOKE,
+            "generation": {"thinking": 5, "answer": 18},  # and the end of thinking: 24
+            "warm_start": {**SMOKE["warm_start"], "steps": 150},
+            "length_control": {"type": "interruption"},
+        }
+    )
+    task, policy = make_task(recipe.tasks[0], make_tokenizer(recipe.model)), new_policy(recipe)
+    load_or_train(policy, task, recipe, 0, tmp_path_factory.mktemp("warm_starts"))
+    generator = make_generator(recipe, task, policy, slots=512, seed=0)
+    rng = np.random.default_rng(0)
+    rollouts: dict[int, list] = {}
+    for number, prompt in enumerate(task.train[:320]):
+        cuts = draw_cuts(recipe, rng, GENERATIONS)
+        generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(GENERATIONS)])
+    while generator.busy:
+        for finished in generator.step()[0]:
+            rollouts.setdefault(finished.request.group, []).append(finished.rollout)
+    groups = [
+        Group(
+            prompt=rows[0].prompt,
+            rollouts=tuple(rows),
+            rewards=(1.0, -1.0) * (GENERATIONS // 2),
+            outcomes=("right", "wrong") * (GENERATIONS // 2),
+        )
+        for rows in rollouts.values()
+    ]
+    return recipe, policy, groups
+
+
+def test_99_percent_of_answers_end_inside_a_budget_of_24_tokens(interrupted):
+    recipe, _, groups = interrupted
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    cut = [rollout for rollout in rollouts if rollout.forced.any()]
+    assert recipe.generation.max_tokens == 24
+    assert len(rollouts) == 2560
+    assert max(len(rollout.tokens) for rollout in rollouts) <= 24
+    assert len(cut) > 500
+    for some in (rollouts, cut):
+        assert sum(rollout.truncated for rollout in some) <= 0.01 * len(some)
+
+
+@pytest.mark.parametrize("loss", ["cispo", "grpo", "dapo", "gspo"])
+def test_no_forced_token_has_a_gradient(interrupted, loss, monkeypatch):
+    recipe, policy, groups = interrupted
+    logprobs = []
+    original = Policy.token_logprobs
+
+    def kept(self, tokens_BT, temperature):
+        chosen_BT, entropy_BT = original(self, tokens_BT, temperature)
+        chosen_BT.retain_grad()
+        logprobs.append(chosen_BT)
+        return chosen_BT, entropy_BT
+
+    monkeypatch.setattr(Policy, "token_logprobs", kept)
+    changes = {"loss": {"type": loss}, "optimiser": {**SMOKE["optimiser"], "micro_batch_tokens": 10**6}}
+    batch = make_batch(groups[:40])
+    advantage = torch.tensor([reward for group in groups[:40] for reward in group.rewards]).unsqueeze(1)
+    Learner(policy, ResolvedRecipe.model_validate({**recipe.model_dump(), **changes})).accumulate(batch, advantage)
+
+    (own,) = logprobs  # rows in the order of the micro-batch: longest first
+    order = torch.argsort(batch.length_B, descending=True, stable=True)
+    forced = torch.zeros_like(batch.mask_BT)
+    for row, rollout in enumerate(rollout for group in groups[:40] for rollout in group.rollouts):
+        start = len(rollout.prompt.tokens)
+        forced[row, start : start + len(rollout.tokens)] = torch.from_numpy(rollout.forced)
+    assert forced.sum() > 50
+    assert (own.grad[forced[order]] == 0).all()
+    assert (own.grad[batch.mask_BT[order]] != 0).all()
