@@ -133,6 +133,8 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
     holder, key = _located(tree, override)
     if key[-1] == "type" and holder.get("type", value) != value:
         holder.clear()
+    if key[-1] == "path" and isinstance(holder, dict):
+        holder.pop("digest", None)  # it was filled in from what lies at the path before
     holder[key[-1]] = value
     return key
 

@@ -1,4 +1,5 @@
 import pytest
+from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
 from ablations.override import overrides_from, overrides_set, vary
@@ -109,3 +110,11 @@ def test_an_error_of_a_command_line_setting_points_at_it(text, message):
     with pytest.raises(FileError) as caught:
         vary(BASE, overrides_set(text))
     assert str(caught.value) == message
+
+
+def test_another_path_is_read_anew(tmp_path):
+    first, second = (text_model(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
+    base = ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(first)}})
+    varied, _ = vary(base, overrides_set(f"model.path={second}"))
+    assert varied.model == ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(second)}}).model
+    assert varied.identity(0) != base.identity(0)
