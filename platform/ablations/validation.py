@@ -174,7 +174,8 @@ def _members(annotation: Any) -> dict[str, type[BaseModel]]:
     annotation = _bare(annotation)
     if get_origin(annotation) not in (Union, UnionType):
         return {}
-    models = [member for member in get_args(annotation) if isinstance(member, type) and issubclass(member, BaseModel)]
+    members = [_bare(member) for member in get_args(annotation)]
+    models = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
     return {_tag(model): model for model in models}
 
 

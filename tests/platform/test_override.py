@@ -1,4 +1,5 @@
 import pytest
+from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
 from ablations.override import overrides_from, overrides_set, vary
@@ -119,3 +120,11 @@ def test_another_task_file_takes_its_own_hash(tmp_path):
     direct = ResolvedRecipe.model_validate({"tasks": [{"type": "math", "path": str(tmp_path / "b.jsonl")}]})
     assert changed == direct
     assert changed.identity(0) != base.identity(0)
+
+
+def test_another_path_is_read_anew(tmp_path):
+    first, second = (text_model(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
+    base = ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(first)}})
+    varied, _ = vary(base, overrides_set(f"model.path={second}"))
+    assert varied.model == ResolvedRecipe.model_validate({"model": {"type": "pretrained", "path": str(second)}}).model
+    assert varied.identity(0) != base.identity(0)

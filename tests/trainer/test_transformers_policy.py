@@ -115,6 +115,9 @@ def test_a_saved_policy_is_the_model_that_transformers_loads(family, tmp_path):
     assert state.keys() == theirs.state_dict().keys()
     assert all(torch.equal(tensor, state[name]) for name, tensor in theirs.state_dict().items())
     tied = theirs.config.tie_word_embeddings
+    head, embedding = policy.head_weights()[0], policy.model.get_input_embeddings().weight
+    assert tied == (head is embedding)
+    assert policy.num_parameters() == theirs.num_parameters()
     assert tied == (again.get_output_embeddings().weight is again.get_input_embeddings().weight)
 
 

@@ -3,6 +3,7 @@
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     MistralConfig,
     MixtralConfig,
@@ -34,6 +35,9 @@ CONFIGS = {
     "qwen3": Qwen3Config(**SIZES, head_dim=8, tie_word_embeddings=True),
     "mistral": MistralConfig(**SIZES, sliding_window=None, attention_dropout=0.5),
     "mistral windowed": MistralConfig(**SIZES, sliding_window=5),
+    "gemma3": Gemma3TextConfig(
+        **SIZES, head_dim=4, sliding_window=5, layer_types=["sliding_attention", "full_attention"]
+    ),
     "mixtral": MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2, router_jitter_noise=0.3),
     "qwen2_moe": Qwen2MoeConfig(**SIZES, **EXPERTS, shared_expert_intermediate_size=12),
     "qwen3_moe": Qwen3MoeConfig(**SIZES, **EXPERTS, head_dim=8),

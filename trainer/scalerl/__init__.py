@@ -2,9 +2,13 @@
 
 what is trained
   recipe/            every choice of a run, with the paper's values as defaults; `frozen`: the base of its models
-  tasks/, tokens     prompts, verifier, demonstrations; the character tokenizer
+  tasks/, tokens/    prompts, verifier, demonstrations; text to token ids, by a pretrained model's tokenizer too
   content_hash       what a task file holds, as one hash
-  model              the policy: a Llama decoder in Hugging Face's format
+  policy             what every policy is: hidden states, head, log-probabilities, precision
+  model              the policy that a recipe describes
+  llama, llama_cache                the built-in one: a Llama decoder in Hugging Face's format
+  transformers_policy, transformers_cache    any causal language model that `transformers` loads
+  packing, router    rows without padding; the load-balancing loss of a mixture of experts
   warm_start         the supervised start, shared by all runs of a scale and seed
 judges
   verifiers/         of answers given as text: math, choices, questions, programs; none loads torch
@@ -15,9 +19,9 @@ one optimiser step
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
   kl, entropy, running_statistics, learning_rate    more of them
   critic, gae        PPO's value network in place of the mean of a group
-  learner            groups in, new weights out
+  learner            groups in, new weights out; `loss_scale`: for FP16
 generation
-  generator          batched KV cache, continuous batching, weights swapped between decode steps
+  generator          continuous batching, weights swapped between decode steps; `kv_cache`: what its caches share
   pool, curricula    which prompt comes next; `mixed_pool`: of a mix of tasks
   judge              verdicts on groups of answers, counted; what could not be judged is left out
 generators and a trainer together

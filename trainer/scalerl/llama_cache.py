@@ -63,14 +63,20 @@ class LlamaCache(KVCache):
     def _attend(self, q: Tensor, cached: Tensor, bias_n1T: Tensor, reach: int) -> Tensor:
         """Attention [n, hidden] of one query a row [n, heads, D] to `cached` [n x heads, 2, positions, D].
 
-        In half precision the factors are rounded, not the sums, as in the fused attention that training uses.
+        In half precision it is rounded where the fused attention of training is: the factors, not the sums, and the
+        weights before they are divided by their sum.
         """
         n, heads, size = q.shape
         with torch.autocast("cpu", enabled=False):
             query = (q * size**-0.5).reshape(n * heads, 1, size)
             scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
-            weights = self._rounded((scores.view(n, heads, reach) + bias_n1T).softmax(-1))
-            return torch.bmm(weights.view(n * heads, 1, reach), cached[:, 1, :reach]).view(n, -1)
+            scores = scores.view(n, heads, reach) + bias_n1T
+            if self.policy.precision.products == torch.float32:
+                return torch.bmm(scores.softmax(-1).view(n * heads, 1, reach), cached[:, 1, :reach]).view(n, -1)
+            weights = (scores - scores.amax(-1, keepdim=True)).exp()
+            rounded = self._rounded(weights).view(n * heads, 1, reach)
+            total = weights.sum(-1).view(n * heads, 1, 1)
+            return (torch.bmm(rounded, cached[:, 1, :reach]) / total).view(n, -1)
 
     def _rounded(self, x: Tensor) -> Tensor:
         """x as a factor of a product in the policy's precision, kept in float32."""

@@ -180,11 +180,15 @@ class Run:
                 saved = time.monotonic()
         self.save()
         with replace_folder(self.folder.model) as folder:
-            # Those of the start serve: `transformers` takes seconds to import only to write them again.
-            for path in self.start.iterdir():
-                if path.suffix in (".json", ".jinja", ".model", ".txt") and not path.name.endswith(".index.json"):
-                    shutil.copyfile(path, folder / path.name)
             self.cluster.learner.policy.save_weights(folder)
+            # Those of the start serve: `transformers` takes seconds to import only to write them again. A policy that
+            # writes a config.json with its weights says their precision in it.
+            for path in self.start.iterdir():
+                is_small = path.suffix in (".json", ".jinja", ".model", ".txt") and not path.name.endswith(
+                    ".index.json"
+                )
+                if is_small and not (path.name == "config.json" and (folder / path.name).exists()):
+                    shutil.copyfile(path, folder / path.name)
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:

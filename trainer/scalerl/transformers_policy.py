@@ -160,6 +160,7 @@ def empty(config: PreTrainedConfig, precision: Precision = FP32) -> Transformers
         model = AutoModelForCausalLM.from_config(
             config, dtype=precision.weights, attn_implementation="sdpa", experts_implementation="eager"
         )
+    model.tie_weights()  # part of the initialisation that was left out
     return TransformersPolicy(model, precision)
 
 

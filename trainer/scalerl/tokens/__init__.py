@@ -6,6 +6,7 @@ pretrained  the tokenizer and chat template in a pretrained model's folder
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -62,8 +63,9 @@ class Tokenizer(Protocol):
 TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
 
 
+@lru_cache(maxsize=8)
 def make_tokenizer(model: Model) -> Tokenizer:
-    """The tokenizer of the model that `model` describes."""
+    """The tokenizer of the model that `model` describes; a large vocabulary is read once in a process."""
     if model.type == "pretrained":
         from scalerl.tokens.pretrained import PretrainedTokenizer  # imports `transformers`, which takes seconds
 

@@ -1,0 +1,122 @@
+"""Sequences without padding give what padded ones give, and share nothing but the pass."""
+
+import pytest
+import torch
+from trainer.learner_cases import assert_same_gradients, gradients, random_groups
+from trainer.tiny import random_policy, tiny_recipe
+
+from scalerl.batch import make_batch
+from scalerl.learner import Learner
+from scalerl.model import new_policy
+from scalerl.packing import Packing, packed_micro_batches
+
+MODELS = {
+    "llama": {"hidden": 24, "layers": 2, "heads": 3, "mlp": 24},
+    "moe": {
+        "type": "moe", "hidden": 24, "layers": 2, "heads": 3, "mlp": 16, "experts": 4, "experts_per_token": 2,
+        "router_loss": 0.1,
+    },
+}  # fmt: skip
+LENGTHS = torch.tensor([7, 1, 4, 5])
+TOKENS = torch.arange(28).view(4, 7) % 36 + 4
+
+
+def policy_of(recipe):
+    if recipe.model.type == "llama":
+        return random_policy(recipe)
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    return policy
+
+
+def recipe_of(model, **optimiser):
+    base = tiny_recipe(optimiser=optimiser)
+    return base.model_validate({**base.model_dump(mode="json"), "model": MODELS[model]})
+
+
+def test_a_packed_row_by_hand():
+    packing = Packing.of(torch.tensor([2, 3]))
+    assert packing.sequence_N.tolist() == [0, 0, 1, 1, 1]
+    assert packing.position_N.tolist() == [0, 1, 0, 1, 2]
+    assert packing.has_next.tolist() == [True, False, True, True, False]
+    assert packing.may_attend().int().tolist() == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0],
+        [0, 0, 1, 1, 0],
+        [0, 0, 1, 1, 1],
+    ]
+    padded = torch.tensor([[10, 11, 0], [12, 13, 14]])
+    assert packing.packed(padded).tolist() == [10, 11, 12, 13, 14]
+    assert packing.padded(packing.packed(padded)).tolist() == padded.tolist()
+    assert packing.following(torch.tensor([1, 2, 3])).tolist() == [[0, 1, 0], [0, 2, 3]]
+
+
+def test_first_fit_decreasing_by_hand():
+    # 9, 7, 6, 4, 3, 1 into rows of 10: 9 + 1, 7 + 3, 6 + 4.
+    batches = packed_micro_batches(torch.tensor([4, 9, 3, 1, 7, 6]), max_tokens=10)
+    assert [rows.tolist() for rows in batches] == [[1, 3], [4, 2], [5, 0]]
+
+
+def test_a_sequence_longer_than_a_pass_has_one_of_its_own():
+    batches = packed_micro_batches(torch.tensor([3, 25, 4]), max_tokens=10)
+    assert [rows.tolist() for rows in batches] == [[1], [2, 0]]
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_a_changed_sequence_does_not_move_its_neighbours(model):
+    policy = policy_of(recipe_of(model))
+    other = TOKENS.clone()
+    other[2, :4] += 9
+    with torch.no_grad():
+        before, after = (policy.score(t, 1.0, length_B=LENGTHS, packed=True).logprobs_BT for t in (TOKENS, other))
+    torch.testing.assert_close(after[[0, 1, 3]], before[[0, 1, 3]], rtol=0, atol=1e-6)
+    assert (after[2, 1:4] - before[2, 1:4]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("model", list(MODELS))
+def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(model, checkpointing):
+    policy = policy_of(recipe_of(model))
+    groups = random_groups(policy)
+    results = []
+    for packing, micro_batch_tokens in ((False, 10**6), (False, 40), (True, 10**6), (True, 40), (True, 1)):
+        recipe = recipe_of(
+            model, packing=packing, micro_batch_tokens=micro_batch_tokens, gradient_checkpointing=checkpointing
+        )
+        policy.recompute = recipe.optimiser.gradient_checkpointing
+        learner = Learner(policy, recipe)
+        batch = make_batch(groups)
+        policy.zero_grad(set_to_none=True)
+        metrics = learner.accumulate(batch, learner.advantages(groups, batch))
+        results.append((len(learner.micro_batches(batch)), metrics, gradients(policy)))
+    (one, whole_metrics, whole), *split = results
+    assert one == 1
+    assert [num for num, _, _ in split][1] == 1
+    assert min(split[0][0], split[2][0]) > 2
+    assert split[3][0] == len(batch.length_B)
+    assert split[2][0] <= split[0][0]
+    for _, metrics, ours in split:
+        assert metrics == pytest.approx(whole_metrics, rel=1e-5, abs=1e-6)
+        assert_same_gradients(ours, whole)
+
+
+def test_the_built_in_policy_recomputes_its_blocks_and_keeps_less(monkeypatch):
+    policy = policy_of(recipe_of("llama"))
+    counted, results = [], []
+    block = type(policy.blocks[0])
+    project = block.project
+    monkeypatch.setattr(block, "project", lambda *args: counted.append(1) or project(*args))
+    for recompute in (False, True):
+        policy.recompute = recompute
+        policy.zero_grad(set_to_none=True)
+        kept, calls = [], len(counted)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t, k=kept: k.append(t.numel()) or t, lambda t: t):
+            loss = policy.score(TOKENS, 1.0, length_B=LENGTHS).logprobs_BT.sum()
+        loss.backward()
+        results.append((len(counted) - calls, sum(kept), gradients(policy)))
+    (once, all_kept, expected), (twice, few_kept, ours) = results
+    assert (once, twice) == (2, 4)
+    assert few_kept < all_kept / 2
+    for name, gradient in expected.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-6, atol=1e-6)
