@@ -12,7 +12,7 @@ from torch import Tensor
 from scalerl.model import Policy, load_pretrained, save_pretrained
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run_folder import replace_folder
-from scalerl.tasks import Task
+from scalerl.tasks import Task, TaskError
 from scalerl.tokens import make_tokenizer
 
 
@@ -43,7 +43,7 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
     """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth."""
     settings = recipe.warm_start
     if not task.has_demonstrations:
-        raise ValueError(
+        raise TaskError(
             f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch that was shown none "
             "is never right; name a column of written solutions by the task's `solution`"
         )
