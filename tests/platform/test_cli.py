@@ -219,3 +219,29 @@ def test_an_unknown_sweep_names_those_there_are(tmp_path):
     result = command("status", "lo", "--home", str(tmp_path))
     assert result.returncode == 2
     assert "did you mean 'loo'" in result.stderr
+
+
+def test_a_task_file_that_cannot_be_used_is_said_with_its_line_and_no_traceback(tmp_path):
+    scale, file = tmp_path / "words.yaml", tmp_path / "sums.jsonl"
+    scale.write_text(f"model: {{tokenizer: characters}}\ntasks:\n  - {{type: math, path: {file}}}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "ablations.cli",
+        "train",
+        "scalerl",
+        "--scale",
+        str(scale),
+        "--home",
+        str(tmp_path),
+    ]
+
+    def refusal():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+    assert f"words.yaml:3: tasks.0: path: no file or folder {file}" in refusal()
+    file.write_text('{"question": "1+1=", "answer": "2"}\n{"question"\n')
+    assert "sums.jsonl:2: not JSON" in refusal()

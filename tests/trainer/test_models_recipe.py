@@ -101,7 +101,7 @@ def test_a_relative_path_is_stored_absolute(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     model = PretrainedModel(path="qwen")
     assert model.path == str(folder)
-    assert model.path_sha256 == PretrainedModel(path=str(folder)).digest
+    assert model.path_sha256 == PretrainedModel(path=str(folder)).path_sha256
 
 
 def test_only_a_pretrained_model_needs_no_warm_start_unless_one_is_asked_for(folder):

@@ -45,7 +45,7 @@ class DownstreamEvaluator:
         """Columns of the `downstream` rows that are due at evaluation `index`, counted from 0."""
         for number, (settings, task) in enumerate(zip(self.recipe.evaluation.downstream, self.tasks, strict=True)):
             if index % settings.every == 0:
-                entropy = np.random.SeedSequence((self.seed, 5, number, index))
+                entropy = np.random.SeedSequence((self.seed, 6, number, index))
                 yield self._measure(policy, task, settings.samples, (1, *settings.k), entropy)
 
     def _measure(

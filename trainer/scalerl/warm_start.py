@@ -14,7 +14,7 @@ from scalerl.policy import Policy
 from scalerl.recipe import PretrainedModel, ResolvedRecipe
 from scalerl.recipe.models import model_sha256
 from scalerl.run_folder import replace_folder
-from scalerl.tasks import Task
+from scalerl.tasks import Task, TaskError
 from scalerl.tokens import make_tokenizer
 
 
@@ -69,7 +69,7 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
     """
     settings = recipe.warm_start
     if not task.has_demonstrations:
-        raise ValueError(
+        raise TaskError(
             f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch that was shown none "
             "is never right; name a column of written solutions by the task's `solution`"
         )

@@ -221,7 +221,9 @@ def train(
     folder = place.run(run_id)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
+    from scalerl.judge import VerifierFailed
     from scalerl.learner import Diverged
+    from scalerl.tasks import TaskError
     from scalerl.train import Busy, Cancelled
     from scalerl.train import train as train_folder
 
@@ -232,7 +234,7 @@ def train(
             warm_starts=place.warm_starts,
             code_version=code_version(),
         )
-    except (Busy, Diverged) as error:
+    except (Busy, Diverged, TaskError, VerifierFailed) as error:
         raise AblationsError(f"run {run_id}: {error}") from error
     except Cancelled:
         print("stopped; the same command goes on from the checkpoint")

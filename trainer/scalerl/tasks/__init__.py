@@ -23,6 +23,7 @@ import numpy as np
 
 from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import AnyTask, Choice, Code, KSmallest, Math, Modular, Qa
+from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
 from scalerl.tasks.k_smallest import KSmallestTask
@@ -56,8 +57,19 @@ class Task(Protocol):
         ...
 
 
+class TaskError(ValueError):
+    """A task cannot be made, or not be started from, as its settings or its file stand."""
+
+
 def make_task(settings: AnyTask, tokenizer: Tokenizer) -> Task:
-    """The task that `settings` describe, its prompts written with `tokenizer`."""
+    """The task that `settings` describe, its prompts written with `tokenizer`; TaskError says why it cannot be made."""
+    try:
+        return _make(settings, tokenizer)
+    except (ValueError, SandboxUnavailable) as error:
+        raise TaskError(str(error)) from error
+
+
+def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
     match settings:
         case KSmallest():
             return KSmallestTask(settings, tokenizer)

@@ -1,5 +1,7 @@
 r"""Problems with a mathematical answer, as in GSM8K ("... #### 42"), MATH ("... \boxed{42}") and AIME ("42")."""
 
+import os
+
 from scalerl.batch import Outcome
 from scalerl.recipe import Math
 from scalerl.tasks.file_task import FileTask, Problem
@@ -15,7 +17,10 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     def judge(text: str, gold: str) -> Outcome:
         return verify_math(text, gold, time_limit_s=settings.time_limit_s)
 
-    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=MAX_KEEPERS)
+    # More at a time than there are cores would run into the time limit.
+    num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
+
+    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
 
 
 def problem(row: Row, settings: Math) -> Problem:
