@@ -112,12 +112,12 @@ def start(home: Path, clock: str, schedule: str, seed: int, steps: int) -> subpr
 
 def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) -> None:
     """Train one run for a number of optimiser steps, evaluated at the start and after every `EVERY_STEPS`."""
-    from scalerl import train as training
-
     folder = folder_of(home, clock, schedule, seed)
     done = max((row["step"] for row in read_rows(folder.metrics, "eval")), default=0)
     if done >= steps:
         return
+    from scalerl import train as training  # seconds to import
+
     recipe = load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"])
     folder.create(recipe, seed)
 
