@@ -9,7 +9,8 @@ virtual clock (scale `laptop`) they train side by side. Two questions:
     idle        the device-seconds in which PipelineRL-8's processes waited, over those of PPO-off-policy-8, up to the
                 FLOPs that the shorter of the two runs reached
     learning    pass rates of each schedule on both clocks, interpolated to the same FLOPs and averaged over the last
-                half of the run, against the spread of seeds and the sampling error of the evaluations
+                half of the run, against the gap between two executions of one wall-clock run (`--again`), the
+                spread of seeds (`--spread`) and the sampling error of the evaluations
 
 Runs that are in the home folder are not trained again. Writes `results/wall_clock.json`.
 """
@@ -49,7 +50,10 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="trained on both clocks")
-    parser.add_argument("--spread", type=int, nargs="*", default=[1], help="seeds trained on the virtual clock alone")
+    parser.add_argument("--spread", type=int, nargs="*", default=[], help="seeds trained on the virtual clock alone")
+    parser.add_argument(
+        "--again", type=Path, help="home folder of an earlier execution: the same wall-clock runs again"
+    )
     parser.add_argument("--train", nargs=4, metavar=("CLOCK", "SCHEDULE", "SEED", "STEPS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     home: Path = options.home.absolute()
@@ -58,15 +62,20 @@ def main() -> None:
         train_steps(home, clock, schedule, int(seed), int(steps))
         return
     train_all(home, options.seeds, options.spread, options.steps)
+    homes = [home] if options.again is None else [home, options.again.absolute()]
     seeds, spread = (" ".join(map(str, each)) for each in (options.seeds, options.spread))
     result = {
         "command": f"python benchmarks/wall_clock.py --steps {options.steps} --seeds {seeds} --spread {spread}",
         "date": date.today().isoformat(),
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_averages": loads(home)},
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "load_averages": [loads(each) for each in homes],
+        },
         "recipe": load_resolved("scalerl", SCALES["wall"]).model_dump(mode="json"),
-        "idle": [idle(home, seed) for seed in options.seeds],
+        "idle": [idle(each, seed) for each in homes for seed in options.seeds],
         "target": TARGET,
-        "learning": {schedule: learning(home, schedule, options.seeds, options.spread) for schedule in SCHEDULES},
+        "learning": {schedule: learning(homes, schedule, options.seeds, options.spread) for schedule in SCHEDULES},
     }
     RESULT.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps({name: result[name] for name in ("machine", "idle", "learning")}, indent=1))
@@ -103,12 +112,12 @@ def start(home: Path, clock: str, schedule: str, seed: int, steps: int) -> subpr
 
 def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) -> None:
     """Train one run for a number of optimiser steps, evaluated at the start and after every `EVERY_STEPS`."""
-    from scalerl import train as training
-
     folder = folder_of(home, clock, schedule, seed)
     done = max((row["step"] for row in read_rows(folder.metrics, "eval")), default=0)
     if done >= steps:
         return
+    from scalerl import train as training  # seconds to import
+
     recipe = load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"])
     folder.create(recipe, seed)
 
@@ -165,21 +174,27 @@ def sides_at(rows: list[dict[str, Any]], flops: float) -> dict[str, float]:
     }
 
 
-def learning(home: Path, schedule: str, seeds: list[int], spread: list[int]) -> dict[str, Any]:
+def learning(homes: list[Path], schedule: str, seeds: list[int], spread: list[int]) -> dict[str, Any]:
     """Pass rates on both clocks at the same FLOPs, seed by seed, and how far apart they may be by chance."""
     runs = [("wall", seed) for seed in seeds] + [("virtual", seed) for seed in [*seeds, *spread]]
-    curves = {(clock, seed): curve(home, clock, schedule, seed) for clock, seed in runs}
+    curves = {(clock, seed): curve(homes[0], clock, schedule, seed) for clock, seed in runs}
+    curves |= {("wall again", seed): curve(home, "wall", schedule, seed) for home in homes[1:] for seed in seeds}
     end = min(flops[-1] for flops, _ in curves.values())
     at = [end * (1 + (point + 1) / POINTS) / 2 for point in range(POINTS)]
     rates = {name: np.interp(at, *each) for name, each in curves.items()}
     gaps = [float((rates["wall", seed] - rates["virtual", seed]).mean()) for seed in seeds]
-    samples = max(row["num_samples"] for row in read_rows(folder_of(home, "wall", schedule, seeds[0]).metrics, "eval"))
+    samples = max(
+        row["num_samples"] for row in read_rows(folder_of(homes[0], "wall", schedule, seeds[0]).metrics, "eval")
+    )
     middle = float(np.mean([rate.mean() for rate in rates.values()]))
     result: dict[str, Any] = {
         "flops": [float(f) for f in at],
         "pass_rates": {f"{clock} {seed}": [round(float(r), 4) for r in rate] for (clock, seed), rate in rates.items()},
         "wall_less_virtual": gaps,
         "mean_gap": statistics.mean(gaps),
+        "between_executions": [
+            float((rates["wall", seed] - rates["wall again", seed]).mean()) for seed in seeds for _ in homes[1:]
+        ],
         # Independent answers would give this; prompts are the same in all evaluations, which makes it too wide.
         "binomial_sd_of_a_gap_at_one_point": math.sqrt(2 * middle * (1 - middle) / samples),
     }
