@@ -6,7 +6,6 @@ pretrained  the tokenizer and chat template in a pretrained model's folder
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -63,11 +62,10 @@ class Tokenizer(Protocol):
 TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
 
 
-@lru_cache(maxsize=8)
 def make_tokenizer(model: Model) -> Tokenizer:
-    """The tokenizer of the model that `model` describes; a large vocabulary is read once in a process."""
+    """The tokenizer of the model that `model` describes."""
     if model.type == "pretrained":
-        from scalerl.tokens.pretrained import PretrainedTokenizer  # imports `transformers`, which takes seconds
+        from scalerl.tokens.pretrained import read_tokenizer  # imports `transformers`, which takes seconds
 
-        return PretrainedTokenizer(Path(model.path))
+        return read_tokenizer(model.path, model.digest)
     return TOKENIZERS[model.tokenizer]()

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from transformers import AutoTokenizer
@@ -88,3 +89,9 @@ class PretrainedTokenizer:
         for pattern in (*FILES, "generation_config.json"):
             for path in self.folder.glob(pattern):
                 shutil.copyfile(path, folder / path.name)
+
+
+@lru_cache(maxsize=4)
+def read_tokenizer(path: str, digest: str) -> PretrainedTokenizer:
+    """The tokenizer of the folder with this content; a large vocabulary is read once in a process."""
+    return PretrainedTokenizer(Path(path))
