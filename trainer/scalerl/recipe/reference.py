@@ -89,7 +89,8 @@ def said(model: type[BaseModel]) -> str:
 
 def default_of(field: FieldInfo) -> str:
     """As YAML has it; a block by its type, or by "below" where every default of it stands in its own section."""
-    value = field.get_default(call_default_factory=True)
+    # A factory is given what was written before; here nothing was.
+    value = field.get_default(call_default_factory=True, validated_data={})
     if value is PydanticUndefined:
         return "required"
     if isinstance(value, tuple) and value and isinstance(value[0], BaseModel):

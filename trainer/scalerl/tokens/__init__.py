@@ -67,5 +67,5 @@ def make_tokenizer(model: Model) -> Tokenizer:
     if model.type == "pretrained":
         from scalerl.tokens.pretrained import read_tokenizer  # imports `transformers`, which takes seconds
 
-        return read_tokenizer(model.path, model.digest)
+        return read_tokenizer(model.path, model.path_sha256)
     return TOKENIZERS[model.tokenizer]()

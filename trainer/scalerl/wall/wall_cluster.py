@@ -14,7 +14,7 @@ import numpy as np
 from scalerl.cluster import Clock, Cluster
 from scalerl.generator import Generator, Request
 from scalerl.learner import Learner, Update
-from scalerl.pool import PromptPool
+from scalerl.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.tasks import Task
 from scalerl.wall.fleet import Fleet
@@ -42,7 +42,7 @@ class WallCluster(Cluster):
         recipe: ResolvedRecipe,
         generators: list[Generator],
         learner: Learner,
-        pool: PromptPool,
+        pool: AnyPool,
         task: Task,
         rng: np.random.Generator,
     ) -> None:
