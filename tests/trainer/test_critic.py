@@ -65,8 +65,9 @@ def values(network, tokens):
         behaviour_BT=torch.zeros(row.shape),
         group_B=torch.zeros(1, dtype=torch.long),
         length_B=torch.tensor([len(tokens)]),
+        prompt_B=torch.ones(1, dtype=torch.long),
     )
-    padded, packed = (network.values(part, packed=packed) for packed in (False, True))
+    padded, packed = (network.values(part, part.packing(kind)) for kind in ("none", "sequences"))
     torch.testing.assert_close(packed, padded, rtol=1e-5, atol=1e-6)
     return padded
 

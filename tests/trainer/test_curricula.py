@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from trainer.tiny import make_prompt
 
-from scalerl.curricula import OrderedPool, easiest_first, exponential, linear, make_pool
+from scalerl.curricula import OrderedPool, easiest_first, exponential, linear, pool_of
 from scalerl.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, Ordered, ResolvedRecipe, Uniform
 
@@ -21,7 +21,7 @@ PROMPTS = [
 
 
 def make(prompts=PROMPTS, seed=0, **settings):
-    return make_pool(prompts, Ordered(**settings), np.random.default_rng(seed))
+    return pool_of(prompts, Ordered(**settings), np.random.default_rng(seed))
 
 
 def draw(pool, count):
@@ -131,7 +131,7 @@ def test_each_curriculum_has_its_pool():
     rng = np.random.default_rng(0)
     assert isinstance(make(), OrderedPool)
     for curriculum in (Uniform(), NoPositiveResampling()):
-        pool = make_pool(PROMPTS, curriculum, rng)
+        pool = pool_of(PROMPTS, curriculum, rng)
         assert isinstance(pool, PromptPool)
         assert pool.curriculum == curriculum
 

@@ -111,7 +111,7 @@ def test_every_precision_trains_for_twenty_steps(tmp_path, warm_starts, monkeypa
 
 
 def test_a_mixture_of_experts_made_from_scratch_trains_for_twenty_steps(tmp_path, warm_starts, monkeypatch):
-    recipe = smoke(model=MOE, optimiser={"packing": True, "gradient_checkpointing": True})
+    recipe = smoke(model=MOE, optimiser={"packing": "sequences", "gradient_checkpointing": True})
     folder, steps = twenty_steps(tmp_path / "run", recipe, warm_starts, monkeypatch)
     assert not any(step["skipped"] for step in steps)
     assert all(row["pass_rate"] > 0.05 for row in rows_of(folder, "eval"))

@@ -8,7 +8,7 @@ from trainer.tiny import random_policy, tiny_recipe
 from scalerl.batch import make_batch
 from scalerl.learner import Learner
 from scalerl.model import new_policy
-from scalerl.packing import Packing, packed_micro_batches
+from scalerl.packing import Packing, packed_micro_batches, shared_micro_batches
 
 MODELS = {
     "llama": {"hidden": 24, "layers": 2, "heads": 3, "mlp": 24},
@@ -38,7 +38,6 @@ def test_a_packed_row_by_hand():
     packing = Packing.of(torch.tensor([2, 3]))
     assert packing.sequence_N.tolist() == [0, 0, 1, 1, 1]
     assert packing.position_N.tolist() == [0, 1, 0, 1, 2]
-    assert packing.has_next.tolist() == [True, False, True, True, False]
     assert packing.may_attend().int().tolist() == [
         [1, 0, 0, 0, 0],
         [1, 1, 0, 0, 0],
@@ -48,8 +47,50 @@ def test_a_packed_row_by_hand():
     ]
     padded = torch.tensor([[10, 11, 0], [12, 13, 14]])
     assert packing.packed(padded).tolist() == [10, 11, 12, 13, 14]
-    assert packing.padded(packing.packed(padded)).tolist() == padded.tolist()
-    assert packing.following(torch.tensor([1, 2, 3])).tolist() == [[0, 1, 0], [0, 2, 3]]
+    assert packing.padded(packing.packed(padded))[0, :2].tolist() == [10, 11]
+    assert packing.padded(packing.packed(padded))[1].tolist() == [12, 13, 14]
+    assert packing.before(packing.packed(padded)).tolist() == [10, 12, 13]
+    assert packing.laid_out(torch.tensor([1, 2, 3])).tolist() == [[0, 1, 0], [0, 2, 3]]
+
+
+def test_a_shared_prompt_by_hand():
+    # Answers of one and of two tokens to a prompt of two tokens; then an answer of one to a prompt of one.
+    packing = Packing.with_shared_prompts(torch.tensor([3, 4, 2]), torch.tensor([2, 2, 1]), torch.tensor([5, 5, 6]))
+    assert packing.sequence_N.tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert packing.position_N.tolist() == [0, 1, 2, 2, 3, 0, 1]
+    assert packing.may_attend().int().tolist() == [
+        [1, 0, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0, 0],
+        [1, 1, 0, 1, 0, 0, 0],
+        [1, 1, 0, 1, 1, 0, 0],
+        [0, 0, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1, 1],
+    ]
+    padded = torch.tensor([[10, 11, 12, 0], [10, 11, 13, 14], [15, 16, 0, 0]])
+    assert packing.packed(padded).tolist() == [10, 11, 12, 13, 14, 15, 16]
+    back = packing.padded(packing.packed(padded))
+    assert [row[:n].tolist() for row, n in zip(back, (3, 4, 2), strict=True)] == [
+        [10, 11, 12],
+        [10, 11, 13, 14],
+        [15, 16],
+    ]
+    assert packing.before(packing.packed(padded)).tolist() == [11, 11, 13, 15]
+    assert packing.laid_out(torch.tensor([1, 2, 3, 4])).tolist() == [[0, 0, 1, 0], [0, 0, 2, 3], [0, 4, 0, 0]]
+
+
+def test_shared_prompts_count_once_in_a_pass():
+    # Group 0: a prompt of 4 and answers of 3, 3, 1 make 11; group 1: a prompt of 2 and answers of 2, 2 make 6.
+    length, prompt = torch.tensor([7, 7, 5, 4, 4]), torch.tensor([4, 4, 4, 2, 2])
+    group = torch.tensor([0, 0, 0, 1, 1])
+
+    def batches(max_tokens):
+        return [rows.tolist() for rows in shared_micro_batches(length, prompt, group, max_tokens)]
+
+    assert batches(17) == [[0, 1, 2, 3, 4]]
+    assert batches(16) == [[0, 1, 2], [3, 4]]
+    assert batches(10) == [[0, 1], [3, 4], [2]]
+    assert batches(1) == [[0], [1], [2], [3], [4]]
 
 
 def test_first_fit_decreasing_by_hand():
@@ -69,7 +110,7 @@ def test_a_changed_sequence_does_not_move_its_neighbours(model):
     other = TOKENS.clone()
     other[2, :4] += 9
     with torch.no_grad():
-        before, after = (policy.score(t, 1.0, length_B=LENGTHS, packed=True).logprobs_BT for t in (TOKENS, other))
+        before, after = (policy.score(t, 1.0, packing=Packing.of(LENGTHS)).logprobs_BT for t in (TOKENS, other))
     torch.testing.assert_close(after[[0, 1, 3]], before[[0, 1, 3]], rtol=0, atol=1e-6)
     assert (after[2, 1:4] - before[2, 1:4]).abs().max() > 1e-3
 
@@ -80,7 +121,9 @@ def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(m
     policy = policy_of(recipe_of(model))
     groups = random_groups(policy)
     results = []
-    for packing, micro_batch_tokens in ((False, 10**6), (False, 40), (True, 10**6), (True, 40), (True, 1)):
+    kinds = ["sequences", *(["prompts"] if model == "llama" else [])]
+    cases = [("none", 10**6), ("none", 40), *((kind, size) for kind in kinds for size in (10**6, 40, 1))]
+    for packing, micro_batch_tokens in cases:
         recipe = recipe_of(
             model, packing=packing, micro_batch_tokens=micro_batch_tokens, gradient_checkpointing=checkpointing
         )
@@ -92,10 +135,12 @@ def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(m
         results.append((len(learner.micro_batches(batch)), metrics, gradients(policy)))
     (one, whole_metrics, whole), *split = results
     assert one == 1
-    assert [num for num, _, _ in split][1] == 1
-    assert min(split[0][0], split[2][0]) > 2
-    assert split[3][0] == len(batch.length_B)
-    assert split[2][0] <= split[0][0]
+    padded, *packed = (num for num, _, _ in split)
+    assert padded > 2
+    for whole_pass, small, single in zip(packed[::3], packed[1::3], packed[2::3], strict=True):
+        assert whole_pass == 1
+        assert 2 <= small <= padded
+        assert single == len(batch.length_B)
     for _, metrics, ours in split:
         assert metrics == pytest.approx(whole_metrics, rel=1e-5, abs=1e-6)
         assert_same_gradients(ours, whole)

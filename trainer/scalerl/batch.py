@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scalerl.packing import Packing
+
 Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
 """Verdict on one answer. The last two say that the verifier failed: the answer was not judged."""
 
@@ -84,6 +86,8 @@ class Batch:
     """Index of the prompt's group."""
     length_B: Tensor
     """Tokens of prompt and answer together."""
+    prompt_B: Tensor
+    """Tokens of the prompt."""
     reference_BT: Tensor | None = None
     """Log-probabilities under the frozen reference policy, where a KL penalty needs them."""
     start_BT: Tensor | None = None
@@ -98,6 +102,14 @@ class Batch:
         """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
 
+    def packing(self, kind: Literal["none", "sequences", "prompts"]) -> Packing | None:
+        """How its rows are laid out without padding; None where they are not."""
+        if kind == "none":
+            return None
+        if kind == "sequences":
+            return Packing.of(self.length_B)
+        return Packing.with_shared_prompts(self.length_B, self.prompt_B, self.group_B)
+
     def part(self, rows: Tensor) -> "Batch":
         """These rows, cut to the longest of them."""
         width = int(self.length_B[rows].max())
@@ -107,6 +119,7 @@ class Batch:
             behaviour_BT=self.behaviour_BT[rows, :width],
             group_B=self.group_B[rows],
             length_B=self.length_B[rows],
+            prompt_B=self.prompt_B[rows],
             reference_BT=None if self.reference_BT is None else self.reference_BT[rows, :width],
             start_BT=None if self.start_BT is None else self.start_BT[rows, :width],
             values_BT=None if self.values_BT is None else self.values_BT[rows, :width],
@@ -140,4 +153,5 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         behaviour_BT=torch.from_numpy(behaviour),
         group_B=torch.tensor(group_of),
         length_B=torch.tensor(lengths),
+        prompt_B=torch.tensor([len(rollout.prompt.tokens) for rollout in rollouts]),
     )

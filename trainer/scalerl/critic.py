@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from scalerl.batch import Batch
 from scalerl.gae import explained_variance, gae, standardised, value_loss
+from scalerl.packing import Packing
 from scalerl.policy import Policy, Precision
 from scalerl.recipe import ResolvedRecipe, ValueNetwork
 
@@ -32,9 +33,9 @@ class ValueModel(nn.Module):
         self.head = nn.Parameter(torch.zeros(1, policy.head_weights()[0].shape[1]))
         self.to(dtype)
 
-    def values(self, part: Batch, *, packed: bool) -> Tensor:
+    def values(self, part: Batch, packing: Packing | None) -> Tensor:
         """V of the state before each token, [B, T] in float32, 0 at position 0."""
-        before = self.body.before(part.tokens_BT, part.length_B if packed else None)
+        before = self.body.before(part.tokens_BT, packing)
         return before.laid_out(F.linear(before.hidden.to(self.head.dtype), self.head).float().squeeze(-1))
 
 
@@ -47,7 +48,7 @@ class ValueLearner:
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:
         self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
-        self.packed = recipe.optimiser.packing
+        self.kind = recipe.optimiser.packing
         self.network = ValueModel(policy, DTYPES[settings.parameters])
         self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
@@ -72,7 +73,9 @@ class ValueLearner:
         values_BT = torch.zeros_like(batch.behaviour_BT)
         for rows in micro_batches:
             part = batch.part(rows)
-            values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(part, packed=self.packed)
+            values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(
+                part, part.packing(self.kind)
+            )
         return values_BT
 
     def judge(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
@@ -95,7 +98,7 @@ class ValueLearner:
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
-            values_BT = self.network.values(part, packed=self.packed)
+            values_BT = self.network.values(part, part.packing(self.kind))
             loss_BT, clipped_BT = value_loss(
                 values_BT, part.values_BT, part.returns_BT, part.mask_BT, self.settings.value_clip
             )

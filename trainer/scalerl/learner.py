@@ -18,7 +18,7 @@ from scalerl.kl import token_kl
 from scalerl.learning_rate import learning_rate
 from scalerl.loss_scale import INITIAL_SCALE, LossScale
 from scalerl.losses import effective_share, log_ratio, token_loss
-from scalerl.packing import packed_micro_batches, padded_micro_batches
+from scalerl.packing import packed_micro_batches, padded_micro_batches, shared_micro_batches
 from scalerl.policy import Policy, Scores
 from scalerl.recipe import ResolvedRecipe
 from scalerl.running_statistics import RunningStatistics
@@ -159,7 +159,9 @@ class Learner:
     def micro_batches(self, batch: Batch) -> list[Tensor]:
         """Row indices of each pass."""
         optimiser = self.recipe.optimiser
-        split = packed_micro_batches if optimiser.packing else padded_micro_batches
+        if optimiser.packing == "prompts":
+            return shared_micro_batches(batch.length_B, batch.prompt_B, batch.group_B, optimiser.micro_batch_tokens)
+        split = packed_micro_batches if optimiser.packing == "sequences" else padded_micro_batches
         return split(batch.length_B, optimiser.micro_batch_tokens)
 
     def scores(self, policy: Policy, part: Batch) -> Scores:
@@ -169,7 +171,7 @@ class Learner:
             part.tokens_BT,
             recipe.generation.temperature,
             length_B=part.length_B,
-            packed=recipe.optimiser.packing,
+            packing=part.packing(recipe.optimiser.packing),
             entropy_gradient=recipe.entropy_bonus > 0,
         )
 

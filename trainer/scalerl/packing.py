@@ -1,8 +1,11 @@
 """Sequences one after the other in a row instead of one a row: no product is spent on padding.
 
-    lengths 2, 3    sequence_N 0 0 1 1 1    position_N 0 1 0 1 2
+    lengths 2, 3                          sequence_N 0 0 1 1 1    position_N 0 1 0 1 2
+    the same, both begin with one prompt
+    of one token                          sequence_N 0 0 1 1      position_N 0 1 1 2
 
-Positions start again with each sequence, and no sequence attends to another.
+Positions start again with each sequence, and no sequence attends to another. What stands before any answer is the same
+in all rollouts of a prompt, so it may be computed once for all of them: its hidden states, keys and values are theirs.
 """
 
 from dataclasses import dataclass
@@ -19,39 +22,75 @@ class Packing:
     """Row of [B, T]."""
     position_N: Tensor
     """Column of [B, T], which is also the position in the sequence."""
+    token_BT: Tensor
+    """Which of the N tokens stands there; 0 where padding is."""
+    from_B: Tensor
+    """Column of the first token of each sequence that is foretold: 1, or the first of the answer."""
     length_B: Tensor
 
     @classmethod
     def of(cls, length_B: Tensor) -> "Packing":
         """The packing of sequences of these lengths, in order."""
-        valid_BT = torch.arange(int(length_B.max())) < length_B[:, None]
-        sequence_N, position_N = valid_BT.nonzero(as_tuple=True)
-        return cls(sequence_N=sequence_N, position_N=position_N, length_B=length_B)
+        sequences = torch.arange(len(length_B))
+        return cls._of(length_B, torch.ones_like(length_B), sequences)
+
+    @classmethod
+    def with_shared_prompts(cls, length_B: Tensor, prompt_B: Tensor, group_B: Tensor) -> "Packing":
+        """The same, but sequences of one group share the first `prompt_B` tokens, which stand in its first sequence.
+
+        Only answers are foretold.
+        """
+        same_BB = group_B[:, None] == group_B
+        return cls._of(length_B, prompt_B, same_BB.int().argmax(dim=1))
+
+    @classmethod
+    def _of(cls, length_B: Tensor, from_B: Tensor, first_B: Tensor) -> "Packing":
+        column_T = torch.arange(int(length_B.max()))
+        valid_BT = column_T < length_B[:, None]
+        is_shared_BT = (column_T < from_B[:, None]) & (first_B != torch.arange(len(length_B)))[:, None]
+        own_BT = valid_BT & ~is_shared_BT
+        sequence_N, position_N = own_BT.nonzero(as_tuple=True)
+        token_BT = torch.zeros_like(own_BT, dtype=torch.long)
+        token_BT[sequence_N, position_N] = torch.arange(len(sequence_N))
+        token_BT = torch.where(is_shared_BT, token_BT[first_B], token_BT)
+        return cls(sequence_N=sequence_N, position_N=position_N, token_BT=token_BT, from_B=from_B, length_B=length_B)
 
     @property
-    def has_next(self) -> Tensor:
-        """True where another token of the same sequence follows, [N]."""
-        return self.position_N < self.length_B[self.sequence_N] - 1
+    def shares_prompts(self) -> bool:
+        """Whether tokens may belong to several sequences."""
+        return bool((self.from_B > 1).any())
 
     def packed(self, padded: Tensor) -> Tensor:
         """[N, ...] of [B, T, ...]."""
         return padded[self.sequence_N, self.position_N]
 
     def padded(self, packed: Tensor) -> Tensor:
-        """[B, T, ...] of [N, ...], 0 where padding is."""
-        empty = packed.new_zeros(len(self.length_B), int(self.length_B.max()), *packed.shape[1:])
-        return empty.index_put((self.sequence_N, self.position_N), packed)
+        """[B, T, ...] of [N, ...]; where padding is stands something that nothing may attend to."""
+        # index_select: its gradient adds up rows far faster than that of indexing.
+        return packed.index_select(0, self.token_BT.flatten()).unflatten(0, self.token_BT.shape)
 
-    def following(self, values: Tensor) -> Tensor:
-        """[B, T] of one value for each token that follows another in its sequence, 0 elsewhere."""
-        after = self.position_N > 0
-        empty_BT = values.new_zeros(len(self.length_B), int(self.length_B.max()))
-        return empty_BT.index_put((self.sequence_N[after], self.position_N[after]), values)
+    @property
+    def is_foretold_BT(self) -> Tensor:
+        """True where a token is foretold from those before it."""
+        column_T = torch.arange(self.token_BT.shape[1])
+        return (column_T >= self.from_B[:, None]) & (column_T < self.length_B[:, None])
+
+    def before(self, packed: Tensor) -> Tensor:
+        """Of [N, ...] what stands before each foretold token, row after row."""
+        sequence, position = self.is_foretold_BT.nonzero(as_tuple=True)
+        return packed.index_select(0, self.token_BT[sequence, position - 1])
+
+    def laid_out(self, values: Tensor) -> Tensor:
+        """[B, T] of one value for each foretold token, 0 elsewhere."""
+        empty_BT = values.new_zeros(self.token_BT.shape)
+        return empty_BT.index_put(self.is_foretold_BT.nonzero(as_tuple=True), values)
 
     def may_attend(self) -> Tensor:
         """Whether each token (row) may look at each other (column), [N, N]: itself and what its sequence has before."""
-        same = self.sequence_N[:, None] == self.sequence_N
-        return same & (self.position_N <= self.position_N[:, None])
+        of_my_sequence_NN = self.token_BT[self.sequence_N[:, None], self.position_N] == torch.arange(
+            len(self.position_N)
+        )
+        return of_my_sequence_NN & (self.position_N <= self.position_N[:, None])
 
 
 def padded_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
@@ -82,3 +121,25 @@ def packed_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
         bins[place].append(row)
         free[place] -= length
     return [torch.tensor(rows) for rows in bins]
+
+
+def shared_micro_batches(length_B: Tensor, prompt_B: Tensor, group_B: Tensor, max_tokens: int) -> list[Tensor]:
+    """The same where a prompt counts once for the rows of its group in one pass; groups that fit stay whole."""
+    pieces: list[tuple[int, list[int]]] = []
+    for group in group_B.unique().tolist():
+        rows = (group_B == group).nonzero().flatten().tolist()
+        prompt = int(prompt_B[rows[0]])
+        size, piece = prompt, []
+        for row in rows:
+            answer = int(length_B[row]) - prompt
+            if piece and size + answer > max_tokens:
+                pieces.append((size, piece))
+                size, piece = prompt, []
+            piece.append(row)
+            size += answer
+        pieces.append((size, piece))
+    sizes = torch.tensor([size for size, _ in pieces])
+    return [
+        torch.tensor([row for i in chosen.tolist() for row in pieces[i][1]])
+        for chosen in packed_micro_batches(sizes, max_tokens)
+    ]

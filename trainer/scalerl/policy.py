@@ -69,7 +69,7 @@ class Before:
 
     def laid_out(self, values: Tensor) -> Tensor:
         """[B, T] of one value for each of the tokens, 0 for the first of a sequence."""
-        return F.pad(values, (1, 0)) if self.packing is None else self.packing.following(values)
+        return F.pad(values, (1, 0)) if self.packing is None else self.packing.laid_out(values)
 
 
 class Policy(nn.Module, ABC):
@@ -146,17 +146,15 @@ class Policy(nn.Module, ABC):
         scores = self.score(tokens_BT, temperature)
         return scores.logprobs_BT, scores.entropy_BT
 
-    def before(self, tokens_BT: Tensor, length_B: Tensor | None = None) -> "Before":
-        """What each token of right-padded rows is foretold from; rows of `length_B` are computed without padding."""
-        if length_B is None:
+    def before(self, tokens_BT: Tensor, packing: Packing | None = None) -> "Before":
+        """What the tokens of right-padded rows are foretold from, computed without padding where a packing is given."""
+        if packing is None:
             states = self.states(tokens_BT)
             return Before(hidden=states.hidden[:, :-1], tokens=tokens_BT[:, 1:], routing=states.routing)
-        packing = Packing.of(length_B)
-        tokens_N = packing.packed(tokens_BT)
-        states = self.packed_states(tokens_N, packing)
+        states = self.packed_states(packing.packed(tokens_BT), packing)
         return Before(
-            hidden=states.hidden[packing.has_next],
-            tokens=tokens_N[packing.position_N > 0],
+            hidden=packing.before(states.hidden),
+            tokens=tokens_BT[packing.is_foretold_BT],
             routing=states.routing,
             packing=packing,
         )
@@ -167,20 +165,19 @@ class Policy(nn.Module, ABC):
         temperature: float,
         *,
         length_B: Tensor | None = None,
-        packed: bool = False,
+        packing: Packing | None = None,
         entropy_gradient: bool = False,
     ) -> Scores:
-        """Log-probabilities and entropy of right-padded rows; `packed` computes rows of `length_B` without padding.
+        """Log-probabilities and entropy of right-padded rows; with a packing of what it foretells alone.
 
         Log-probabilities carry a gradient, the entropy only if asked to.
         """
-        assert length_B is not None or not packed, "what is padding is known from the lengths"
-        before = self.before(tokens_BT, length_B if packed else None)
+        before = self.before(tokens_BT, packing)
         logprobs_V = (self.logits(before.hidden) / temperature).log_softmax(-1)
         chosen = logprobs_V.gather(-1, before.tokens.unsqueeze(-1)).squeeze(-1)
         with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
             uncertainty = entropy(logprobs_V)
         balance_B = None
-        if before.routing is not None and length_B is not None:
-            balance_B = balance(before.routing, length_B, None if packed else tokens_BT.shape)
+        if before.routing is not None and length_B is not None and not (packing and packing.shares_prompts):
+            balance_B = balance(before.routing, length_B, tokens_BT.shape if packing is None else None)
         return Scores(logprobs_BT=before.laid_out(chosen), entropy_BT=before.laid_out(uncertainty), balance_B=balance_B)

@@ -48,6 +48,15 @@ class ResolvedRecipe(Recipe, Scale):
             f"ppo_off_policy with k of 2 or more"
         )
 
+    @model_validator(mode="after")
+    def _router_sees_sequences(self) -> Self:
+        if self.optimiser.packing == "prompts" and self.model.type != "llama" and self.model.router_loss > 0:
+            raise ValueError(
+                "optimiser.packing 'prompts' computes a prompt once for several sequences, and model.router_loss is of "
+                "each sequence; use packing 'sequences', or a router_loss of 0"
+            )
+        return self
+
     @property
     def batches_of_a_round(self) -> int:
         """Batches that were generated with one frozen policy; see `Grpo.max_weight`."""

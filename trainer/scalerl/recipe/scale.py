@@ -101,9 +101,10 @@ class Optimiser(Frozen):
     """Gradients are scaled down to this norm; null leaves them as they are."""
     micro_batch_tokens: Count = 2048
     """Tokens in one forward and backward pass, padding counted; gradients accumulate to those of the whole batch."""
-    packing: bool = False
-    """Whether sequences of a pass stand one after the other without padding instead of one a row; no sequence attends
-    to another, and the gradient is the same."""
+    packing: Literal["none", "sequences", "prompts"] = "none"
+    """How the sequences of a pass are laid out: none pads each to the longest; sequences puts them one after the other,
+    and no one attends to another; prompts also computes a prompt once for all of its rollouts in the pass. The gradient
+    is the same but for rounding, and so is what the virtual clock charges."""
     gradient_checkpointing: bool = False
     """Whether the backward pass computes each block's activations again instead of keeping them: a third more work, and
     memory for one block instead of all. The virtual clock does not charge it."""
