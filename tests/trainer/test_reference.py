@@ -1,11 +1,12 @@
 """The page of settings: whole, current, and every setting with what a user must know."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from scalerl.recipe import ResolvedRecipe
-from scalerl.recipe.reference import reference
+from scalerl.recipe import NoCritic, NoLengthControl, Recipe, ResolvedRecipe, Uniform
+from scalerl.recipe.reference import models_of, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 SCHEMA = ResolvedRecipe.model_json_schema()
@@ -40,9 +41,39 @@ def test_every_setting_is_on_the_page_with_meaning_default_and_range(block, name
     assert allowed.strip()
 
 
+PLAIN = {
+    "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "heads", "hidden", "k", "layers",
+    "learning_rate", "mlp", "router_loss", "temperature", "weight_decay",
+}  # fmt: skip
+"""Numbers that are factors, or counts of what they are called."""
+
+
+def test_every_other_number_has_a_unit():
+    bare = set()
+    for rows in sections().values():
+        for name, row in rows.items():
+            _, _, _, allowed, unit, *_ = row.replace("\\|", "").split("|")
+            is_number = "whole number" in allowed or ">" in allowed or "≥" in allowed
+            bare |= {name} if is_number and not unit.strip() else set()
+    assert bare <= PLAIN
+
+
+@pytest.mark.parametrize(
+    "model", [model for name, field in Recipe.model_fields.items() for model in models_of(field.annotation)]
+)
+def test_every_choice_of_the_algorithm_names_its_source(model):
+    said = " ".join([model.__doc__, *(field.description for field in model.model_fields.values() if field.description)])
+    assert re.search(r"ScaleRL|arXiv|[A-Z][a-z]+ (et al\. )?\d{4}", said) or model in OWN, model
+
+
+OWN = {Uniform, NoLengthControl, NoCritic}
+"""The absence of a method has no source."""
+
+
 def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
     rows = sections()
     assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
+    assert "| ≥ 1, whole number | tokens |" in rows["`generation`"]["thinking"]
     assert "| `prompt`, `sample`, `token`, `sum` |" in rows["Recipe"]["aggregation"]
     assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
     assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]

@@ -4,14 +4,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scalerl.frozen import Count, Frozen, Positive
+from scalerl.frozen import Count, Frozen, Positive, Unit
 
 
 class Pipeline(Frozen):
     """PipelineRL-k (Piche et al. 2025; ScaleRL §3.1): generators never stop, new weights arrive mid-sequence."""
 
     type: Literal["pipeline"] = "pipeline"
-    k: Count = 8
+    k: Annotated[Count, Unit("optimiser steps")] = 8
     """The trainer waits when it is this many optimiser steps ahead of the oldest rollout not yet trained on."""
 
 
@@ -19,7 +19,7 @@ class PpoOffPolicy(Frozen):
     """PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
 
     type: Literal["ppo_off_policy"] = "ppo_off_policy"
-    k: Count = 8
+    k: Annotated[Count, Unit("optimiser steps")] = 8
     """Optimiser steps taken on what one frozen policy generated."""
 
 
@@ -27,9 +27,9 @@ class Cispo(Frozen):
     """Truncated importance-sampling REINFORCE (MiniMax-M1, arXiv 2506.13585)."""
 
     type: Literal["cispo"] = "cispo"
-    min_ratio: Annotated[float, Field(ge=0)] = 0.0
+    min_ratio: Annotated[float, Field(ge=0), Unit("ratio")] = 0.0
     """Importance weights below this are raised to it; an absolute ratio, not 1 - epsilon."""
-    max_ratio: Positive = 5.0
+    max_ratio: Annotated[Positive, Unit("ratio")] = 5.0
     """Importance weights above this are truncated, their gradient is kept; an absolute ratio, not 1 + epsilon."""
 
     @model_validator(mode="after")
@@ -43,9 +43,9 @@ class Grpo(Frozen):
     """Symmetric PPO clipping (DeepSeekMath, arXiv 2402.03300)."""
 
     type: Literal["grpo"] = "grpo"
-    clip: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    clip: Annotated[float, Field(gt=0, lt=1), Unit("ratio")] = 0.2
     """The token ratio is clipped to [1 - clip, 1 + clip]."""
-    max_weight: Positive | None = None
+    max_weight: Annotated[Positive, Unit("ratio")] | None = None
     """Cap of the truncated importance weight pi_start / pi_gen of each token (3 in TRL). The clipped ratio is then
     pi_train / pi_start; null leaves it pi_train / pi_gen and there is no weight. pi_start are the weights at the start
     of the round: those that generated the batch under ppo_off_policy, else those before its first step."""
@@ -55,11 +55,11 @@ class Dapo(Frozen):
     """Asymmetric PPO clipping (DAPO, arXiv 2503.14476)."""
 
     type: Literal["dapo"] = "dapo"
-    clip_low: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    clip_low: Annotated[float, Field(gt=0, lt=1), Unit("ratio")] = 0.2
     """The token ratio is clipped from below at 1 - clip_low."""
-    clip_high: Positive = 0.26
+    clip_high: Annotated[Positive, Unit("ratio")] = 0.26
     """The token ratio is clipped from above at 1 + clip_high."""
-    max_weight: Positive | None = None
+    max_weight: Annotated[Positive, Unit("ratio")] | None = None
     """Cap of the truncated importance weight pi_start / pi_gen of each token, as in `grpo`; null for none."""
 
 
@@ -67,11 +67,11 @@ class Gspo(Frozen):
     """Clipping of the length-normalised sequence ratio (arXiv 2507.18071)."""
 
     type: Literal["gspo"] = "gspo"
-    clip_low: Annotated[float, Field(gt=0, lt=1)] = 4e-3
+    clip_low: Annotated[float, Field(gt=0, lt=1), Unit("ratio")] = 4e-3
     """The sequence ratio is clipped from below at 1 - clip_low."""
-    clip_high: Positive = 5e-3
+    clip_high: Annotated[Positive, Unit("ratio")] = 5e-3
     """The sequence ratio is clipped from above at 1 + clip_high."""
-    max_weight: Positive | None = None
+    max_weight: Annotated[Positive, Unit("ratio")] | None = None
     """Cap of the truncated importance weight, as in `grpo`, here the geometric mean over the sequence like the ratio
     itself; null for none."""
 
@@ -80,9 +80,9 @@ class NoPositiveResampling(Frozen):
     """A prompt the policy has mastered is left out of all later epochs (ScaleRL §3.2)."""
 
     type: Literal["no_positive_resampling"] = "no_positive_resampling"
-    threshold: Annotated[float, Field(gt=0, le=1)] = 0.9
+    threshold: Annotated[float, Field(gt=0, le=1), Unit("pass rate")] = 0.9
     """A prompt whose mean pass rate so far reaches this is retired."""
-    min_groups: Count = 1
+    min_groups: Annotated[Count, Unit("groups")] = 1
     """Groups of a prompt that must be seen before it can be retired."""
 
 
@@ -100,9 +100,9 @@ class Ordered(Frozen):
     """What makes a prompt easy: the difficulty its task gives it, or few tokens."""
     pace: Literal["linear", "exponential"] = "linear"
     """How the share grows with the draws: start + (1 - start) t (arXiv 1903.09848), or start^(1 - t)."""
-    start: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    start: Annotated[float, Field(gt=0, lt=1), Unit("share of prompts")] = 0.2
     """Share of the prompts that the first draws are from."""
-    epochs: Positive = 1.0
+    epochs: Annotated[Positive, Unit("epochs")] = 1.0
     """All prompts are in after so many draws for each prompt there is."""
 
 
@@ -110,7 +110,7 @@ class Interruption(Frozen):
     """Thinking is cut by a forced end-of-thinking phrase, then the model answers (ScaleRL A.10)."""
 
     type: Literal["interruption"] = "interruption"
-    earliest: Annotated[float, Field(gt=0, le=1)] = 10 / 12
+    earliest: Annotated[float, Field(gt=0, le=1), Unit("share of thinking")] = 10 / 12
     """The cut is drawn uniformly from [earliest, 1] of the thinking budget."""
     phrase: str | None = None
     """What is forced at the cut, up to and with `</think>`; null takes the tokenizer's own: "Okay, time is up. Let me
@@ -128,7 +128,7 @@ class LengthPenalty(Frozen):
     """DAPO's soft length penalty on right answers: clip((L_max - |y|) / L_cache - 1, -1, 0) (arXiv 2503.14476)."""
 
     type: Literal["penalty"] = "penalty"
-    cache: Annotated[float, Field(gt=0, le=1)] = 1 / 7
+    cache: Annotated[float, Field(gt=0, le=1), Unit("share of the token limit")] = 1 / 7
     """L_cache as a share of L_max, the most tokens a rollout may have; the paper's 2k of 14k."""
 
 
@@ -145,7 +145,7 @@ class Kl(Frozen):
     k3 = r - 1 - log r.
     """
 
-    coefficient: Annotated[float, Field(ge=0)] = 0.0
+    coefficient: Annotated[float, Field(ge=0), Unit("reward or loss a nat")] = 0.0
     """Weight of the penalty; 0 is off, and then no reference model is held. DeepSeekMath has 0.04, ScaleRL none."""
     estimator: Literal["k1", "k2", "k3"] = "k3"
     """Estimate of KL(pi || pi_ref) from the sampled token. In the loss, on-policy, the gradient of k1 is only noise
@@ -175,11 +175,11 @@ class ValueNetwork(Frozen):
     """
 
     type: Literal["value_network"] = "value_network"
-    gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
+    gamma: Annotated[float, Field(gt=0, le=1), Unit("a token")] = 1.0
     """Discount from one token of the policy's own to the next."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
     """Lambda of GAE (arXiv 1506.02438): 0 trusts the next value, 1 only the reward at the end; 0.95 in PPO."""
-    value_clip: Positive | None = 0.5
+    value_clip: Annotated[Positive, Unit("reward")] | None = 0.5
     """How far a value may move from that of the start of the round before the loss stops rewarding it; null for no
     clip. In the reward's unit, where right and wrong are 2 apart."""
     learning_rate: Positive | None = None
@@ -236,10 +236,10 @@ class Recipe(Frozen):
     Their rewards stay in the mean and the standard deviation of their group either way."""
     kl: Kl = Kl()
     """Penalty on leaving the policy the run started from."""
-    entropy_bonus: Annotated[float, Field(ge=0)] = 0.0
+    entropy_bonus: Annotated[float, Field(ge=0), Unit("loss a nat")] = 0.0
     """Weight of the policy's entropy in nats, taken off the loss token by token and averaged like it; 0 in ScaleRL,
     0.01 in PPO (arXiv 1707.06347)."""
-    epochs: Count = 1
+    epochs: Annotated[Count, Unit("steps a batch")] = 1
     """Optimiser steps taken on each batch, every one over all of it; 1 in ScaleRL, 2 to 8 usual in PPO. Ratios stay
     against the log-probs of generation, or of the start of the round where the loss has a `max_weight`."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from scalerl.frozen import Count, Frozen, Positive
+from scalerl.frozen import Count, Frozen, Positive, Unit
 
 
 class Device(Frozen):
@@ -12,13 +12,13 @@ class Device(Frozen):
 
     name: str = "H100 SXM"
     """Shown beside every modelled figure."""
-    memory_gb_per_s: Positive = 3350.0
+    memory_gb_per_s: Annotated[Positive, Unit("GB/s")] = 3350.0
     """Memory bandwidth: a decode step reads the weights once."""
-    tflops: Positive = 989.0
+    tflops: Annotated[Positive, Unit("TFLOP/s")] = 989.0
     """Peak BF16 rate, dense."""
-    utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
+    utilisation: Annotated[float, Field(gt=0, le=1), Unit("share of the peak")] = 0.4
     """Share of the peak rate that prefill and training reach."""
-    link_gb_per_s: Positive = 50.0
+    link_gb_per_s: Annotated[Positive, Unit("GB/s")] = 50.0
     """Bandwidth of a weight push from trainers to generators."""
 
 
@@ -26,17 +26,17 @@ class Virtual(Frozen):
     """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
 
     type: Literal["virtual"] = "virtual"
-    generators: Count = 64
+    generators: Annotated[Count, Unit("devices")] = 64
     """Devices that decode."""
-    trainers: Count = 16
+    trainers: Annotated[Count, Unit("devices")] = 16
     """Devices that train."""
-    slots: Count = 12
+    slots: Annotated[Count, Unit("sequences")] = 12
     """Sequences one generator decodes at a time."""
     device: Device = Device()
     """The modelled accelerator."""
-    parameters_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    parameters_stand_for: Annotated[float, Field(ge=1), Unit("parameters")] = 1.0
     """Each model parameter is charged as this many, so that a tiny model plays a large one."""
-    tokens_stand_for: Annotated[float, Field(ge=1)] = 1.0
+    tokens_stand_for: Annotated[float, Field(ge=1), Unit("tokens")] = 1.0
     """Each token is charged as this many, so that a short answer plays a long one."""
 
     @property
@@ -57,11 +57,11 @@ class Wall(Frozen):
     """
 
     type: Literal["wall"] = "wall"
-    generators: Count = 1
+    generators: Annotated[Count, Unit("processes")] = 1
     """Processes that decode; one more trains."""
-    slots: Count = 128
+    slots: Annotated[Count, Unit("sequences")] = 128
     """Sequences one generator decodes at a time."""
-    generator_threads: Count = 1
+    generator_threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of one generator."""
 
     @property

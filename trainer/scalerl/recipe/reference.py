@@ -137,11 +137,9 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
             name, sign = BOUNDS[type(item)]
             yield f"{sign} {plain(getattr(item, name))}"
         elif isinstance(item, MinLen):
-            yield f"at least {item.min_length}"
-        elif isinstance(item, MaxLen):
-            yield f"at most {item.max_length}"
+            yield "not empty"
         else:
-            assert not isinstance(item, Len), "spell a length as min_length and max_length"
+            assert not isinstance(item, Len | MaxLen), "say here how an upper bound on a length reads"
 
 
 def types_of(annotation: Any) -> Iterator[str]:

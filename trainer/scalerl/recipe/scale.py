@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scalerl.frozen import Count, Fraction, Frozen, Positive
+from scalerl.frozen import Count, Fraction, Frozen, Positive, Unit
 from scalerl.recipe.cluster import Cluster, Virtual
 from scalerl.recipe.models import LlamaModel, Model
 from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
@@ -13,31 +13,31 @@ from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 class WarmStart(Frozen):
     """Supervised steps on written demonstrations before RL; trained once per scale and seed, then shared."""
 
-    steps: Annotated[int, Field(ge=0)] = 300
+    steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 300
     """Optimiser steps; without a `warm_start` block a pretrained model gets none."""
-    batch: Count = 128
+    batch: Annotated[Count, Unit("demonstrations")] = 128
     """Demonstrations per step."""
     learning_rate: Positive = 2.5e-3
     """Peak AdamW learning rate, decayed linearly to a tenth."""
-    noise: Fraction = 0.1
+    noise: Annotated[Fraction, Unit("probability")] = 0.1
     """Chance that a symbol of a demonstrated thought is replaced by another."""
 
 
 class BatchSize(Frozen):
     """Rollouts per optimiser step = prompts x generations (ScaleRL §2: 48 x 16)."""
 
-    prompts: Count = 48
+    prompts: Annotated[Count, Unit("prompts")] = 48
     """Groups in one optimiser step."""
-    generations: Annotated[int, Field(ge=2)] = 16
+    generations: Annotated[int, Field(ge=2), Unit("rollouts")] = 16
     """Rollouts of one prompt."""
 
 
 class Generation(Frozen):
     """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
 
-    thinking: Count = 12288
+    thinking: Annotated[Count, Unit("tokens")] = 12288
     """Thinking budget in tokens, end-of-thinking phrase not counted."""
-    answer: Count = 2048
+    answer: Annotated[Count, Unit("tokens")] = 2048
     """Answer budget in tokens, end of sequence included; what follows the thinking part is truncated there."""
     temperature: Positive = 1.0
     """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
@@ -57,11 +57,11 @@ class Constant(Frozen):
 class Decay(Frozen):
     """What every falling schedule has to say."""
 
-    horizon: Positive = 1.0
+    horizon: Annotated[Positive, Unit("see `unit`")] = 1.0
     """Where the decay ends. Part of what a run is: another horizon is another run, not the same one extended."""
     unit: Literal["compute", "steps"] = "compute"
     """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one for each batch."""
-    final: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    final: Annotated[float, Field(ge=0, lt=1), Unit("share of the peak")] = 0.0
     """Share of the peak that is left at the horizon and after."""
 
 
@@ -85,7 +85,7 @@ class Optimiser(Frozen):
 
     learning_rate: Positive = 5e-7
     """Peak, reached after warm-up."""
-    warmup_steps: Annotated[int, Field(ge=0)] = 100
+    warmup_steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 100
     """Steps of linear warm-up; it multiplies the schedule."""
     schedule: Schedule = Constant()
     """How the learning rate falls from its peak."""
@@ -97,9 +97,9 @@ class Optimiser(Frozen):
     """Added to the root of the second moment."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     """Decoupled weight decay."""
-    max_grad_norm: Positive | None = 1.0
+    max_grad_norm: Annotated[Positive, Unit("gradient norm")] | None = 1.0
     """Gradients are scaled down to this norm; null leaves them as they are."""
-    micro_batch_tokens: Count = 2048
+    micro_batch_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Tokens in one forward and backward pass, padding counted; gradients accumulate to those of the whole batch."""
     packing: Literal["none", "sequences", "prompts"] = "none"
     """How the sequences of a pass are laid out: none pads each to the longest; sequences puts them one after the other,
@@ -122,9 +122,9 @@ class Optimiser(Frozen):
 class Evaluation(Frozen):
     """Held-out pass rate at a fixed compute interval (ScaleRL A.5: 1,000 prompts x 16, every 100 steps)."""
 
-    every: Positive = 0.025
+    every: Annotated[Positive, Unit("compute units")] = 0.025
     """Interval in compute units; step 0 is always evaluated."""
-    samples: Count = 16
+    samples: Annotated[Count, Unit("rollouts a prompt")] = 16
     """Generations per held-out prompt."""
     downstream: tuple[Downstream, ...] = ()
     """Task files that are measured beside it and never trained on."""
@@ -155,9 +155,9 @@ class Scale(Frozen):
     """Where generators and trainers run: modelled devices, the default, or processes of this machine."""
     evaluation: Evaluation = Evaluation()
     """When and how the pass rate is measured."""
-    compute_unit_gpu_hours: Positive = 16000.0
+    compute_unit_gpu_hours: Annotated[Positive, Unit("GPU-hours")] = 16000.0
     """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
-    threads: Count = 1
+    threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of the process that trains, on the virtual clock of the whole run; virtual results are bit-exact for
     one thread count on one kind of processor."""
 

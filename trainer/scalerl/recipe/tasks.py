@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from scalerl.content_hash import content_sha256
-from scalerl.frozen import Count, Frozen, Positive
+from scalerl.frozen import Count, Frozen, Positive, Unit
 from scalerl.sandbox.limits import Limits
 
 ALL = "all"
@@ -39,7 +39,7 @@ class OneTask(Frozen):
 
     name: TaskName | None = None
     """Names its rows and curve; null takes the type. Every task of a scale has a name of its own."""
-    weight: Positive | None = None
+    weight: Annotated[Positive, Unit("relative")] | None = None
     """Share of the training prompts that are drawn from it, relative to the weights of the other tasks. Without weights
     tasks are drawn in proportion to the number of their training prompts. All tasks of a mix have one, or none has."""
 
@@ -53,15 +53,15 @@ class KSmallest(OneTask):
     """Write the k smallest symbols of a list in order, after a draft (`scalerl.tasks.k_smallest`)."""
 
     type: Literal["k_smallest"] = "k_smallest"
-    symbols: Annotated[int, Field(ge=8, le=36)] = 36
+    symbols: Annotated[int, Field(ge=8, le=36), Unit("symbols")] = 36
     """Size of the alphabet the lists are drawn from."""
-    min_length: Annotated[int, Field(ge=2)] = 5
+    min_length: Annotated[int, Field(ge=2), Unit("symbols")] = 5
     """Shortest list."""
-    max_length: Annotated[int, Field(ge=2)] = 12
+    max_length: Annotated[int, Field(ge=2), Unit("symbols")] = 12
     """Longest list; also the largest difficulty."""
-    train_prompts: Count = 4096
+    train_prompts: Annotated[Count, Unit("prompts")] = 4096
     """Distinct training prompts."""
-    validation_prompts: Count = 256
+    validation_prompts: Annotated[Count, Unit("prompts")] = 256
     """Distinct held-out prompts; none is a training prompt."""
 
     @model_validator(mode="after")
@@ -88,13 +88,13 @@ class Modular(OneTask):
     modulus: Literal[17, 19, 23, 29, 31] = 17
     """A prime from 17 on, so that there are enough distinct prompts for the held-out ones to be new; one symbol writes
     each number below it."""
-    min_operations: Annotated[int, Field(ge=1, le=3)] = 1
+    min_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 1
     """Operations of the shortest program that a prompt is made from."""
-    max_operations: Annotated[int, Field(ge=1, le=3)] = 3
+    max_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 3
     """Operations of the longest; also the largest difficulty."""
-    train_prompts: Count = 4096
+    train_prompts: Annotated[Count, Unit("prompts")] = 4096
     """Distinct training prompts."""
-    validation_prompts: Count = 256
+    validation_prompts: Annotated[Count, Unit("prompts")] = 256
     """Distinct held-out prompts; none is a training prompt."""
 
     @model_validator(mode="after")
@@ -113,7 +113,7 @@ class TaskFile(OneTask):
     """Hash of its content, filled in when the recipe is resolved."""
     split: Column = None
     """Which split, where the folder has several."""
-    validation: Annotated[float, Field(gt=0, lt=1)] | None = None
+    validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] | None = None
     """Share of the problems held out by the hash of their ids; null holds out a tenth, or takes those in
     `validation_path`."""
     validation_path: Annotated[str, Field(min_length=1)] | None = None
@@ -126,7 +126,7 @@ class TaskFile(OneTask):
     """Column that names each problem; null takes the hash of the question. The split depends on it alone."""
     difficulty: Column = None
     """Column with the difficulty, a number; without it all are 0."""
-    max_prompt_tokens: Count = 2048
+    max_prompt_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Problems whose prompt has more tokens are left out and counted."""
 
     @field_validator("path", "validation_path")
@@ -184,7 +184,7 @@ class Math(TaskFile):
     part of the answer before "####"."""
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
     """Text of the prompt."""
-    time_limit_s: Annotated[float, Field(gt=0, le=60)] = 5.0
+    time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
     """Seconds for one comparison; one that takes longer is timed out."""
 
 
@@ -246,7 +246,7 @@ class Qa(TaskFile):
     there is one."""
     template: Template = "{question}\n\nAnswer in a few words."
     """Text of the prompt."""
-    min_f1: Annotated[float, Field(gt=0, le=1)] = 1.0
+    min_f1: Annotated[float, Field(gt=0, le=1), Unit("F1")] = 1.0
     """An answer whose F1 against one of the right answers reaches this is right too; at 1 only exact matches are."""
 
 
@@ -257,9 +257,9 @@ FileSettings = Math | Code | Choice | Qa
 class Measured(Frozen):
     """How often a task file is measured that is never trained on, and what is reported of it."""
 
-    samples: Count = 16
+    samples: Annotated[Count, Unit("rollouts a problem")] = 16
     """Generations per problem."""
-    every: Count = 1
+    every: Annotated[Count, Unit("evaluations")] = 1
     """Measured at every so many evaluations, the first included."""
     k: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
     """pass@k is estimated for each of these, without bias (arXiv 2107.03374, eq. 1)."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scalerl.frozen import Frozen
+from scalerl.frozen import Frozen, Unit
 
 LimitName = Literal["wall", "cpu", "memory", "processes", "output", "files"]
 
@@ -13,20 +13,20 @@ LimitName = Literal["wall", "cpu", "memory", "processes", "output", "files"]
 class Limits(Frozen):
     """What one program, with all processes it starts, may use: `Limits(wall_s=2.0, cpu_s=1.0)`."""
 
-    wall_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
+    wall_s: Annotated[float, Field(gt=0, le=3600), Unit("s")] = 20.0
     """Seconds from the program's first instruction until everything it started is killed. Well above `cpu_s`, so that
     a busy machine does not end programs that would have been done in time."""
-    cpu_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    cpu_s: Annotated[float, Field(gt=0, le=3600), Unit("s")] = 10.0
     """Processor seconds of all its processes together; `RLIMIT_CPU` holds each one to this, rounded up to a second."""
-    memory_mb: Annotated[int, Field(ge=64)] = 512
+    memory_mb: Annotated[int, Field(ge=64), Unit("MiB")] = 512
     """MiB of address space of each process (`RLIMIT_AS`), and of resident memory of all of them together."""
-    processes: Annotated[int, Field(ge=1)] = 32
+    processes: Annotated[int, Field(ge=1), Unit("processes")] = 32
     """Processes and threads alive at one time (`RLIMIT_NPROC`)."""
-    output_kb: Annotated[int, Field(ge=1)] = 4096
+    output_kb: Annotated[int, Field(ge=1), Unit("KiB")] = 4096
     """KiB kept of standard output and of standard error, each; the program ends when it writes more."""
-    file_mb: Annotated[int, Field(ge=1)] = 16
+    file_mb: Annotated[int, Field(ge=1), Unit("MiB")] = 16
     """MiB of one file (`RLIMIT_FSIZE`), and of all files in its folder together."""
-    files: Annotated[int, Field(ge=1)] = 1000
+    files: Annotated[int, Field(ge=1), Unit("files")] = 1000
     """Files and folders it may have at one time."""
 
 
