@@ -150,7 +150,7 @@ def main() -> None:
 
 
 def ratios(runs: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """TRL's time over that of the trainer of this name: of each seed and the median; None where one missed the target."""
+    """TRL's time over that trainer's, of each seed and the median; None where one of them missed the target."""
     by_seed: dict[int, dict[str, dict[str, Any]]] = {}
     for run in runs:
         by_seed.setdefault(run["seed"], {})[run["trainer"]] = run
