@@ -71,15 +71,15 @@ def test_99_percent_of_answers_end_inside_a_budget_of_24_tokens(interrupted):
 def test_no_forced_token_has_a_gradient(interrupted, loss, monkeypatch):
     recipe, policy, groups = interrupted
     logprobs = []
-    original = Policy.token_logprobs
+    original = Policy.score
 
-    def kept(self, tokens_BT, temperature):
-        chosen_BT, entropy_BT = original(self, tokens_BT, temperature)
-        chosen_BT.retain_grad()
-        logprobs.append(chosen_BT)
-        return chosen_BT, entropy_BT
+    def kept(self, *args, **options):
+        scores = original(self, *args, **options)
+        scores.logprobs_BT.retain_grad()
+        logprobs.append(scores.logprobs_BT)
+        return scores
 
-    monkeypatch.setattr(Policy, "token_logprobs", kept)
+    monkeypatch.setattr(Policy, "score", kept)
     changes = {"loss": {"type": loss}, "optimiser": {**SMOKE["optimiser"], "micro_batch_tokens": 10**6}}
     batch = make_batch(groups[:40])
     advantage = torch.tensor([reward for group in groups[:40] for reward in group.rewards]).unsqueeze(1)

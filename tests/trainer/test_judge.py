@@ -137,4 +137,4 @@ def test_the_learner_gives_every_rollout_of_unequal_groups_its_own_advantage(whe
     rewards = [r - p for r, p in zip([1.0, -1.0, -1.0, -1.0, 1.0], penalties, strict=True)]
     means = [sum(rewards[:3]) / 3] * 3 + [sum(rewards[3:]) / 2] * 2
     expected = torch.tensor([r - m for r, m in zip(rewards, means, strict=True)])
-    torch.testing.assert_close(learner.advantages(groups, batch), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(learner.advantages(groups, batch).squeeze(1), expected, rtol=1e-5, atol=1e-6)

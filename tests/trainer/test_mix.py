@@ -93,7 +93,9 @@ def test_demonstrations_come_in_proportion():
 
 def test_an_evaluation_has_a_row_for_each_task_and_one_for_all():
     recipe = tiny_recipe(tasks=WEIGHTED)
-    short, long, whole = Evaluator(recipe=recipe, task=mix_of(WEIGHTED), seed=0).measure(random_policy(recipe), 0)
+    policy = random_policy(recipe)
+    evaluator = Evaluator(recipe=recipe, task=mix_of(WEIGHTED), seed=0, start=policy)
+    short, long, whole = evaluator.measure(policy, 0)
     assert [row["task"] for row in (short, long, whole)] == ["short", "long", "all"]
     assert (short["num_prompts"], short["num_samples"], long["num_prompts"]) == (8, 16, 16)
     for column in ("pass_rate", "mean_tokens", "truncated"):

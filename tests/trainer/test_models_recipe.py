@@ -89,7 +89,7 @@ def test_a_moved_folder_is_the_same_model_and_other_weights_are_another(folder, 
 
 def test_what_is_stored_beside_a_run_is_read_back_without_looking_at_the_folder(folder):
     recipe = resolved({"type": "pretrained", "path": str(folder)})
-    stored = json.loads(recipe.canonical_json())
+    stored = recipe.model_dump(mode="json")
     assert stored["model"]["path"] == str(folder)
     shutil.rmtree(folder)
     again = ResolvedRecipe.model_validate_json(json.dumps(stored), strict=True)

@@ -18,7 +18,7 @@ class Drawn:
     """A task whose answers are right one time in four, whatever they say: a third of the groups of four have none."""
 
     def __init__(self, task):
-        self.train, self.rng = task.train, random.Random(0)
+        self.train, self.rng, self.num_judges = task.train, random.Random(0), 1
 
     def verify(self, prompt, tokens):
         return "right" if self.rng.random() < 0.25 else "wrong"
@@ -26,7 +26,7 @@ class Drawn:
 
 def steps_of(recipe, num_steps):
     cluster = make_cluster(recipe, random_policy(recipe))
-    cluster.task = Drawn(cluster.task)
+    cluster.judge.task = Drawn(cluster.task)
     return cluster, [SCHEDULES[recipe.off_policy.type](cluster) for _ in range(num_steps)]
 
 
@@ -69,7 +69,7 @@ def test_a_resampling_run_goes_on_exactly_where_its_state_was_taken():
     cluster, _ = steps_of(recipe, 3)
     again = make_cluster(recipe, random_policy(recipe))
     again.load_state_dict(copy.deepcopy(cluster.state_dict()))
-    again.task = copy.deepcopy(cluster.task)
+    again.judge.task = copy.deepcopy(cluster.judge.task)
     for _ in range(3):
         ours, theirs = (SCHEDULES["pipeline"](one) for one in (cluster, again))
         assert ours.update == theirs.update

@@ -9,6 +9,7 @@ from trainer.tiny_transformers import CONFIGS, make_folder
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, GraniteConfig
 
 from scalerl.generator import Generator
+from scalerl.packing import Packing
 from scalerl.policy import FP32, Precision
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, VOCABULARY_SIZE, SymbolTokenizer
@@ -80,9 +81,9 @@ def test_generated_logprobs_are_those_of_the_models_own_forward_pass(family):
 def test_packed_rows_have_the_logprobs_and_gradients_of_padded_ones(family):
     _, _, policy = family
     both = []
-    for packed in (False, True):
+    for packing in (None, Packing.of(LENGTHS)):
         policy.zero_grad(set_to_none=True)
-        scores = policy.score(TOKENS, 0.9, length_B=LENGTHS, packed=packed, entropy_gradient=True)
+        scores = policy.score(TOKENS, 0.9, length_B=LENGTHS, packing=packing, entropy_gradient=True)
         valid_BT = torch.arange(TOKENS.shape[1]) < LENGTHS[:, None]
         logprobs, entropy = (part * valid_BT for part in (scores.logprobs_BT, scores.entropy_BT))
         weight_BT = torch.linspace(-1, 1, TOKENS.numel()).view(TOKENS.shape)
@@ -93,13 +94,29 @@ def test_packed_rows_have_the_logprobs_and_gradients_of_padded_ones(family):
     assert_same_gradients(both[1][2], both[0][2])
 
 
+def test_answers_to_one_prompt_may_share_it(family):
+    _, _, policy = family
+    tokens, prompt_B, group_B = TOKENS.clone(), torch.tensor([3, 3, 3, 1, 1]), torch.tensor([0, 0, 0, 1, 1])
+    tokens[1:3, :3], tokens[4, 0] = tokens[0, :3], tokens[3, 0]
+    length_B, column_T = torch.tensor([17, 4, 9, 2, 12]), torch.arange(tokens.shape[1])
+    answer_BT = (column_T >= prompt_B[:, None]) & (column_T < length_B[:, None])
+    both = []
+    for packing in (None, Packing.with_shared_prompts(length_B, prompt_B, group_B)):
+        policy.zero_grad(set_to_none=True)
+        logprobs = policy.score(tokens, 1.0, packing=packing).logprobs_BT[answer_BT]
+        (logprobs * torch.linspace(-1, 1, len(logprobs))).sum().div(len(logprobs)).backward()
+        both.append((logprobs.detach(), gradients(policy)))
+    torch.testing.assert_close(both[1][0], both[0][0], rtol=1e-5, atol=1e-5)
+    assert_same_gradients(both[1][1], both[0][1])
+
+
 def test_a_changed_sequence_does_not_move_its_neighbours_in_the_pack(family):
     _, _, policy = family
     other = TOKENS.clone()
     other[2, :9] = (other[2, :9] + 7) % VOCABULARY_SIZE
     with torch.no_grad():
         before, after = (
-            policy.score(tokens, 1.0, length_B=LENGTHS, packed=True).logprobs_BT for tokens in (TOKENS, other)
+            policy.score(tokens, 1.0, packing=Packing.of(LENGTHS)).logprobs_BT for tokens in (TOKENS, other)
         )
     kept = [0, 1, 3, 4]
     torch.testing.assert_close(after[kept], before[kept], rtol=0, atol=1e-6)
