@@ -29,7 +29,7 @@ debian:
 	  || echo "bubblewrap cannot be installed: the sandbox is tested with its own namespaces alone"
 
 unit: $(VENV)/.installed-dev debian
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)

@@ -126,8 +126,9 @@ class Run:
             self.cluster.close()
             raise
         self.health = Health()
-        for row in read_rows(folder.metrics, kind="train"):
-            self.health.add(row)
+        with suppress(ValueError):  # a damaged log costs its warnings, not the run; `platform compare` names the line
+            for row in read_rows(folder.metrics, kind="train"):
+                self.health.add(row)
 
     def close(self) -> None:
         """Close the log and end what runs beside this process."""

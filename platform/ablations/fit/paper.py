@@ -274,7 +274,8 @@ def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarr
         lo, hi = np.where(slope < 0, log_B, lo), np.where(slope > 0, log_B, hi)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             newton = log_B - slope / curvature
-        inside = (curvature > 0) & (lo < newton) & (newton < hi)
+        # At the solution rounding decides which end of the bracket it is: to step there must stay allowed.
+        inside = (curvature > 0) & (lo <= newton) & (newton <= hi)
         step = np.where(inside, newton, (lo + hi) / 2) - log_B
         step[slope == 0] = 0
         log_B = log_B + step
