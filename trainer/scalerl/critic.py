@@ -48,7 +48,6 @@ class ValueLearner:
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:
         self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
-        self.kind = recipe.optimiser.packing
         self.network = ValueModel(policy, DTYPES[settings.parameters])
         self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
@@ -74,7 +73,7 @@ class ValueLearner:
         for rows in micro_batches:
             part = batch.part(rows)
             values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(
-                part, part.packing(self.kind)
+                part, part.packing(self.optimiser.packing)
             )
         return values_BT
 
@@ -98,7 +97,7 @@ class ValueLearner:
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
-            values_BT = self.network.values(part, part.packing(self.kind))
+            values_BT = self.network.values(part, part.packing(self.optimiser.packing))
             loss_BT, clipped_BT = value_loss(
                 values_BT, part.values_BT, part.returns_BT, part.mask_BT, self.settings.value_clip
             )
