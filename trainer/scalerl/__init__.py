@@ -8,12 +8,12 @@ what is trained
   model              the policy that a recipe describes
   llama, llama_cache                the built-in one: a Llama decoder in Hugging Face's format
   transformers_policy, transformers_cache    any causal language model that `transformers` loads
-  packing, router    rows without padding; the load-balancing loss of a mixture of experts
+  packing, router    rows without padding, prompts once; the load-balancing loss of a mixture of experts
   warm_start         the supervised start, shared by all runs of a scale and seed
 judges
   verifiers/         of answers given as text: math, choices, questions, programs; none loads torch
   sandbox/           runs programs that the policy wrote, shut in and bounded
-  judge              groups of answers to groups of rewards; what a verifier's own failure means
+  judge              groups of answers to groups of rewards, counted; what could not be judged is left out
 one optimiser step
   batch              prompt, rollout, group, batch; the letters of the tensor axes
   rewards, advantages, losses, aggregation    the formulas, tensors in and tensors out
@@ -23,7 +23,6 @@ one optimiser step
 generation
   generator          continuous batching, weights swapped between decode steps; `kv_cache`: what its caches share
   pool, curricula    which prompt comes next; `mixed_pool`: of a mix of tasks
-  judge              verdicts on groups of answers, counted; what could not be judged is left out
 generators and a trainer together
   cluster            what is between them, whatever the clock
   virtual_cluster, cost    played by one process, time modelled
