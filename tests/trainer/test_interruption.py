@@ -80,7 +80,10 @@ def test_no_forced_token_has_a_gradient(interrupted, loss, monkeypatch):
         return scores
 
     monkeypatch.setattr(Policy, "score", kept)
-    changes = {"loss": {"type": loss}, "optimiser": {**SMOKE["optimiser"], "micro_batch_tokens": 10**6}}
+    changes = {
+        "loss": {"type": loss},
+        "optimiser": {**SMOKE["optimiser"], "micro_batch_tokens": 10**6, "packing": "none"},
+    }
     batch = make_batch(groups[:40])
     advantage = torch.tensor([reward for group in groups[:40] for reward in group.rewards]).unsqueeze(1)
     Learner(policy, ResolvedRecipe.model_validate({**recipe.model_dump(), **changes})).accumulate(batch, advantage)
