@@ -56,14 +56,17 @@ def test_loss_and_parameter_gradients_equal_the_loops(loss, aggregation, zero_va
         list(zip(row[len(r.prompt.tokens) :].tolist(), r.logprobs.tolist(), (~r.forced).tolist(), strict=True))
         for row, r in zip(rows, rollouts, strict=True)
     ]
-    expected = reference(
-        [samples[i : i + 3] for i in range(0, len(samples), 3)],
-        [list(group.rewards) for group in groups],
-        loss=recipe.loss.type,
-        bounds=recipe.loss.model_dump(exclude={"type"}),
-        aggregation=aggregation,
-        normalisation=recipe.advantage,
-        zero_variance=zero_variance,
+    expected, moving = (
+        reference(
+            [samples[i : i + 3] for i in range(0, len(samples), 3)],
+            [list(group.rewards) for group in groups],
+            loss=recipe.loss.type,
+            bounds=recipe.loss.model_dump(exclude={"type"}),
+            aggregation=aggregation,
+            normalisation=recipe.advantage,
+            zero_variance=rule,
+        )
+        for rule in (zero_variance, "drop")
     )
     flat = [sample for prompt in expected.gradient for sample in prompt]
     surrogate = sum(
@@ -74,8 +77,9 @@ def test_loss_and_parameter_gradients_equal_the_loops(loss, aggregation, zero_va
 
     assert len(kept) == (4 if zero_variance == "keep" else sum(len(set(g.rewards)) > 1 for g in groups))
     assert metrics["loss"] == pytest.approx(expected.loss, rel=1e-5, abs=1e-6)
-    assert metrics["ratio_clipped"] == pytest.approx(expected.num_clipped / expected.num_tokens, abs=1e-12)
-    assert 0 < expected.num_clipped < expected.num_tokens
+    # Prompts without variance weigh in the loss, but what is seen of tokens is of those that move something.
+    assert metrics["ratio_clipped"] == pytest.approx(moving.num_clipped / moving.num_tokens, abs=1e-12)
+    assert 0 < moving.num_clipped < moving.num_tokens
     assert_same_gradients(ours, gradients(policy))
 
 
@@ -228,6 +232,49 @@ def test_without_a_survivor_the_step_is_skipped_and_the_version_advances():
     assert learner.version == 1
     assert (update.metrics["survivors"], update.metrics["skipped"], update.trained_tokens) == (0, True, 0)
     assert learner.bad_steps == 0
+
+
+KEPT = {"zero_variance": "keep", "advantage": "prompt"}
+
+
+@pytest.mark.parametrize("loss", ["cispo", "dapo", "gspo"])
+def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that_of_all(loss, monkeypatch):
+    recipe = tiny_recipe(**KEPT, loss={"type": loss}, optimiser={"micro_batch_tokens": 40})
+    results, computed = [], []
+    original = Learner.scores
+    monkeypatch.setattr(
+        Learner, "scores", lambda self, p, part: computed.append(len(part.length_B)) or original(self, p, part)
+    )
+    for every in (False, True):
+        policy = random_policy(recipe)
+        learner, groups = Learner(policy, recipe), random_groups(policy)
+        batch = make_batch(groups)
+        advantage = learner.advantages(groups, batch)
+        if every:
+            monkeypatch.setattr(learner, "rows_with_gradient", lambda a: torch.arange(len(a)))
+        computed.clear()
+        metrics = learner.accumulate(batch, advantage)
+        results.append((sum(computed), metrics["loss"], gradients(policy)))
+    (few, loss_of_few, ours), (all_rows, loss_of_all, expected) = results
+    flat = sum(len(group.rollouts) for group in groups if group.zero_variance)
+    assert (few, all_rows) == (12 - flat, 12)
+    assert flat > 0
+    assert loss_of_few == pytest.approx(loss_of_all, rel=1e-5)
+    assert_same_gradients(ours, expected)
+
+
+@pytest.mark.parametrize("more", [{"entropy_bonus": 0.01}, {"kl": {"coefficient": 0.1}}])
+def test_every_rollout_is_computed_where_the_loss_is_of_every_rollout(more):
+    recipe = tiny_recipe(**KEPT, **more)
+    advantage = torch.tensor([[0.0], [1.0], [0.0]])
+    assert Learner(random_policy(recipe), recipe).rows_with_gradient(advantage).tolist() == [0, 1, 2]
+
+
+def test_a_step_without_any_advantage_is_a_step_of_gradient_0():
+    recipe = tiny_recipe(**KEPT)
+    learner = Learner(random_policy(recipe), recipe)
+    assert learner.rows_with_gradient(torch.zeros(3, 1)).tolist() == [0, 1, 2]
+    assert learner.rows_with_gradient(torch.tensor([[0.0], [1.0], [math.nan]])).tolist() == [1, 2]
 
 
 def test_kept_prompts_of_one_reward_have_no_gradient():

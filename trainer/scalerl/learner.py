@@ -228,8 +228,12 @@ class Learner:
         return seen | dict.fromkeys(decisive) | {"skipped": True}
 
     def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
-        """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and token means."""
-        weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)
+        """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and means over the
+        tokens of the rollouts that have a gradient.
+        """
+        with_gradient = self.rows_with_gradient(advantage_BT)
+        weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)[with_gradient]
+        batch, advantage_BT = batch.part(with_gradient), advantage_BT[with_gradient]
         sums: dict[str, float] = {}
         for rows in self.micro_batches(batch):
             part = batch.part(rows)
@@ -248,6 +252,18 @@ class Learner:
         of_batch = ("loss", "balance")
         metrics = {name: value if name in of_batch else value / num_tokens for name, value in sums.items()}
         return metrics | {"ess": effective_share(metrics["ratio_mean"], metrics.pop("ratio_square"))}
+
+    def rows_with_gradient(self, advantage_BT: Tensor) -> Tensor:
+        """Row indices that the loss depends on.
+
+        A rollout without an advantage, as all of a prompt without variance that is kept, weighs in the averages and
+        moves nothing, unless a KL penalty, an entropy bonus or a router's loss is of every rollout.
+        """
+        kl = self.recipe.kl
+        is_of_all = (kl.coefficient > 0 and kl.where == "loss") or self.recipe.entropy_bonus > 0 or self.router_loss > 0
+        rows = (advantage_BT != 0).any(dim=1).nonzero().flatten()
+        # Without any row there would be no gradient at all, and AdamW would pass the step over.
+        return torch.arange(len(advantage_BT)) if is_of_all or not len(rows) else rows
 
     def _objective(self, batch: Batch, advantage_BT: Tensor, scores: Scores) -> tuple[Tensor, dict[str, Tensor]]:
         """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
