@@ -5,7 +5,7 @@
 
 Two partitions share the node: `low`, whose jobs are requeued when `high` wants their place. With `accounting` there are
 slurmdbd and MariaDB too, and `sacct` works. Nothing outside the folder is touched and only what was started is stopped.
-The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
+Requeued jobs may start after seconds instead of the usual two minutes (`cred_expire`). The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
 """
 
 import os
@@ -34,7 +34,7 @@ SlurmdPort={node_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
@@ -64,7 +64,7 @@ MaxJobCount=20000
 MpiDefault=none
 {accounting}
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} State=UNKNOWN
-PartitionName=low Nodes={host} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=20 State=UP
+PartitionName=low Nodes={host} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
 PartitionName=high Nodes={host} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
 """
 
