@@ -5,7 +5,8 @@
 
 Two partitions share the node: `low`, whose jobs are requeued when `high` wants their place. With `accounting` there are
 slurmdbd and MariaDB too, and `sacct` works. Nothing outside the folder is touched and only what was started is stopped.
-Requeued jobs may start after seconds instead of the usual two minutes (`cred_expire`). The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
+Requeued jobs may start after seconds instead of the usual two minutes (`cred_expire`).
+The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
 """
 
 import os
