@@ -134,7 +134,7 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
                     self._evaluate()
             self.save()
 
-    training.Run = StepRun  # type: ignore[misc]
+    training.Run = StepRun
     training.train(folder.path, budget_gpu_hours=math.inf, warm_starts=home / "warm-starts")
     log = folder.path / "loads.json"
     before = json.loads(log.read_text()) if log.exists() else []

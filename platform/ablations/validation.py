@@ -51,7 +51,9 @@ def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | Non
 
 
 def _follows_from_another(detail: ErrorDetails) -> bool:
-    """Whether a list is called too short only because an entry of it failed."""
+    """Whether a list is called too short, or a default cannot be worked out, only because something else failed."""
+    if detail["type"] == "default_factory_not_called":
+        return True
     return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
 
 

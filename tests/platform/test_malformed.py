@@ -8,6 +8,9 @@ import pytest
 from ablations.errors import FileError
 from ablations.expand import expand
 from ablations.resolve import resolve
+from ablations.source import read_yaml
+from ablations.validation import validated
+from scalerl.recipe import Scale
 
 DATA = Path(__file__).parents[1] / "data"
 MALFORMED = DATA / "malformed"
@@ -406,3 +409,14 @@ def test_a_problem_reads_place_finding_advice(monkeypatch):
         "axes are: off_policy, loss, aggregation, critic, advantage, logits, parameters, zero_variance, curriculum, "
         "length_control, truncated, kl, entropy_bonus, epochs"
     )
+
+
+def test_a_default_that_hangs_on_a_refused_setting_is_not_a_second_problem(tmp_path):
+    # Whether a scale has a warm start by default depends on its model.
+    path = tmp_path / "scale.yaml"
+    path.write_text("model: {type: pretrained, path: nowhere}\n")
+    with pytest.raises(FileError) as caught:
+        validated(read_yaml(path), Scale)
+    (problem,) = caught.value.problems
+    assert (problem.place.line, problem.place.key) == (1, "model")
+    assert "nowhere is not a folder" in problem.found
