@@ -5,10 +5,18 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+VERSION_FILE = "CODE_VERSION"
+"""Stands beside the packages in a snapshot of them."""
+
 
 def code_version() -> str:
-    """Commit of the source tree that this file belongs to, `+dirty` when edited since; else the package's version."""
+    """Commit of the source tree that this file belongs to, `+dirty` when edited since; else the package's version.
+
+    A snapshot has the version of the source it was taken from.
+    """
     here = Path(__file__).resolve()
+    if (written := here.parents[1] / VERSION_FILE).exists():
+        return written.read_text().strip()
     try:
         # A package installed inside somebody's repository is not part of it.
         _git(here.parent, "ls-files", "--error-unmatch", here.name)

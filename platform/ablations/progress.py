@@ -13,17 +13,25 @@ from rich.table import Table
 from ablations.home import Home
 from ablations.plan import Plan
 from ablations.search.record import read_search
-from ablations.state import ENDED, RunState, read_state
+from ablations.slurm.states import SlurmStates
+from ablations.state import ENDED, RunState, State, read_state
 from ablations.steering.allocation import Allocation, read_allocation
 from ablations.steering.stops import Stopped, read_stops
 
-STYLES = {
+STYLES: dict[State, str] = {
     "done": "green",
     "stopped": "magenta",
     "running": "cyan",
     "failed": "red",
+    "timed out": "red",
+    "out of memory": "red",
+    "node failed": "red",
+    "lost": "red",
+    "preempted": "yellow",
     "stale": "yellow",
     "cancelled": "yellow",
+    "requeued": "cyan",
+    "queued": "dim",
     "pending": "dim",
 }
 QUIET_S = 30.0
@@ -43,12 +51,13 @@ class Row:
 def read_rows(home: Home, plan: Plan) -> list[Row]:
     """The state of every run of the plan: done when it has what the sweep gives it, stopped when a rule ended it."""
     allocation, stops = read_plan_allocation(home, plan), read_stops(home.sweep(plan.sweep), plan)
+    slurm = SlurmStates(home)
     return [
         Row(
             variant=variant.name,
             seed=run.seed,
             id=run.id,
-            state=_state_in_sweep(home, plan, run.id, allocation, stops.get(run.id)),
+            state=_state_in_sweep(home, plan, run.id, allocation, stops.get(run.id), slurm),
         )
         for variant in plan.variants
         for run in variant.runs
@@ -62,11 +71,17 @@ def read_plan_allocation(home: Home, plan: Plan) -> Allocation | None:
 
 
 def _state_in_sweep(
-    home: Home, plan: Plan, run_id: str, allocation: Allocation | None, stopped: Stopped | None
+    home: Home,
+    plan: Plan,
+    run_id: str,
+    allocation: Allocation | None,
+    stopped: Stopped | None,
+    slurm: SlurmStates,
 ) -> RunState:
     """The state of a run with what the sweep has decided of it; its folder is shared and knows nothing of that."""
     allotted = allocation.allotted.get(run_id) if allocation else None
-    state = read_state(home.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
+    own = read_state(home.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
+    state = slurm.state(run_id, own)
     said = [state.message] if state.message else []
     # Another sweep, without the rule, may have trained it to the end since.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:

@@ -4,6 +4,7 @@ import hashlib
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 from rich.console import Console
@@ -14,10 +15,13 @@ from ablations.expand import Study
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
 from ablations.progress import Progress, read_plan_allocation, read_rows, status_table, summary
-from ablations.state import ask_to_stop
+from ablations.slurm.states import SlurmStates
+from ablations.state import ENDED, ask_to_stop
 from ablations.steering.allocation import FIRST_EVALUATIONS, evaluation_gpu_hours, least_share
 from ablations.tracker import Tracker
 from scalerl.recipe import ResolvedRecipe
+
+Executor = Literal["local", "slurm"]
 
 
 def sweep_name(study: Study, scale_option: str | None) -> str:
@@ -90,9 +94,17 @@ def checked_total(study: Study, total: float, compute: float) -> float:
 
 
 def run_sweep(
-    study: Study, plan: Plan, home: Home, *, file: Path, jobs: int, tracking_uri: str | None, console: Console
+    study: Study,
+    plan: Plan,
+    home: Home,
+    *,
+    file: Path,
+    executor: Executor,
+    jobs: int,
+    tracking_uri: str | None,
+    console: Console,
 ) -> None:
-    """Train what is missing and bring MLflow up to date.
+    """Train what is missing and bring MLflow up to date, or leave what is missing to Slurm.
 
     Raises AblationsError when the home folder cannot be written or the sweep is already being run.
     """
@@ -101,7 +113,10 @@ def run_sweep(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / "lock", timeout=0):
-            if study.space is None:
+            if executor == "slurm":
+                prepare(study, plan, home, file)
+                submit_missing(study, plan, home, console)
+            elif study.space is None:
                 prepare(study, plan, home, file)
                 train_missing(study, plan, home, jobs, tracking_uri, console)
             else:
@@ -162,6 +177,26 @@ def train_missing(study: Study, plan: Plan, home: Home, jobs: int, tracking_uri:
         say(console, f"{plan.sweep}: {summary(plan, read_rows(home, plan), read_plan_allocation(home, plan))}")
     say_decisions(plan, home, console)
     tracker.finish(console)
+
+
+def submit_missing(study: Study, plan: Plan, home: Home, console: Console) -> None:
+    """Give Slurm every run that is not done and has no job there, and return; the jobs need nothing of us any more."""
+    from ablations.slurm.pool import SlurmPool  # submitit is slow to load and only needed here
+
+    pool = SlurmPool(
+        home=home, sweep=plan.sweep, resources=study.sweep.resources, threads=study.reference.recipe.threads
+    )
+    for name in pool.forget_interrupted():
+        say(console, f"{plan.sweep}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled")
+    slurm = SlurmStates(home, fresh=True)
+    missing = {
+        row.id: plan.budget_gpu_hours
+        for row in read_rows(home, plan)
+        if row.state.state not in (*ENDED, "running") and not slurm.is_in_queue(row.id)
+    }
+    for submission in pool.submit(missing):
+        runs = counted(len(submission.runs), "run")
+        say(console, f"{plan.sweep}: job {submission.job} trains {runs}; `platform status -w` follows it")
 
 
 def say_decisions(plan: Plan, home: Home, console: Console) -> None:

@@ -14,7 +14,22 @@ from filelock import FileLock, Timeout
 
 from scalerl.run_folder import RunFolder
 
-State = Literal["pending", "running", "stale", "done", "stopped", "failed", "cancelled"]
+State = Literal[
+    "pending",
+    "queued",
+    "requeued",
+    "running",
+    "stale",
+    "done",
+    "stopped",
+    "failed",
+    "cancelled",
+    "timed out",
+    "out of memory",
+    "preempted",
+    "node failed",
+    "lost",
+]
 ENDED = frozenset({"done", "stopped"})
 """States in which a sweep has nothing left to do for a run; `stopped` is one that its stop rule ended early."""
 HEARTBEAT_LIMIT_S = 120.0

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ablations.fit_options import FitOptions
 from ablations.search.space import Search
+from ablations.slurm.resources import Resources
 from ablations.source import read_yaml
 from ablations.validation import validated
 from ablations.values import Label, Name, Named, Overrides, Seed, Values, unique
@@ -132,6 +133,8 @@ class Sweep(Frozen):
     """Variants that a sampler proposes one after the other, see `ablations.search.loop`."""
     fit: FitOptions = FitOptions()
     """How curves are fitted."""
+    resources: Resources = Resources()
+    """What each run gets from Slurm under `--executor slurm`."""
     published: dict[str, Published] = Field(default_factory=dict)
     """What a paper reports, by name of the variant."""
 

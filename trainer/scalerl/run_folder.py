@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -40,16 +40,14 @@ def replace_folder(path: Path) -> Iterator[Path]:
     partial.mkdir(parents=True)
     try:
         yield partial
-        for file in partial.iterdir():
-            with file.open("rb") as content:
-                os.fsync(content.fileno())
-        sync_folder(partial)
+        for inside in (partial, *partial.rglob("*")):
+            sync(inside)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -61,9 +59,9 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames inside `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

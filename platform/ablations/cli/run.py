@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -32,6 +32,8 @@ from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.home import Home, find_home
 
+Executor = Literal["local", "slurm"]
+
 if TYPE_CHECKING:
     from ablations.expand import Study
     from ablations.plan import Plan
@@ -44,6 +46,9 @@ def sweep(
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
     budget: Annotated[float | None, typer.Option(help="Compute of each run, in the scale's unit.")] = None,
+    executor: Annotated[
+        Executor, typer.Option(help="Where runs are trained: on this machine, or as jobs of Slurm's.")
+    ] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; else as many as there are cores.")] = None,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
@@ -65,10 +70,14 @@ def sweep(
     jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.total_threads)
     try:
         with terminated_as_interrupted():
-            run_sweep(study, plan, place, file=file, jobs=jobs, tracking_uri=tracking_uri, console=out)
+            run_sweep(
+                study, plan, place, file=file, executor=executor, jobs=jobs, tracking_uri=tracking_uri, console=out
+            )
     except KeyboardInterrupt:
         out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
+    if executor == "slurm":
+        return
     plan = place.read_plan(plan.sweep)  # a search has added its trials
     conclude(plan, place, out, as_json)
     if code := unfinished_code(plan, place, failures=("failed", "stale")):

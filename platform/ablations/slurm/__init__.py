@@ -1,0 +1,11 @@
+"""Runs on a Slurm cluster. A map of the room:
+
+commands      Slurm's own commands, the only file that runs them
+resources     what a job asks for: the `resources:` block
+submissions   what was given to Slurm, on disk before sbatch is asked
+snapshot      the code that jobs run
+pool          runs become job arrays, through submitit
+job           what runs in a job: one run, its checkpoint on Slurm's signals
+queue_cache   what Slurm said of the jobs, asked at most once in ten seconds
+states        what a run is doing, from its own files and from Slurm
+"""

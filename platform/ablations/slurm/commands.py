@@ -1,0 +1,186 @@
+"""Slurm's own commands: the only file that runs them. Answers are plain data; what they mean for a run is in `states`.
+
+Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError with Slurm's own words when a command
+fails, and SlurmSilent when the controller does not answer, which says nothing of the jobs.
+"""
+
+import math
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ablations.errors import AblationsError
+
+MOST_ARGUMENTS = 500
+"""Jobs named in one command; more would not fit a command line."""
+ANSWER_LIMIT_S = 60.0
+SILENT = re.compile(
+    r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted", re.IGNORECASE
+)
+
+
+class SlurmError(AblationsError):
+    """A Slurm command failed."""
+
+
+class SlurmSilent(SlurmError):
+    """The controller does not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job or one task of an array: `Job(id="17_3", name="loo.4f2a91", state="PENDING", reason="Priority")`.
+
+    Ended ones are in the answers of `queue` for some minutes too, and in those of `accounting` for months.
+    """
+
+    id: str
+    name: str
+    state: str
+    """Slurm's word: PENDING, RUNNING, COMPLETED, TIMEOUT, OUT_OF_MEMORY, PREEMPTED, CANCELLED, FAILED, ..."""
+    reason: str = ""
+    """Why it waits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """`Partition(name="low", is_default=True, time_limit_min=120.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)`."""
+
+    name: str
+    is_default: bool
+    time_limit_min: float
+    """Of a job; infinite where there is none."""
+    cpus: int
+    """Of its largest node, like memory and GPUs."""
+    memory_mb: int
+    gpus: int
+    nodes: int
+
+
+def is_installed() -> bool:
+    """Whether this machine has Slurm's commands."""
+    return shutil.which("sbatch") is not None
+
+
+def run(*command: str, limit_s: float = ANSWER_LIMIT_S) -> str:
+    """What a command printed."""
+    try:
+        done = subprocess.run(
+            command, env=outside_of_jobs(os.environ), capture_output=True, text=True, timeout=limit_s, check=False
+        )
+    except FileNotFoundError:
+        raise SlurmError(f"{command[0]}: no such command; Slurm's commands must be in PATH here") from None
+    except subprocess.TimeoutExpired:
+        raise SlurmSilent(f"{command[0]}: no answer within {limit_s:g} s") from None
+    if done.returncode == 0:
+        return done.stdout
+    said = " ".join((done.stderr or done.stdout).split())
+    raise (SlurmSilent if SILENT.search(said) else SlurmError)(f"{command[0]}: {said}")
+
+
+def outside_of_jobs(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what Slurm tells a job about itself: sbatch takes it for its own options."""
+    own = ("SLURM_", "SBATCH_", "SRUN_")
+    return {name: text for name, text in variables.items() if name == "SLURM_CONF" or not name.startswith(own)}
+
+
+def queue() -> tuple[Job, ...]:
+    """This user's jobs that wait, run, or ended in the last minutes."""
+    lines = run("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j").splitlines()
+    parts = (line.split("|", 3) for line in lines)
+    return tuple(Job(id=job, name=name, state=state, reason=reason) for job, state, reason, name in parts)
+
+
+def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
+    """How this user's jobs of these names ended, submitted after `since` (seconds since 1970); none without sacct."""
+    start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
+    command = ("sacct", "--noheader", "--parsable2", "--allocations", "--array", f"--starttime={start}")
+    try:
+        lines = run(*command, f"--name={','.join(names)}", "--format=JobID,State,JobName").splitlines()
+    except SlurmSilent:
+        raise
+    except SlurmError:
+        return ()
+    parts = (line.split("|", 2) for line in lines)
+    # "CANCELLED by 1000" is CANCELLED.
+    return tuple(Job(id=job, name=name, state=state.split()[0]) for job, state, name in parts)
+
+
+def cancel(jobs: Iterable[str]) -> None:
+    """Cancel jobs; ended ones are no error."""
+    named = list(jobs)
+    for start in range(0, len(named), MOST_ARGUMENTS):
+        run("scancel", *named[start : start + MOST_ARGUMENTS])
+
+
+def requeue(job: str) -> None:
+    """Send a running job back to the queue."""
+    run("scontrol", "requeue", job)
+
+
+def hold(jobs: Iterable[str]) -> None:
+    """Keep waiting jobs from starting."""
+    if named := list(jobs):
+        run("scontrol", "hold", ",".join(named))
+
+
+def setting(name: str) -> str:
+    """A setting of the controller, such as MaxArraySize; SlurmError where it has none of that name."""
+    found = re.search(rf"^{name}\s*=\s*(.*)$", run("scontrol", "show", "config"), re.MULTILINE)
+    if found is None:
+        raise SlurmError(f"scontrol show config: no {name}")
+    return found[1].strip()
+
+
+def partitions() -> tuple[Partition, ...]:
+    """Every partition, with its largest node."""
+    found: dict[str, Partition] = {}
+    for line in run("sinfo", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
+        name, limit, cpus, memory, gres, nodes = line.split("|")
+        before = found.get(name.rstrip("*"))
+        numbers = {"cpus": leading_int(cpus), "memory_mb": leading_int(memory), "gpus": gpus_of(gres)}
+        if before is not None:
+            numbers = {key: max(number, getattr(before, key)) for key, number in numbers.items()}
+        found[name.rstrip("*")] = Partition(
+            name=name.rstrip("*"),
+            is_default=name.endswith("*"),
+            time_limit_min=minutes(limit),
+            nodes=int(nodes) + (before.nodes if before else 0),
+            **numbers,
+        )
+    return tuple(found.values())
+
+
+def sbatch_options() -> frozenset[str]:
+    """The long options that this cluster's sbatch knows."""
+    return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run("sbatch", "--help")))
+
+
+def leading_int(text: str) -> int:
+    """`"4+"`, which sinfo writes for nodes that differ, is 4."""
+    digits = re.match(r"\d+", text)
+    return int(digits[0]) if digits else 0
+
+
+def gpus_of(gres: str) -> int:
+    """GPUs of a node: 8 of `gpu:h100:8(S:0-1),nic:1`."""
+    return sum(int(number) for number in re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres))
+
+
+def minutes(limit: str) -> float:
+    """Slurm's time limits in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
+    if not limit or not limit[0].isdigit():
+        return math.inf
+    days, _, rest = limit.rpartition("-")
+    parts = [float(part) for part in rest.split(":")]
+    if days:
+        hours, minute, seconds = (*parts, 0.0, 0.0)[:3]
+    elif len(parts) == 3:
+        hours, minute, seconds = parts
+    else:
+        hours, (minute, seconds) = 0.0, (*parts, 0.0)[:2]
+    return 24 * 60 * float(days or 0) + 60 * hours + minute + seconds / 60

@@ -1,0 +1,39 @@
+"""The code that jobs run: copied once at submission, so that editing the source changes no job that waits.
+
+    <home>/snapshots/<hash>/ablations/...   scalerl/...   CODE_VERSION
+
+The hash is of the files, so submissions of the same code share one copy.
+"""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import ablations
+import scalerl
+from ablations.code_version import VERSION_FILE, code_version
+from ablations.home import Home
+from scalerl.run_folder import replace_folder
+
+PACKAGES = {"ablations": Path(ablations.__path__[0]), "scalerl": Path(scalerl.__path__[0])}
+
+
+def take_snapshot(home: Home) -> Path:
+    """The folder that jobs have first in their PYTHONPATH; made unless the same code is there already."""
+    files = sorted(path for root in PACKAGES.values() for path in root.rglob("*") if is_code(path))
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(str(path).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    folder = home.path / "snapshots" / digest.hexdigest()[:16]
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with replace_folder(folder) as partial:
+            for name, root in PACKAGES.items():
+                shutil.copytree(root, partial / name, ignore=shutil.ignore_patterns("__pycache__"))
+            (partial / VERSION_FILE).write_text(code_version())
+    return folder
+
+
+def is_code(path: Path) -> bool:
+    """Files of the packages, without what Python compiles of them."""
+    return path.is_file() and "__pycache__" not in path.parts

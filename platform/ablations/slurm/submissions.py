@@ -1,0 +1,97 @@
+"""What was given to Slurm: a file for each job array, written before sbatch is asked and completed after.
+
+    sweeps/loo/submissions/loo.1f0c9ad2.json
+    {"name": "loo.1f0c9ad2", "job": "17", "submitted": 1763636574.2, "budget_gpu_hours": 2000.0,
+     "runs": ["81d2f0a95c3b", "3f0c9a1b2d4e"], "snapshot": "...", "resources": {...}}
+
+The name is the job's name in Slurm and never used twice, so a job is known by (name, task) even after a controller that
+forgot everything has given its id away again. `job` is null while sbatch is asked: a command killed there leaves it so,
+and the jobs, if there are any, are found by their name.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ablations.home import Home
+from scalerl.run_folder import write_atomically
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """One job array (a single job counts as one), run i of `runs` is its task i."""
+
+    sweep: str
+    name: str
+    runs: tuple[str, ...]
+    budget_gpu_hours: float
+    submitted: float
+    """Seconds since 1970."""
+    snapshot: str
+    """Folder of the code that its jobs run."""
+    resources: dict[str, Any]
+    job: str | None = None
+    """Slurm's id of the array."""
+
+    def task_ids(self) -> dict[str, str]:
+        """Slurm's job id of each run: `17_0` of an array, `17` of a single job; empty before sbatch answered."""
+        if self.job is None:
+            return {}
+        if len(self.runs) == 1:
+            return {self.runs[0]: self.job}
+        return {run: f"{self.job}_{task}" for task, run in enumerate(self.runs)}
+
+    def write(self, home: Home) -> None:
+        """Replace the file in one step."""
+        path = folder(home, self.sweep) / f"{self.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(asdict(self), indent=1).encode())
+
+    def remove(self, home: Home) -> None:
+        """Forget it: sbatch refused."""
+        (folder(home, self.sweep) / f"{self.name}.json").unlink(missing_ok=True)
+
+    def given(self, job: str) -> "Submission":
+        """The same with Slurm's id."""
+        return replace(self, job=job)
+
+
+def new_submission(
+    sweep: str, runs: tuple[str, ...], budget_gpu_hours: float, snapshot: Path, resources: dict[str, Any]
+) -> Submission:
+    """One that sbatch has not been asked for yet."""
+    return Submission(
+        sweep=sweep,
+        name=f"{sweep}.{uuid.uuid4().hex[:8]}",
+        runs=runs,
+        budget_gpu_hours=budget_gpu_hours,
+        submitted=time.time(),
+        snapshot=str(snapshot),
+        resources=resources,
+    )
+
+
+def folder(home: Home, sweep: str) -> Path:
+    """Where the submissions of a sweep are written down."""
+    return home.sweep(sweep) / "submissions"
+
+
+def read_submissions(home: Home, sweep: str) -> list[Submission]:
+    """Those of one sweep, oldest first."""
+    found = [_read(path) for path in folder(home, sweep).glob("*.json")]
+    return sorted(found, key=lambda submission: submission.submitted)
+
+
+def all_submissions(home: Home) -> Iterator[Submission]:
+    """Those of every sweep: a run may have been submitted by another sweep that contains it too."""
+    for path in home.sweeps.glob("*/submissions/*.json"):
+        yield _read(path)
+
+
+def _read(path: Path) -> Submission:
+    content = json.loads(path.read_bytes())
+    return Submission(**content | {"runs": tuple(content["runs"])})

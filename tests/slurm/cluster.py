@@ -1,0 +1,280 @@
+"""A real Slurm of one node: munged, slurmctld and slurmd of its own, on free ports, from a folder of its own.
+
+    with SlurmCluster(folder) as cluster:
+        subprocess.run(["sinfo"], env=cluster.environment)
+
+Two partitions share the node: `low`, whose jobs are requeued when `high` wants their place. With `accounting` there are
+slurmdbd and MariaDB too, and `sacct` works. Nothing outside the folder is touched and only what was started is stopped.
+Requeued jobs may start after seconds instead of the usual two minutes (`cred_expire`).
+The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "sinfo")
+NEEDED_FOR_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacct", "sacctmgr")
+START_LIMIT_S = 30.0
+CPUS = 4
+"""More than the machine has: jobs of the tests mostly wait."""
+MEMORY_MB = 8000
+
+SLURM_CONF = """\
+ClusterName=ablations
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=2
+JobAcctGatherParams=OverMemoryKill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=1000
+ReturnToService=2
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,bf_interval=1,defer_batch
+MinJobAge=60
+SlurmdTimeout=10
+KillWait=5
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+JobRequeue=1
+MaxArraySize={max_array_size}
+MaxJobCount=20000
+MpiDefault=none
+{accounting}
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} State=UNKNOWN
+PartitionName=low Nodes={host} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
+PartitionName=high Nodes={host} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
+"""
+
+ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={database_port}
+AccountingStoragePass={folder}/munge/socket"""
+
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
+
+SLURMDBD_CONF = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={database_port}
+SlurmUser=root
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/log/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={storage_port}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm_acct_db
+"""
+
+
+def missing(*, accounting: bool = False) -> list[str]:
+    """Programs that are not installed."""
+    path = os.environ.get("PATH", "") + os.pathsep + "/usr/sbin"
+    needed = NEEDED + (NEEDED_FOR_ACCOUNTING if accounting else ())
+    return [name for name in needed if shutil.which(name, path=path) is None]
+
+
+@dataclass(kw_only=True)
+class SlurmCluster:
+    """One node of `CPUS` processors; `environment` is what a Slurm command needs to find it."""
+
+    folder: Path
+    accounting: bool = False
+    max_array_size: int = 1001
+    _processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of this process, without the variables of a job it may itself run in."""
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_"))}
+        path = own.get("PATH", "") + os.pathsep + "/usr/sbin"
+        return own | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path}
+
+    def __enter__(self) -> "SlurmCluster":
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Write the configuration and start all daemons; returns when the node takes jobs."""
+        self._configure()
+        self._spawn(
+            "munged",
+            "--foreground",
+            "--force",
+            *(f"--{option}={self.folder}/munge/{name}" for option, name in MUNGE_FILES.items()),
+        )
+        self._until(lambda: (self.folder / "munge" / "socket").exists(), "munged has no socket")
+        if self.accounting:
+            self._start_database()
+        self.start_controller()
+        self.start_node()
+        self._until(lambda: self.run("sinfo", "-h", "-o", "%T").stdout.strip() == "idle", "the node is not idle")
+
+    def stop(self) -> None:
+        """End the jobs and the daemons, the last one started first."""
+        if "slurmctld" in self._processes:
+            self.run("scancel", "--user=root", "--signal=KILL", "--full", check=False)
+        for name in reversed(list(self._processes)):
+            self._end(name, signal.SIGTERM)
+
+    def run(self, *command: str, check: bool = True, timeout_s: float = 30.0) -> subprocess.CompletedProcess[str]:
+        """A command that talks to this cluster, and what it printed."""
+        return subprocess.run(
+            command, env=self.environment, check=check, timeout=timeout_s, capture_output=True, text=True
+        )
+
+    def start_controller(self, *, forget: bool = False) -> None:
+        """Start slurmctld; `forget` throws its state away first, so that job ids begin again."""
+        if forget:
+            shutil.rmtree(self.folder / "state")
+            (self.folder / "state").mkdir()
+        self._spawn("slurmctld", "-D", "-i")
+        self._until(lambda: self.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not answer")
+
+    def kill_controller(self) -> None:
+        """kill -9 of slurmctld."""
+        self._end("slurmctld", signal.SIGKILL)
+
+    def start_node(self) -> None:
+        """Start slurmd."""
+        self._spawn("slurmd", "-D")
+
+    def kill_node(self) -> None:
+        """kill -9 of slurmd; the jobs' own processes live on until it comes back."""
+        self._end("slurmd", signal.SIGKILL)
+
+    def _configure(self) -> None:
+        for name in ("munge", "state", "spool", "log"):
+            (self.folder / name).mkdir(parents=True)
+        self.folder.chmod(0o755)  # munged refuses a path that others could write to
+        key = self.folder / "munge" / "key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        controller_port, node_port, database_port, storage_port = free_ports(4)
+        values = {
+            "folder": self.folder,
+            "host": socket.gethostname().partition(".")[0],
+            "controller_port": controller_port,
+            "node_port": node_port,
+            "database_port": database_port,
+            "storage_port": storage_port,
+            "max_array_size": self.max_array_size,
+            "cpus": CPUS,
+            "memory_mb": MEMORY_MB,
+        }
+        self._storage_port = storage_port
+        values["accounting"] = ACCOUNTING.format(**values) if self.accounting else NO_ACCOUNTING
+        (self.folder / "slurm.conf").write_text(SLURM_CONF.format(**values))
+        database = self.folder / "slurmdbd.conf"
+        database.write_text(SLURMDBD_CONF.format(**values))
+        database.chmod(0o600)
+
+    def _start_database(self) -> None:
+        data = self.folder / "mariadb"
+        sockets = f"--socket={self.folder}/mariadb.sock"
+        install = ("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db")
+        self.run(*install, "--auth-root-authentication-method=normal", timeout_s=60)
+        self._spawn(
+            "mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", sockets,
+            "--bind-address=127.0.0.1", f"--port={self._storage_port}", f"--pid-file={self.folder}/mariadb.pid",
+            "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900", "--skip-log-bin",
+        )  # fmt: skip
+        client = ("mariadb", "--no-defaults", sockets, "--user=root", "--execute")
+        self._until(lambda: self.run(*client, "select 1", check=False).returncode == 0, "MariaDB does not answer")
+        self.run(*client, "create user slurm@'127.0.0.1' identified by 'slurm'; grant all on slurm_acct_db.* to "
+                          "slurm@'127.0.0.1'; create user slurm@localhost identified by 'slurm'; grant all on "
+                          "slurm_acct_db.* to slurm@localhost")  # fmt: skip
+        self._spawn("slurmdbd", "-D")
+        self._until(
+            lambda: self.run("sacctmgr", "-i", "add", "cluster", "ablations", check=False).returncode == 0,
+            "slurmdbd does not answer",
+        )
+
+    def _spawn(self, name: str, *arguments: str) -> None:
+        log = (self.folder / "log" / f"{name}.out").open("ab")
+        # A session of its own: Ctrl-C at a terminal is not for the daemons.
+        self._processes[name] = subprocess.Popen(
+            [name, *arguments],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        log.close()
+
+    def _end(self, name: str, number: signal.Signals) -> None:
+        process = self._processes.pop(name)
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _until(self, done: Callable[[], bool], problem: str) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        while not done():
+            dead = [name for name, process in self._processes.items() if process.poll() is not None]
+            if dead or time.monotonic() > deadline:
+                tails = "\n".join(f"{path.name}: {path.read_text()[-600:]}" for path in (self.folder / "log").iterdir())
+                raise RuntimeError(f"{problem}; ended: {dead}\n{tails}")
+            time.sleep(0.1)
+
+
+MUNGE_FILES = {
+    "key-file": "key",
+    "socket": "socket",
+    "pid-file": "pid",
+    "log-file": "log",
+    "seed-file": "seed",
+}
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports of 127.0.0.1 that nothing listens on."""
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
