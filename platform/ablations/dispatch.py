@@ -16,6 +16,7 @@ from pathlib import Path
 
 import submitit
 
+from ablations.cancellation import Cancellation
 from ablations.home import Home
 from ablations.job import train_run
 from ablations.state import ask_to_stop, read_state
@@ -50,13 +51,18 @@ class LocalPool:
     """CPU threads of one run."""
     jobs: int
     """Most runs at once."""
-    cancel_marker: Path
-    """While this file exists no run is started and those that train are asked to stop."""
+    cancelled: Cancellation
+    """Runs in it are not started, and asked to stop where they train."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Runs not started yet with their budgets, first added first."""
     _running: dict[str, _Submission] = field(default_factory=dict)
     _stopping: set[str] = field(default_factory=set)
     """Running runs that were asked one by one to stop."""
+
+    @property
+    def where(self) -> str:
+        """Where and how many at a time."""
+        return f", {self.jobs} at a time, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
         """Train a run until its compute reaches the budget; one that waits gets the new budget, one that runs goes on
@@ -78,6 +84,10 @@ class LocalPool:
         """Whether a run waits or runs here."""
         return run_id in self._waiting or run_id in self._running
 
+    def ending(self, run_id: str) -> str:
+        """How a run ended whose process left no word."""
+        return f"its process was killed; `platform logs {run_id}` shows its output"
+
     def work(self) -> Generator[str | None, None, None]:
         """Train every run that was added, also between two yields, and is not done; ends when none waits or runs.
 
@@ -95,10 +105,13 @@ class LocalPool:
             self._stop_all()
 
     def _start(self) -> None:
-        if self.cancel_marker.exists():
+        if self.cancelled.is_whole:
             self._waiting.clear()
             self._ask_to_stop(self._running)
             return
+        for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
+            del self._waiting[run_id]
+        self._ask_to_stop(run_id for run_id in self._running if run_id in self.cancelled)
         for run_id, budget_gpu_hours in list(self._waiting.items()):
             if len(self._running) >= self.jobs:
                 return
@@ -131,7 +144,7 @@ class LocalPool:
             state = read_state(self.home.run(run_id), submission.budget_gpu_hours).state
             if was_stopped:
                 continue
-            if state == "running" or (state == "cancelled" and not self.cancel_marker.exists()):
+            if state == "running" or (state == "cancelled" and run_id not in self.cancelled):
                 # Another sweep took the run first, or cancelled it while we still want it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif state in ("pending", "stale"):

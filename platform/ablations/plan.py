@@ -76,6 +76,11 @@ class Plan:
     variants: tuple[PlannedVariant, ...]
 
     @property
+    def is_steered(self) -> bool:
+        """Whether something must watch the runs while they train: a stop rule, or a total to share out."""
+        return self.stop is not None or self.total_gpu_hours is not None
+
+    @property
     def fit_settings(self) -> FitSettings:
         """What a fit of one of its curves is told."""
         options = FitOptions(**self.fit)

@@ -48,6 +48,8 @@ class RunState:
     message: str = ""
     warnings: tuple[str, ...] = ()
     """What its last steps say of its health (`scalerl.health`)."""
+    heartbeat: float = 0.0
+    """When its process last gave a sign of life, in seconds since 1970."""
     pid: int | None = None
     """Of the process that trains the run on this machine; one on another cannot be signalled from here."""
 
@@ -75,6 +77,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         attempt=status["attempt"],
         message=status["message"],
         warnings=tuple(status["warnings"]),
+        heartbeat=status["heartbeat"],
         pid=status["pid"] if state == "running" and is_here(status) else None,
     )
 

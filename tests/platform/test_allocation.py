@@ -9,6 +9,7 @@ import pytest
 from fixtures_home import TRUTH, eval_row, make_plan, planned_run, rows_at, train_row, write_run, write_state
 from fixtures_steering import RecordedPool, steered
 
+from ablations.cancellation import cancellation
 from ablations.curve import Curve
 from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
@@ -270,7 +271,7 @@ def test_a_cancelled_sweep_decides_no_round(tmp_path):
         write_state(home, planned_run(variant, 0).id, "cancelled", compute=0.0)
     steering, plan = steered(home, None, total_gpu_hours=3000.0)
     steering.begin()
-    (home.sweep(plan.sweep) / "cancelled").touch()
+    cancellation(home, plan.sweep).add(None)
     pool = RecordedPool()
     assert steering.steer(pool) == []
     assert pool.added == []

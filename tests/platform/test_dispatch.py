@@ -14,6 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ablations import run_sweep
+from ablations.cancellation import Cancellation
 from ablations.cli import app
 from ablations.dispatch import LocalPool
 from ablations.home import Home
@@ -22,7 +23,9 @@ from ablations.sweep import Stop
 
 
 def pool_of(home: Home, folder: Path) -> LocalPool:
-    return LocalPool(home=home, submissions=folder / "submitit", threads=1, jobs=2, cancel_marker=folder / "cancelled")
+    return LocalPool(
+        home=home, submissions=folder / "submitit", threads=1, jobs=2, cancelled=Cancellation(folder / "cancelled")
+    )
 
 
 def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
@@ -89,7 +92,9 @@ def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkey
         assert (row.state.state, row.state.pid) == ("stopped", process.pid)
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
-        run_sweep.train_missing(steering._study, plan, home, 1, None, console)  # nothing is missing
+        run_sweep.train_missing(
+            steering._study, plan, home, pool_of(home, tmp_path), None, console
+        )  # nothing is missing
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
@@ -105,7 +110,7 @@ def test_cancel_reaches_a_stopped_run_that_still_trains(tmp_path):
 
 def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):
     home, plan = make_home(tmp_path, fraction=0.5, state="cancelled")
-    (tmp_path / "cancelled").touch()
+    Cancellation(tmp_path / "cancelled").add(None)
     pool = pool_of(home, tmp_path)
     pool.add(plan.variants[0].runs[0].id, BUDGET)
     assert list(pool.work()) == [None]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.expand import expand
-from ablations.run_sweep import make_plan
+from ablations.make_plan import make_plan
 from scalerl.recipe import ResolvedRecipe
 
 SWEEP = """

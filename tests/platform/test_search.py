@@ -14,12 +14,14 @@ import pytest
 from fixtures_home import BUDGET, rows_at, write_state
 from rich.console import Console
 
+from ablations.cancellation import Cancellation
 from ablations.errors import AblationsError
 from ablations.expand import Study, expand
 from ablations.home import Home
+from ablations.make_plan import make_plan
 from ablations.plan import Plan
 from ablations.progress import all_ended, read_rows
-from ablations.run_sweep import make_plan, prepare
+from ablations.run_sweep import prepare
 from ablations.search.loop import SearchState, TrialLoop, prepare_search, resume
 from ablations.search.objective import is_maximised
 from ablations.search.optuna_study import OptunaStudy
@@ -40,7 +42,7 @@ class Pool:
     """Trains in no time: the ceiling is 0.6 at a learning rate of 2e-3 and 0.1 lower a decade from it."""
 
     home: Home
-    cancel_marker: Path
+    cancelled: Cancellation
     failing_above: float = math.inf
     """Learning rates above this fail."""
     waiting: list[str] = field(default_factory=list)
@@ -106,7 +108,7 @@ class Bench:
             home=self.home,
             jobs=self.jobs,
             console=Console(quiet=True),
-            pool=Pool(self.home, self.folder / "cancelled", self.failing_above),
+            pool=Pool(self.home, Cancellation(self.folder / "cancelled"), self.failing_above),
             optuna=OptunaStudy(self.folder / "optuna.db", state.search, state.space, maximised),
         )
         loop.start()
@@ -339,7 +341,7 @@ def test_a_cancelled_search_asks_for_nothing_more_and_leaves_its_trials_open(ben
     loop = bench.begin()
     loop.pool.train_next()
     loop.step()
-    loop.pool.cancel_marker.touch()
+    loop.pool.cancelled.add(None)
     loop.pool.waiting.clear()
     loop.step()
     assert [trial.state for trial in bench.record().trials] == ["running"]

@@ -1,7 +1,8 @@
 """The commands of `platform`. Each imports what it needs when it runs: `--help` and `sweep --dry-run` start at once.
 
     common.py    options, the home folder's sweeps by name, output
-    run.py       sweep, train, cancel
+    run.py       sweep, train
+    jobs.py      cancel, retry
     read.py      status, logs, fit, compare, report
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
@@ -15,7 +16,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import forecast, read, run, serve
+from ablations.cli import forecast, jobs, read, run, serve
 from ablations.cli.common import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
@@ -27,7 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (
-    *(run.sweep, run.train, run.cancel),
+    *(run.sweep, run.train),
+    *(jobs.cancel, jobs.retry),
     *(read.status, read.logs, read.fit, read.compare, read.report),
     forecast.forecast,
     *(serve.dashboard, serve.mlflow, serve.sync),

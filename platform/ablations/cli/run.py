@@ -1,4 +1,4 @@
-"""The commands that train: sweep, train, cancel."""
+"""The commands that train: sweep, train."""
 
 import math
 import os
@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,19 +20,21 @@ from ablations.cli.common import (
     HomeOption,
     JsonOption,
     SetOption,
-    SweepArgument,
     TrackingOption,
     console,
-    find_plan,
     own_command,
     print_json,
     unfinished_code,
 )
 from ablations.counted import counted
 from ablations.errors import AblationsError
+from ablations.executors import OnSlurm, OnThisMachine
 from ablations.home import Home, find_home
 
 Executor = Literal["local", "slurm"]
+SEARCH_AT_ONCE = 8
+"""Runs that a search has in flight on Slurm where resources.at_once says nothing."""
+NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 
 if TYPE_CHECKING:
     from ablations.expand import Study
@@ -49,14 +51,24 @@ def sweep(
     executor: Annotated[
         Executor, typer.Option(help="Where runs are trained: on this machine, or as jobs of Slurm's.")
     ] = "local",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; else as many as there are cores.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time; else as many as there are cores, or resources.at_once.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="Slurm: submit, but start nothing before `scontrol release`.")
+    ] = False,
+    after: Annotated[str | None, typer.Option(help="Slurm: job that must have ended first.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that left the file.")] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train every variant that is missing, record, fit and compare."""
     from ablations.expand import expand
-    from ablations.run_sweep import make_plan, run_sweep, sweep_name
+    from ablations.make_plan import make_plan, sweep_name
+    from ablations.progress import all_ended, read_rows
+    from ablations.run_sweep import run_sweep
 
     if budget is not None:
         check_budget(budget)
@@ -67,21 +79,73 @@ def sweep(
         show_plan(study, plan, place, as_json)
         return
     out = console(stderr=as_json)
-    jobs = jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.total_threads)
+    if executor == "slurm":
+        where = on_slurm(study, plan, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
+    else:
+        refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
+        threads = study.reference.recipe.threads
+        where = OnThisMachine(
+            threads=threads, jobs=jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.total_threads)
+        )
     try:
         with terminated_as_interrupted():
-            run_sweep(
-                study, plan, place, file=file, executor=executor, jobs=jobs, tracking_uri=tracking_uri, console=out
-            )
+            run_sweep(study, plan, place, file=file, executor=where, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
-        out.print("stopped; the same command goes on from the last checkpoints")
+        if executor == "slurm":
+            out.print("left; its jobs train on, and the same command goes on with what is to decide")
+        else:
+            out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
-    if executor == "slurm":
-        return
     plan = place.read_plan(plan.sweep)  # a search has added its trials
+    if executor == "slurm" and not all_ended(place, plan, read_rows(place, plan)):
+        where_next(plan, place, out, as_json)
+        return
     conclude(plan, place, out, as_json)
     if code := unfinished_code(plan, place, failures=("failed", "stale")):
         raise typer.Exit(code)
+
+
+def on_slurm(
+    study: "Study",
+    plan: "Plan",
+    *,
+    jobs: int | None,
+    hold: bool,
+    after: str | None,
+    prune: bool,
+    yes: bool,
+    out: Console,
+) -> "OnSlurm":
+    """What Slurm is asked for, checked against the cluster before anything is written."""
+    resources = study.sweep.resources
+    if jobs is not None:
+        resources = resources.model_copy(update={"at_once": jobs})
+    return OnSlurm(
+        resources=resources,
+        threads=study.reference.recipe.threads,
+        jobs=resources.at_once or SEARCH_AT_ONCE,
+        hold=hold,
+        after=after,
+        prune=prune,
+    )
+
+
+def refuse_without_slurm(options: dict[str, object]) -> None:
+    """Raise AblationsError for options that mean nothing on this machine."""
+    if given := [name for name, value in options.items() if value]:
+        raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm; leave it out")
+
+
+def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
+    """What to type while the jobs wait and train."""
+    if as_json:
+        from ablations.progress import read_rows, to_json
+
+        print_json(to_json(plan, read_rows(home, plan)))
+        return
+    command = f"{own_command()} {{}} {plan.sweep} --home {shlex.quote(str(home.path))}"
+    lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
+    out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
 
 
 @contextmanager
@@ -219,8 +283,8 @@ def train(
 ) -> None:
     """Train one run here, in this process."""
     from ablations.code_version import code_version
+    from ablations.make_plan import check_horizon
     from ablations.resolve import load_resolved
-    from ablations.run_sweep import check_horizon
 
     check_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
@@ -248,21 +312,3 @@ def train(
     except Cancelled:
         print("stopped; the same command goes on from the checkpoint")
         raise typer.Exit(NOT_FINISHED) from None
-
-
-def cancel(sweep: SweepArgument = None, home: HomeOption = None) -> None:
-    """Stop a sweep: running runs write a checkpoint and end, no other is started."""
-    from ablations.progress import read_rows
-
-    place, plan = find_plan(home, sweep)
-    (place.sweep(plan.sweep) / "cancelled").touch()
-    rows = read_rows(place, plan)
-    here = [row.state.pid for row in rows if row.state.pid is not None]
-    for pid in here:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-    asked = counted(len(here), "running run")
-    print(f"{plan.sweep}: {asked} asked to stop; `platform sweep` goes on from their checkpoints")
-    if elsewhere := [row for row in rows if row.state.state == "running" and row.state.pid is None]:
-        trains = f"{counted(len(elsewhere), 'run')} {'trains' if len(elsewhere) == 1 else 'train'}"
-        print(f"{trains} on another machine and cannot be asked from here")

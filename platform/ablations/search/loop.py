@@ -32,7 +32,7 @@ from ablations.state import read_state
 from ablations.tracker import Tracker
 
 if TYPE_CHECKING:
-    from ablations.dispatch import LocalPool
+    from ablations.executors import Pool
     from ablations.search.optuna_study import Asked, OptunaStudy
 
 MAX_ASKS = 20
@@ -140,20 +140,14 @@ def prepare_search(state: SearchState, home: Home) -> None:
     state.record.write(folder)
 
 
-def run_search(state: SearchState, home: Home, jobs: int, tracking_uri: str | None, console: Console) -> None:
+def run_search(
+    state: SearchState, home: Home, pool: "Pool", jobs: int, tracking_uri: str | None, console: Console
+) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
-    from ablations.dispatch import LocalPool  # submitit and Optuna are slow to load and only needed here
-    from ablations.search.objective import is_maximised
+    from ablations.search.objective import is_maximised  # loads SciPy, and the next Optuna
     from ablations.search.optuna_study import OptunaStudy
 
     folder = home.sweep(state.plan.sweep)
-    pool = LocalPool(
-        home=home,
-        submissions=folder / "submitit",
-        threads=state.study.reference.recipe.threads,
-        jobs=jobs,
-        cancel_marker=folder / "cancelled",
-    )
     maximised = [is_maximised(objective) for objective in state.search.objective]
     optuna = OptunaStudy(folder / "optuna.db", state.search, state.space, maximised)
     loop = TrialLoop(state=state, home=home, jobs=jobs, console=console, pool=pool, optuna=optuna)
@@ -162,7 +156,7 @@ def run_search(state: SearchState, home: Home, jobs: int, tracking_uri: str | No
     with Progress(home, loop.state.plan, console) as progress, closing(pool.work()) as events:
         for killed in events:
             if killed:
-                say(console, f"{killed}: its process was killed; `platform logs {killed}` shows its output")
+                say(console, f"{killed}: {pool.ending(killed)}")
             loop.step()
             progress.follow(loop.state.plan)
             tracker.follow(loop.state.plan)
@@ -180,7 +174,7 @@ class TrialLoop:
     home: Home
     jobs: int
     console: Console
-    pool: "LocalPool"
+    pool: "Pool"
     optuna: "OptunaStudy"
     _numbers: dict[str, int] = field(default_factory=dict)
     """Optuna's number of each trial."""
@@ -218,7 +212,7 @@ class TrialLoop:
             self._plan(asked)
 
     def _has_room(self) -> bool:
-        if self.state.record.is_exhausted or self.pool.cancel_marker.exists():
+        if self.state.record.is_exhausted or self.pool.cancelled.is_whole:
             return False
         num_busy = sum(self.pool.is_busy(run.id) for run in self.state.study.runs)
         return num_busy < self.jobs and len(self.state.record.trials) < self.state.search.trials
@@ -241,7 +235,7 @@ class TrialLoop:
         """Write down what came of a trial, then tell it."""
         if _all_done(self.state.planned(trial.name), self.state.plan, self.home):
             values, reason = self._evaluate(trial.name)
-        elif self.pool.cancel_marker.exists():
+        elif self.pool.cancelled.is_whole:
             return
         else:
             values, reason = None, self._why_not_done(trial.name)

@@ -117,6 +117,11 @@ def cancel(jobs: Iterable[str]) -> None:
         run("scancel", *named[start : start + MOST_ARGUMENTS])
 
 
+def cancel_named(name: str) -> None:
+    """Cancel this user's jobs of a name, if there are any."""
+    run("scancel", "--me", f"--name={name}")
+
+
 def requeue(job: str) -> None:
     """Send a running job back to the queue."""
     run("scontrol", "requeue", job)

@@ -13,11 +13,14 @@ import re
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from ablations.home import Home
 from ablations.job import train_run
 from ablations.slurm import commands
+from ablations.slurm.hold import hold_after_failure
 from ablations.state import RunState, read_state
 from scalerl.run_folder import RunFolder
 
@@ -25,36 +28,70 @@ WAIT_FOR_THE_END_S = 300.0
 """Longer than the grace period of a preemption should be; then the job ends by itself."""
 
 
+@dataclass
 class SlurmJob:
-    """Trains one run; submitit calls it in the job, again after each requeue."""
+    """Trains one run of a sweep; submitit calls it in the job, again after each requeue."""
 
-    def __init__(self, path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
-        self.path, self.budget_gpu_hours, self.warm_starts = path, budget_gpu_hours, warm_starts
-        self._limit_is_near = False
+    home: Path
+    sweep: str
+    run: str
+    budget_gpu_hours: float
+    watch: Path
+    """Folder where `began` says that jobs get as far as this."""
+    _limit_is_near: bool = False
 
     def __call__(self) -> None:
         """Train unless the run is done, as it is when another sweep was faster. Exits with 1 when the run failed."""
-        if self._state().state == "done":
+        self.watch.mkdir(parents=True, exist_ok=True)
+        (self.watch / "began").touch()
+        before = self._state()
+        if before.state == "done":
             return
         # submitit's own handler stands here: it would requeue before our checkpoint is written.
         signal.signal(signal.SIGUSR2, self._stop_for_limit)
-        train_run(self.path, self.budget_gpu_hours, self.warm_starts)
-        state, job = self._state(), os.environ["SLURM_JOB_ID"]
+        train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts)
+        state = self._state()
         if state.state == "failed":
-            sys.exit(1)
+            self._end_failed()
         if state.state == "done":
             return
         if self._limit_is_near:
-            commands.requeue(job)
-        if self._limit_is_near or is_preempted(job):
+            self._requeue(before, state)
+        elif is_preempted(os.environ["SLURM_JOB_ID"]):
+            self._write_state("preempted", "a job of a higher priority takes its place; its checkpoint is written")
             time.sleep(WAIT_FOR_THE_END_S)
+
+    def _requeue(self, before: RunState, after: RunState) -> None:
+        """Back to the queue, unless two jobs in a row brought the run no step further: a third would not either."""
+        if after.step == before.step and int(os.environ.get("SLURM_RESTART_COUNT", "0")) > 0:
+            text = "two jobs reached their time limit without a single step; give resources.time_min more"
+            self._write_state("failed", text)
+            self._end_failed()
+        self._write_state("requeued", "its time limit came near; its checkpoint is written")
+        commands.requeue(os.environ["SLURM_JOB_ID"])
+        time.sleep(WAIT_FOR_THE_END_S)
+
+    def _end_failed(self) -> None:
+        if hold := hold_after_failure(Home(self.home), self.sweep):
+            print(f"what waits of {self.sweep} is held: {hold}", flush=True)
+        sys.exit(1)
 
     def _stop_for_limit(self, _: int, __: FrameType | None) -> None:
         self._limit_is_near = True
         os.kill(os.getpid(), signal.SIGTERM)  # training takes it as the wish to write a checkpoint and end
 
+    @property
+    def _folder(self) -> RunFolder:
+        return Home(self.home).run(self.run)
+
     def _state(self) -> RunState:
-        return read_state(RunFolder(self.path), self.budget_gpu_hours)
+        return read_state(self._folder, self.budget_gpu_hours)
+
+    def _write_state(self, state: str, message: str) -> None:
+        """In the place of "cancelled", which is all that training knows of a signal."""
+        status = self._folder.read_status()
+        if status.get("pid") == os.getpid():  # else another process has the run
+            self._folder.write_status(status | {"state": state, "message": message, "heartbeat": time.time()})
 
 
 def is_preempted(job: str) -> bool:

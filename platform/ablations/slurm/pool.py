@@ -4,77 +4,179 @@ What became of a job is read from the run's status file, the queue and accountin
 which a killed job is never done.
 """
 
+import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import submitit
+from filelock import FileLock, Timeout
 
+from ablations.cancellation import Cancellation
 from ablations.dispatch import THREAD_VARIABLES
+from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.slurm import commands
+from ablations.slurm.hold import trap_folder, watch_lines
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.resources import Resources
 from ablations.slurm.snapshot import take_snapshot
+from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
+from ablations.state import read_state
 
 SIGNAL_BEFORE_LIMIT_S = 120
 """Seconds before its time limit that a job is told; a checkpoint must fit in."""
+SUBMIT_LIMIT_S = 60.0
+"""Seconds to wait while another command submits from the same home folder."""
+LOOK_EVERY_S = 2.0
+"""Seconds between two looks at the runs; Slurm is asked less often."""
 
 
 @dataclass(kw_only=True)
 class SlurmPool:
-    """Submits runs of one sweep; each array's record is on disk before sbatch is asked."""
+    """Trains the runs of one sweep as jobs of Slurm's, each to a budget of its own.
+
+    >>> pool.add("3f0c9a1b2d4e", 2000.0)
+    >>> pool.submit()
+
+    `submit` returns at once. A sweep that decides while it trains stays, and goes through the runs' ends with `work`.
+    """
 
     home: Home
     sweep: str
     resources: Resources
     threads: int
     """Processors of a run where the resources name none."""
+    cancelled: Cancellation
+    """Runs in it are not submitted."""
     hold: bool = False
     """Submit, but let nothing start before `scontrol release`."""
     after: str | None = None
     """Job that must have ended first."""
+    check: Callable[[int], None] | None = None
+    """Called with the number of jobs before any is submitted; may raise."""
+    _waiting: dict[str, float] = field(default_factory=dict)
+    """Runs not submitted yet with their budgets, first added first."""
+    _submitted: dict[str, float] = field(default_factory=dict)
+    """Runs whose end `work` waits for."""
+    _stopping: set[str] = field(default_factory=set)
 
-    def forget_interrupted(self) -> list[str]:
-        """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
+    @property
+    def where(self) -> str:
+        """Where, to follow "3 runs to train"."""
+        return f" as jobs of {self.resources.partition or 'the default partition'}, in {self.home.path}"
 
-        Nobody else may be submitting runs of this sweep. Such jobs would wait in vain for what they are to run.
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        """Have a run trained until its compute reaches the budget, at the next `submit`."""
+        self._waiting[run_id] = budget_gpu_hours
+
+    def stop(self, run_id: str) -> None:
+        """Cancel the job of a run: it writes its checkpoint and ends; one that is not submitted is forgotten."""
+        self._waiting.pop(run_id, None)
+        commands.cancel(SlurmStates(self.home).jobs([run_id]))
+        self._stopping.add(run_id)
+
+    def is_busy(self, run_id: str) -> bool:
+        """Whether a run is added or has a job."""
+        return run_id in self._waiting or run_id in self._submitted
+
+    def work(self) -> Generator[str | None, None, None]:
+        """Submit every run that was added, also between two yields; ends when no job waits or runs.
+
+        Yields every two seconds: a run whose job ended before the run did, or None. Leaving the loop leaves the jobs:
+        they train on, and the same sweep, started again, finds them.
         """
-        interrupted = [one for one in read_submissions(self.home, self.sweep) if one.job is None]
-        if interrupted:
-            names = {one.name for one in interrupted}
-            commands.cancel(job.id for job in commands.queue() if job.name in names)
-        for one in interrupted:
-            one.remove(self.home)
-        return [one.name for one in interrupted]
+        while self._waiting or self._submitted:
+            if self._waiting:
+                self.submit()
+            ended = self._reap()
+            yield from ended or [None]
+            if self._waiting or self._submitted:
+                time.sleep(LOOK_EVERY_S)
 
-    def submit(self, runs: Mapping[str, float]) -> list[Submission]:
-        """Submit runs, each to its budget in GPU-hours: one array for each budget, in chunks of MaxArraySize."""
-        if not runs:
-            return []
-        most = int(commands.setting("MaxArraySize")) - 1  # the largest index is one less than the setting
-        snapshot = take_snapshot(self.home)
-        submitted = []
-        for budget in dict.fromkeys(runs.values()):
-            ids = [run for run, its_budget in runs.items() if its_budget == budget]
-            for start in range(0, len(ids), most):
-                submitted.append(self._submit_array(tuple(ids[start : start + most]), budget, snapshot))
-        return submitted
+    def ending(self, run_id: str) -> str:
+        """How the job of a run ended that has not what it was given."""
+        state = SlurmStates(self.home).state(run_id, read_state(self.home.run(run_id), math.inf))
+        return f"{state.state}; {state.said}" if state.said else state.state
 
-    def _submit_array(self, runs: tuple[str, ...], budget_gpu_hours: float, snapshot: Path) -> Submission:
+    def _reap(self) -> list[str]:
+        """Forget runs whose jobs ended; returns those among them that have not what they were given."""
+        states, short = SlurmStates(self.home), []
+        for run_id, budget_gpu_hours in list(self._submitted.items()):
+            is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == "done"
+            if not is_done and states.is_in_queue(run_id):
+                continue
+            del self._submitted[run_id]
+            if not is_done and run_id not in self._stopping and run_id not in self.cancelled:
+                short.append(run_id)
+            self._stopping.discard(run_id)
+        return short
+
+    def submit(self) -> list[Submission]:
+        """Submit the runs that were added and have no job yet; one array for each budget, in chunks of MaxArraySize.
+
+        A run that trains to a smaller budget gets a job after that one. Only one process at a time submits from a home
+        folder, so that sweeps that share a run do not both submit it.
+        """
+        for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
+            del self._waiting[run_id]
+        with submitting(self.home):
+            groups = self._groups()
+            if not groups:
+                return []
+            if self.check:
+                self.check(sum(map(len, groups.values())))
+                self.check = None
+            most = int(commands.setting("MaxArraySize")) - 1  # the largest index is one less than the setting
+            snapshot, submitted = take_snapshot(self.home), []
+            for (budget, after), run_ids in groups.items():
+                for start in range(0, len(run_ids), most):
+                    chunk = tuple(run_ids[start : start + most])
+                    submitted.append(self._submit_array(chunk, budget, after, snapshot))
+                    self._submitted |= dict.fromkeys(chunk, budget)
+                    for run_id in chunk:
+                        del self._waiting[run_id]
+            return submitted
+
+    def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
+        """The runs that need a job, by budget and by the jobs that must end first.
+
+        Those that have one or are done wait no longer; those that a process on this machine trains do.
+        """
+        states = SlurmStates(self.home)
+        if any(states.is_in_queue(run_id) for run_id in self._waiting):
+            states = SlurmStates(self.home, fresh=True)  # it may have ended in the last seconds
+        groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
+        for run_id, budget in list(self._waiting.items()):
+            state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
+            queued = states.submission(run_id) if states.is_in_queue(run_id) else None
+            if state == "done":
+                del self._waiting[run_id]
+            elif queued and queued.budget_gpu_hours >= budget:
+                del self._waiting[run_id]
+                self._submitted[run_id] = budget
+            elif queued or state != "running":
+                first = sorted({job for job in (self.after, queued and queued.job) if job})
+                groups.setdefault((budget, tuple(first)), []).append(run_id)
+        return groups
+
+    def _submit_array(
+        self, runs: tuple[str, ...], budget_gpu_hours: float, after: tuple[str, ...], snapshot: Path
+    ) -> Submission:
         submission = new_submission(self.sweep, runs, budget_gpu_hours, snapshot, self.resources.model_dump())
         submission.write(self.home)
         executor = submitit.SlurmExecutor(self.home.sweep(self.sweep) / "submitit" / submission.name)
-        executor.update_parameters(**self.parameters(submission))
+        executor.update_parameters(**self.parameters(submission, after))
+        watch = trap_folder(self.home, submission)
         try:
             with outside_of_jobs(), executor.batch():
                 jobs = [
-                    executor.submit(SlurmJob(self.home.run(run).path, budget_gpu_hours, self.home.warm_starts))
-                    for run in runs
+                    executor.submit(SlurmJob(self.home.path, self.sweep, run, budget_gpu_hours, watch)) for run in runs
                 ]
         except Exception:
             submission.remove(self.home)
@@ -83,13 +185,20 @@ class SlurmPool:
         submission.write(self.home)
         return submission
 
-    def parameters(self, submission: Submission) -> dict[str, Any]:
+    def parameters(self, submission: Submission, after: tuple[str, ...] = ()) -> dict[str, Any]:
         """What submitit writes at the top of the batch script."""
         asked, cpus = self.resources, self.resources.cpus or self.threads
         more: dict[str, Any] = {name.replace("_", "-"): value for name, value in asked.sbatch.items()}
         if self.hold:
             more["hold"] = True
         threads = f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}"
+        setup = [
+            *watch_lines(self.home, submission),
+            threads,
+            *asked.setup,
+            # Last: a module that sets PYTHONPATH must not hide the snapshot.
+            f'export PYTHONPATH="{submission.snapshot}${{PYTHONPATH:+:$PYTHONPATH}}"',
+        ]
         found = {
             "job_name": submission.name,
             "time": max(1, round(asked.time_min)),
@@ -102,14 +211,38 @@ class SlurmPool:
             "account": asked.account,
             "qos": asked.qos,
             "constraint": asked.constraint,
-            "dependency": f"afterany:{self.after}" if self.after else None,
+            "dependency": ",".join(f"afterany:{job}" for job in after) or None,
             "array_parallelism": asked.at_once or len(submission.runs),
             "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, round(asked.time_min * 60 / 2)),
-            "setup": [threads, f"export PYTHONPATH={submission.snapshot}", *asked.setup],
+            "setup": setup,
             "additional_parameters": {"requeue": True, **more},
             "wckey": None,
         }
         return {name: value for name, value in found.items() if value is not None}
+
+
+def forget_interrupted(home: Home, sweep: str) -> list[str]:
+    """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
+
+    Nobody else may be submitting runs of this sweep. Such jobs would wait in vain for what they are to run.
+    """
+    interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
+    for one in interrupted:
+        commands.cancel_named(one.name)
+        one.remove(home)
+    return [one.name for one in interrupted]
+
+
+@contextmanager
+def submitting(home: Home) -> Iterator[None]:
+    """Nobody else submits from this home folder meanwhile; AblationsError when somebody does and does not end."""
+    try:
+        with FileLock(home.path / "submit.lock", timeout=SUBMIT_LIMIT_S):
+            yield
+    except Timeout:
+        raise AblationsError(
+            f"another command has been submitting from {home.path} for {SUBMIT_LIMIT_S:g} s; does it wait for an answer?"
+        ) from None
 
 
 @contextmanager

@@ -2,16 +2,20 @@
 
 What was seen of a job stays on disk: Slurm forgets an ended job after some minutes, and where there is no accounting
 nobody else remembers how it ended.
+
+    <home>/slurm.json
+    {"asked": 1763636574.2, "problem": "", "jobs": [{"id": "17_3", "name": "loo.1f0c9ad2", "state": "RUNNING", ...}]}
 """
 
 import json
 import time
-from dataclasses import asdict
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from filelock import FileLock
 
-from ablations.slurm.commands import Job, SlurmSilent, accounting, queue
+from ablations.slurm.commands import Job, SlurmError, accounting, queue
 from scalerl.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
@@ -30,44 +34,78 @@ Key = tuple[str, str]
 """Name of the submission and Slurm's id of the job; an id alone is given away again by a controller that forgot."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What Slurm last said."""
+
+    asked: float = 0.0
+    """Seconds since 1970."""
+    problem: str = ""
+    """Why it could not be asked then; what is known is what it said before."""
+    jobs: dict[Key, Job] = field(default_factory=dict)
+
+    def job(self, key: Key) -> Job:
+        """One of the jobs asked about; one that was submitted after the question waits."""
+        return self.jobs.get(key) or Job(id=key[1], name=key[0], state="PENDING", reason="just submitted")
+
+
 class QueueCache:
     """The jobs of all submissions on a home folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def jobs(self, names: set[str], *, since: float, fresh: bool = False) -> dict[Key, Job]:
-        """Every job of the submissions of these names that Slurm knows or knew.
+    def answer(self, keys: Collection[Key], *, since: float, fresh: bool = False) -> Answer:
+        """What Slurm says of these jobs, or said within the last ten seconds.
 
-        `since` is when the first of them was submitted, in seconds since 1970; `fresh` asks whatever was asked last.
-        While the controller does not answer, what was seen last holds: its silence says nothing of the jobs.
+        `since` is when the first of them was submitted, in seconds since 1970. With `fresh` the answer is younger than
+        the call, which may have to wait ten seconds for that. Where the controller does not answer, what was seen last
+        holds: its silence says nothing of the jobs.
         """
+        called = time.time()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.path.with_suffix(".lock")):
-            asked, known = self._read()
-            if fresh or not 0 <= time.time() - asked < ASK_EVERY_S:
-                known = asked_again(known, names, since)
-                content = {"asked": time.time(), "jobs": [asdict(job) for job in known.values()]}
-                write_atomically(self.path, json.dumps(content).encode())
-        return known
+        while True:
+            with FileLock(self.path.with_suffix(".lock")):
+                known = self._read()
+                now = time.time()
+                if known.asked > now or now - known.asked >= ASK_EVERY_S:  # a clock that went back is no reason to wait
+                    answer = asked_again(known, keys, since=since, now=now)
+                    self._write(answer)
+                    return answer
+                if not fresh or known.asked >= called:
+                    return known
+            time.sleep(max(0.0, known.asked + ASK_EVERY_S - now))
 
-    def _read(self) -> tuple[float, dict[Key, Job]]:
+    def _read(self) -> Answer:
         try:
             content = json.loads(self.path.read_bytes())
             jobs = [Job(**job) for job in content["jobs"]]
+            return Answer(
+                asked=content["asked"], problem=content["problem"], jobs={(job.name, job.id): job for job in jobs}
+            )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return 0.0, {}  # made again from what Slurm says
-        return content["asked"], {(job.name, job.id): job for job in jobs}
+            return Answer()  # made again from what Slurm says
+
+    def _write(self, answer: Answer) -> None:
+        content = {
+            "asked": answer.asked,
+            "problem": answer.problem,
+            "jobs": [asdict(job) for job in answer.jobs.values()],
+        }
+        write_atomically(self.path, json.dumps(content).encode())
 
 
-def asked_again(known: dict[Key, Job], names: set[str], since: float) -> dict[Key, Job]:
+def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: float) -> Answer:
     """What is known after asking the queue and, for jobs that left it without a word, accounting."""
+    names = {name for name, _ in keys}
     try:
         seen = {(job.name, job.id): job for job in queue() if job.name in names}
-        left = {key: job for key, job in known.items() if key not in seen and job.state not in ENDED}
-        ended = accounting({name for name, _ in left}, since) if left else ()
-    except SlurmSilent:
-        return known
-    by_key = {(job.name, job.id): job for job in ended}
-    gone = {key: by_key.get(key, Job(id=job.id, name=job.name, state=GONE)) for key, job in left.items()}
-    return known | gone | seen
+        left = [key for key in keys if key not in seen and not (key in known.jobs and known.jobs[key].state in ENDED)]
+        recorded = {(job.name, job.id): job for job in accounting({name for name, _ in left}, since)} if left else {}
+    except SlurmError as error:
+        return Answer(asked=now, problem=str(error), jobs=known.jobs)
+    # Accounting takes a job that its controller forgot for running, for ever.
+    ended = {key: job for key, job in recorded.items() if job.state in ENDED}
+    gone = {key: ended.get(key, Job(id=key[1], name=key[0], state=GONE)) for key in left}
+    kept = {key: job for key, job in known.jobs.items() if key in keys}
+    return Answer(asked=now, jobs=kept | gone | seen)

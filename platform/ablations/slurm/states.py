@@ -4,12 +4,14 @@ The run's own word counts first: what is done is done, and a failure knows its c
 and why, what was ended from outside, and what is gone.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ablations.home import Home
 from ablations.slurm.commands import Job
-from ablations.slurm.queue_cache import ENDED, GONE, QueueCache
-from ablations.slurm.submissions import all_submissions
+from ablations.slurm.hold import read_hold
+from ablations.slurm.queue_cache import ENDED, GONE, Answer, Key, QueueCache
+from ablations.slurm.submissions import Submission, all_submissions
 from ablations.state import RunState, State
 
 ENDINGS: dict[str, tuple[State, str]] = {
@@ -19,10 +21,10 @@ ENDINGS: dict[str, tuple[State, str]] = {
     "PREEMPTED": ("preempted", "another job took its place and it was not requeued"),
     "NODE_FAIL": ("node failed", "its node failed and it was not requeued"),
     "BOOT_FAIL": ("node failed", "its node did not start"),
-    "CANCELLED": ("cancelled", "scancel"),
+    "CANCELLED": ("cancelled", "cancelled in Slurm"),
 }
 """Slurm's word for an end that the run itself may not have seen: our state and what it means."""
-NEVER_STARTED = 0
+WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 
 
 class SlurmStates:
@@ -30,47 +32,90 @@ class SlurmStates:
 
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
-        self._job_of = {run: (one.name, job) for one in submissions for run, job in one.task_ids().items()}
-        """Of each run the job that was submitted last."""
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._last: dict[str, tuple[Submission, Key]] = {}
+        """Of each run the submission that it was in last, and its job there."""
+        keys: set[Key] = set()
+        for one in submissions:
+            jobs = {run: (one.name, job) for run, job in one.task_ids().items()}
+            keys.update(jobs.values())
+            self._last |= {run: (one, key) for run, key in jobs.items()}
+        self._answer = Answer()
         if submissions:
             cache = QueueCache(home.path / "slurm.json")
-            names = {submission.name for submission in submissions}
-            self._jobs = cache.jobs(names, since=submissions[0].submitted, fresh=fresh)
+            self._answer = cache.answer(keys, since=submissions[0].submitted, fresh=fresh)
+        self._holds = {sweep: read_hold(home, sweep) for sweep in {one.sweep for one in submissions}}
+
+    @property
+    def problem(self) -> str:
+        """Why Slurm could not be asked; empty when it answered."""
+        return self._answer.problem
+
+    @property
+    def asked(self) -> float:
+        """When Slurm was last asked, in seconds since 1970."""
+        return self._answer.asked
 
     def state(self, run_id: str, own: RunState) -> RunState:
         """The state of a run, given what its own files say."""
-        key = self._job_of.get(run_id)
-        if key is None or own.state in ("done", "stopped"):
+        if run_id not in self._last or own.state in ("done", "stopped"):
             return own
-        return in_slurm(own, self._jobs.get(key, Job(id=key[1], name=key[0], state=GONE)))
+        submission, _ = self._last[run_id]
+        found = in_slurm(own, self._job(run_id), has_begun=own.heartbeat >= submission.submitted)
+        hold = self._holds[submission.sweep]
+        if found.state in ("queued", "requeued") and hold and submission.name in hold.submissions:
+            return replace(found, message=f"{found.message}; held, {hold}")
+        return found
 
     def is_in_queue(self, run_id: str) -> bool:
         """Whether a job of this run waits or runs."""
-        key = self._job_of.get(run_id)
-        return key is not None and key in self._jobs and self._jobs[key].state not in ENDED
+        return run_id in self._last and self._job(run_id).state not in ENDED
 
-    def job(self, run_id: str) -> str | None:
-        """Slurm's id of the job that waits or runs for this run."""
-        return self._job_of[run_id][1] if self.is_in_queue(run_id) else None
+    def is_waiting(self, run_id: str) -> bool:
+        """Whether a job of this run waits."""
+        return run_id in self._last and self._job(run_id).state in WAITING
+
+    def submission(self, run_id: str) -> Submission | None:
+        """The submission that a run was in last."""
+        return self._last[run_id][0] if run_id in self._last else None
+
+    def jobs(self, run_ids: Iterable[str]) -> list[str]:
+        """Slurm's ids of those jobs that wait or run for these runs."""
+        return [self._job(run_id).id for run_id in run_ids if self.is_in_queue(run_id)]
+
+    def _job(self, run_id: str) -> Job:
+        return self._answer.job(self._last[run_id][1])
 
 
-def in_slurm(own: RunState, job: Job) -> RunState:
-    """What both say together: `own` is the run's own state, which is not done, `job` its last job."""
-    if job.state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"):
+def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
+    """What both say together: `own` is the run's own state, which is not done, `job` its last job; the run's word is of
+    this job if it `has_begun` to train in it.
+    """
+    if job.state in WAITING:
         waits = f"job {job.id} waits: {job.reason or job.state}"
-        return replace(own, state="queued" if own.attempt == NEVER_STARTED else "requeued", message=waits, pid=None)
+        return replace(own, state="requeued" if has_begun else "queued", message=waits, pid=None)
     if job.state not in ENDED:  # RUNNING, CONFIGURING, COMPLETING, SUSPENDED, ...
-        if own.state in ("running", "stale"):
-            return replace(own, message=own.message or f"job {job.id}")
-        return replace(own, state="running", message=f"job {job.id} is {job.state.lower()}, training has not begun")
-    if own.state == "failed":
+        if not has_begun or own.state == "pending":
+            return replace(own, state="running", message=f"job {job.id} is {job.state.lower()}, training has not begun")
+        return replace(own, message=own.message or f"job {job.id}")
+    if has_begun and own.state == "failed":
         return own
     if job.state in ENDINGS:
         state, meaning = ENDINGS[job.state]
         return replace(own, state=state, message=f"job {job.id}: {meaning}", pid=None)
-    if own.state in ("running", "stale"):
-        return replace(
-            own, state="lost", message=f"job {job.id} is {job.state.lower()}, its process left no word", pid=None
-        )
-    return own
+    if not has_begun:
+        return _never_began(own, job)
+    if own.state in ("stale", "requeued", "preempted") or (own.state == "running" and job.state != "COMPLETED"):
+        said = "is gone" if job.state == GONE else f"has {job.state.lower()}"
+        return replace(own, state="lost", message=f"job {job.id} {said}; its process left no word", pid=None)
+    return own  # one that completed while another process trained its run has nothing to say of it
+
+
+def _never_began(own: RunState, job: Job) -> RunState:
+    """The state of a run whose last job ended before training began."""
+    if job.state == "COMPLETED":  # the run was done then, or another process had it
+        return own
+    if job.state == GONE:
+        text = f"Slurm knows nothing of job {job.id} any more: it was cancelled while it waited, or forgotten"
+        return replace(own, state="lost", message=text, pid=None)
+    text = f"job {job.id} ended before training began; `platform logs` shows why"
+    return replace(own, state="failed", message=text, pid=None)

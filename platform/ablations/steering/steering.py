@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from ablations.cancellation import cancellation
 from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.expand import Run, Study
@@ -77,7 +78,7 @@ class Steering:
         said = self._judge_news(pool)
         if self._allocation is None or any(pool.is_busy(run_id) for run_id in self._runs):
             return said
-        if not (self._folder / "cancelled").exists():
+        if not cancellation(self._home, self._plan.sweep).is_whole:
             for extension in self._decide_round():
                 pool.add(extension.run, extension.to)
         return said

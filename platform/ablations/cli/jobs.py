@@ -1,0 +1,88 @@
+"""The commands that change what trains: cancel, retry."""
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from ablations.cancellation import cancellation
+from ablations.cli.common import HomeOption, SweepArgument, find_plan
+from ablations.counted import counted
+from ablations.errors import AblationsError, did_you_mean
+from ablations.state import State
+
+if TYPE_CHECKING:
+    from ablations.plan import Plan
+    from ablations.progress import Row
+
+VariantOption = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; may be repeated.")]
+SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this seed; may be repeated.")]
+
+
+def cancel(
+    sweep: SweepArgument = None, variant: VariantOption = None, seed: SeedOption = None, home: HomeOption = None
+) -> None:
+    """Stop a sweep, or some of its runs: running ones write a checkpoint and end, no other is started."""
+    from ablations.progress import read_rows
+    from ablations.slurm.reconcile import cancel_runs
+
+    place, plan = find_plan(home, sweep)
+    rows = chosen(plan, read_rows(place, plan), variant, seed)
+    some = bool(variant or seed)
+    if some and plan.total_gpu_hours is not None:
+        raise AblationsError(f"sweep '{plan.sweep}' shares a total among its runs; it can only be cancelled as a whole")
+    cancellation(place, plan.sweep).add([row.id for row in rows] if some else None)
+    cancelled, others = cancel_runs(place, plan.sweep, [row.id for row in rows])
+    here = [row.state.pid for row in rows if row.state.pid is not None and row.id not in {*cancelled, *others}]
+    for pid in here:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    asked = counted(len(here), "running run")
+    jobs = f", {counted(len(cancelled), 'job')} of Slurm cancelled" if cancelled else ""
+    print(f"{plan.sweep}: {asked} asked to stop{jobs}; `platform sweep` goes on from their checkpoints")
+    if others:
+        print(f"{counted(len(others), 'run')} left alone: another sweep submitted the job")
+    known = {*cancelled, *others}
+    if elsewhere := [
+        row for row in rows if row.state.state == "running" and row.state.pid is None and row.id not in known
+    ]:
+        trains = f"{counted(len(elsewhere), 'run')} {'trains' if len(elsewhere) == 1 else 'train'}"
+        print(f"{trains} on another machine and cannot be asked from here")
+
+
+def retry(
+    sweep: SweepArgument = None,
+    state: Annotated[
+        list[str] | None, typer.Option("--state", help="Only runs in this state; may be repeated. Else all failures.")
+    ] = None,
+    variant: VariantOption = None,
+    seed: SeedOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Submit failed, lost and timed-out runs to Slurm again, from their checkpoints and with the present code."""
+    from ablations.progress import read_rows
+    from ablations.slurm.reconcile import RETRIED
+    from ablations.slurm.retry import retry_runs
+
+    for one in state or ():
+        if one not in get_args(State):
+            raise AblationsError(f"--state {one}: no such state; {did_you_mean(one, get_args(State), 'states')}")
+    place, plan = find_plan(home, sweep)
+    rows = chosen(plan, read_rows(place, plan), variant, seed)
+    for said in retry_runs(place, plan, rows, states=state or RETRIED):
+        print(said)
+
+
+def chosen(plan: "Plan", rows: "list[Row]", variants: list[str] | None, seeds: list[int] | None) -> "list[Row]":
+    """The rows of these variants and seeds, all where none is named; AblationsError for a name that there is not."""
+    names = [variant.name for variant in plan.variants]
+    for name in variants or ():
+        if name not in names:
+            raise AblationsError(f"unknown variant '{name}'; {did_you_mean(name, names, 'variants')}")
+    there = sorted({row.seed for row in rows})
+    for seed in seeds or ():
+        if seed not in there:
+            raise AblationsError(f"no run has seed {seed}; seeds are: {', '.join(map(str, there))}")
+    return [row for row in rows if row.variant in (variants or names) and row.seed in (seeds or there)]

@@ -1,0 +1,106 @@
+"""The hold: after three equal failures in a row the runs of a sweep that still wait are kept from starting.
+
+    sweeps/loo/hold.json
+    {"cause": "RuntimeError: CUDA error: ...", "since": 1763636574.2, "submissions": ["loo.1f0c9ad2"]}
+
+The job whose run failed looks back and holds, so that it happens without any other process. A job that dies before any
+Python runs cannot: a trap in its batch script counts such ends and holds the array (`watch_lines`).
+`platform sweep` and `platform retry` put new jobs in the place of held ones.
+"""
+
+import json
+import shlex
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ablations.failures import cause
+from ablations.home import Home
+from ablations.slurm import commands
+from ablations.slurm.submissions import Submission, read_submissions
+from scalerl.run_folder import write_atomically
+
+EQUAL_FAILURES = 3
+NEVER_BEGAN = "their jobs ended before training began; `platform logs` shows why"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """`Hold(cause="RuntimeError: ...", since=1763636574.2, submissions=("loo.1f0c9ad2",))`."""
+
+    cause: str
+    since: float
+    """Seconds since 1970."""
+    submissions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{EQUAL_FAILURES} runs in a row failed: {self.cause}"
+
+
+def read_hold(home: Home, sweep: str) -> Hold | None:
+    """The hold on a sweep, if there is one."""
+    try:
+        content = json.loads(_path(home, sweep).read_bytes())
+    except FileNotFoundError:
+        return _hold_of_traps(home, sweep)
+    return Hold(**content | {"submissions": tuple(content["submissions"])})
+
+
+def lift_hold(home: Home, sweep: str) -> None:
+    """Forget the hold; its jobs stay held until they are cancelled."""
+    _path(home, sweep).unlink(missing_ok=True)
+    for one in read_submissions(home, sweep):
+        trap_folder(home, one).joinpath("held").unlink(missing_ok=True)
+
+
+def hold_after_failure(home: Home, sweep: str) -> Hold | None:
+    """Hold what waits of a sweep if the last three of its runs to end all failed for one cause."""
+    submissions = read_submissions(home, sweep)
+    submitted = {run: one.submitted for one in submissions for run in one.runs}
+    ends = []
+    for run, since in submitted.items():
+        status = home.run(run).read_status()
+        if status.get("state") in ("done", "failed") and status["heartbeat"] >= since:
+            ends.append((status["heartbeat"], status["state"], status["message"]))
+    last = sorted(ends)[-EQUAL_FAILURES:]
+    causes = {cause(message) for _, state, message in last if state == "failed"}
+    if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != "failed" for _, state, _ in last):
+        return None
+    held = [one for one in submissions if one.job is not None]
+    found = Hold(cause=last[-1][2], since=time.time(), submissions=tuple(one.name for one in held))
+    write_atomically(_path(home, sweep), json.dumps(asdict(found)).encode())
+    commands.hold(one.job for one in held if one.job is not None)
+    return found
+
+
+def watch_lines(home: Home, submission: Submission) -> list[str]:
+    """Lines of the batch script that hold the array when its first three jobs end before training began.
+
+    Nothing but a shell is needed: what kills every job may be that there is no Python. Each ended job leaves a letter;
+    `began` is made by the first job that gets as far as our code.
+    """
+    folder = shlex.quote(str(trap_folder(home, submission)))
+    return [
+        f"watch={folder}; mkdir -p $watch",
+        "at_the_end() { code=$?; if [ $code != 0 ] && [ ! -e $watch/began ]; then printf x >> $watch/ends; "
+        f'if [ "$(wc -c < $watch/ends)" -ge {EQUAL_FAILURES} ]; then touch $watch/held; '
+        "scontrol hold ${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}; fi; fi; exit $code; }",
+        "trap at_the_end EXIT",
+    ]
+
+
+def trap_folder(home: Home, submission: Submission) -> Path:
+    """Where the batch scripts of a submission leave what `watch_lines` writes."""
+    return home.sweep(submission.sweep) / "submissions" / submission.name
+
+
+def _hold_of_traps(home: Home, sweep: str) -> Hold | None:
+    held = [one for one in read_submissions(home, sweep) if trap_folder(home, one).joinpath("held").exists()]
+    if not held:
+        return None
+    since = min(trap_folder(home, one).joinpath("held").stat().st_mtime for one in held)
+    return Hold(cause=NEVER_BEGAN, since=since, submissions=tuple(one.name for one in held))
+
+
+def _path(home: Home, sweep: str) -> Path:
+    return home.sweep(sweep) / "hold.json"

@@ -1,0 +1,62 @@
+"""A sweep and its jobs brought to agree: what is missing is added, what left the file or was held is cancelled.
+
+Nothing here trains or waits; what is submitted needs no process of ours any more.
+"""
+
+from collections.abc import Iterable
+
+from ablations.home import Home
+from ablations.plan import Plan
+from ablations.slurm import commands
+from ablations.slurm.hold import lift_hold, read_hold
+from ablations.slurm.states import SlurmStates
+from ablations.slurm.submissions import read_submissions
+from ablations.state import State
+
+RETRIED: tuple[State, ...] = ("failed", "lost", "timed out", "out of memory", "node failed", "preempted", "stale")
+"""States that `platform retry` means when none is named."""
+
+
+def cancel_held(home: Home, sweep: str) -> tuple[str, list[str]]:
+    """Cancel the waiting jobs of a sweep that were held after equal failures; returns why, and the runs."""
+    hold = read_hold(home, sweep)
+    if hold is None:
+        return "", []
+    states = SlurmStates(home)
+    runs = [
+        run
+        for one in read_submissions(home, sweep)
+        if one.name in hold.submissions
+        for run in one.runs
+        if states.submission(run) == one and states.is_waiting(run)
+    ]
+    commands.cancel(states.jobs(runs))
+    lift_hold(home, sweep)
+    return str(hold), runs
+
+
+def prune(home: Home, plan: Plan) -> list[str]:
+    """Cancel jobs that this sweep submitted for runs that no sweep's plan has any more; returns the runs."""
+    wanted = {
+        run.id for name in home.sweep_names() for variant in home.read_plan(name).variants for run in variant.runs
+    }
+    states = SlurmStates(home)
+    left = [
+        run
+        for one in read_submissions(home, plan.sweep)
+        for run in one.runs
+        if run not in wanted and states.submission(run) == one and states.is_in_queue(run)
+    ]
+    commands.cancel(states.jobs(left))
+    return left
+
+
+def cancel_runs(home: Home, sweep: str, run_ids: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Cancel the jobs of runs; returns those whose jobs were cancelled, and those whose job another sweep submitted."""
+    states, mine, others = SlurmStates(home), [], []
+    for run_id in run_ids:
+        submission = states.submission(run_id)
+        if submission and states.is_in_queue(run_id):
+            (mine if submission.sweep == sweep else others).append(run_id)
+    commands.cancel(states.jobs(mine))
+    return mine, others
