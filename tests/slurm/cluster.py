@@ -158,6 +158,12 @@ class SlurmCluster:
             command, env=self.environment, check=check, timeout=timeout_s, capture_output=True, text=True
         )
 
+    def cancel_all(self) -> None:
+        """End every job; returns when none is left."""
+        self.run("scancel", "--user=root", "--signal=KILL", "--full", check=False)
+        self.run("scancel", "--user=root", check=False)
+        self._until(lambda: not self.run("squeue", "-h").stdout, "jobs do not end")
+
     def start_controller(self, *, forget: bool = False) -> None:
         """Start slurmctld; `forget` throws its state away first, so that job ids begin again."""
         if forget:

@@ -4,27 +4,66 @@ import os
 
 import pytest
 from slurm.cluster import SlurmCluster, missing
+from slurm.study import SlurmStudy
 
 
-def start(tmp_path_factory, *, accounting):
+def require(*, accounting=False):
     if absent := missing(accounting=accounting):
         reason = f"Slurm's test cluster needs {', '.join(absent)}; `make debian` installs them"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("slurm")
+
+
+def opened(folder):
+    """The folder, with a path that munged takes: its socket must be open to all who can name it."""
     for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # munged's socket must be open to all who can name it
-    return SlurmCluster(folder=folder / "cluster", accounting=accounting)
+        parent.chmod(0o755)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    with start(tmp_path_factory, accounting=False) as running:
+    require()
+    with SlurmCluster(folder=opened(tmp_path_factory.mktemp("slurm")) / "cluster") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def cluster_with_accounting(tmp_path_factory):
-    with start(tmp_path_factory, accounting=True) as running:
+    require(accounting=True)
+    with SlurmCluster(folder=opened(tmp_path_factory.mktemp("slurm")) / "cluster", accounting=True) as running:
         yield running
+
+
+@pytest.fixture
+def own_cluster(tmp_path):
+    """A cluster to break."""
+    require()
+    with SlurmCluster(folder=opened(tmp_path) / "cluster") as running:
+        yield running
+
+
+@pytest.fixture(params=["without accounting", "with accounting"])
+def either_cluster(request):
+    """Both clusters, one after the other."""
+    return request.getfixturevalue("cluster" if request.param == "without accounting" else "cluster_with_accounting")
+
+
+@pytest.fixture
+def empty(cluster):
+    """The shared cluster, without jobs before and after."""
+    yield cluster
+    cluster.cancel_all()
+
+
+@pytest.fixture
+def study(empty, tmp_path):
+    """A study on the shared cluster."""
+    return SlurmStudy(cluster=empty, folder=tmp_path / "study")
+
+
+@pytest.fixture
+def broken_study(own_cluster, tmp_path):
+    """A study on a cluster to break."""
+    return SlurmStudy(cluster=own_cluster, folder=tmp_path / "study")

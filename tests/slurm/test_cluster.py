@@ -4,8 +4,7 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-from slurm.cluster import SlurmCluster, free_ports
+from slurm.cluster import free_ports
 
 LIMIT_S = 60.0
 
@@ -55,15 +54,6 @@ def test_accounting_remembers_how_a_job_ended(cluster_with_accounting):
 
 def test_without_accounting_sacct_refuses(cluster):
     assert "disabled" in cluster.run("sacct", check=False).stderr
-
-
-@pytest.fixture
-def own_cluster(cluster, tmp_path):
-    """A cluster to break; `cluster` is asked for so that this one is skipped where that one is."""
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    with SlurmCluster(folder=tmp_path / "cluster") as running:
-        yield running
 
 
 def test_a_controller_that_forgets_begins_its_job_ids_again(own_cluster):

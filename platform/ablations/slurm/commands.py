@@ -4,6 +4,7 @@ Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError
 fails, and SlurmSilent when the controller does not answer, which says nothing of the jobs.
 """
 
+import getpass
 import math
 import os
 import re
@@ -92,7 +93,10 @@ def queue() -> tuple[Job, ...]:
     """This user's jobs that wait, run, or ended in the last minutes."""
     lines = run("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j").splitlines()
     parts = (line.split("|", 3) for line in lines)
-    return tuple(Job(id=job, name=name, state=state, reason=reason) for job, state, reason, name in parts)
+    return tuple(
+        Job(id=job, name=name, state=state, reason="" if reason == "None" else reason)
+        for job, state, reason, name in parts
+    )
 
 
 def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
@@ -119,7 +123,7 @@ def cancel(jobs: Iterable[str]) -> None:
 
 def cancel_named(name: str) -> None:
     """Cancel this user's jobs of a name, if there are any."""
-    run("scancel", "--me", f"--name={name}")
+    run("scancel", f"--user={getpass.getuser()}", f"--name={name}")
 
 
 def requeue(job: str) -> None:

@@ -241,7 +241,7 @@ def submitting(home: Home) -> Iterator[None]:
             yield
     except Timeout:
         raise AblationsError(
-            f"another command has been submitting from {home.path} for {SUBMIT_LIMIT_S:g} s; does it wait for an answer?"
+            f"another command has been submitting from {home.path} for {SUBMIT_LIMIT_S:g} s; does it ask something?"
         ) from None
 
 

@@ -91,7 +91,7 @@ def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
     this job if it `has_begun` to train in it.
     """
     if job.state in WAITING:
-        waits = f"job {job.id} waits: {job.reason or job.state}"
+        waits = f"job {job.id} waits{f': {job.reason}' if job.reason else ''}"
         return replace(own, state="requeued" if has_begun else "queued", message=waits, pid=None)
     if job.state not in ENDED:  # RUNNING, CONFIGURING, COMPLETING, SUSPENDED, ...
         if not has_begun or own.state == "pending":

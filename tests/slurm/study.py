@@ -1,0 +1,128 @@
+"""A study on a test cluster as its user has it: a sweep file, a home folder, and the command line."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from integration.conftest import SCALE, SWEEP, read_metrics
+from slurm.cluster import SlurmCluster
+
+from ablations.home import Home
+from ablations.slurm.submissions import Submission, read_submissions
+
+LIMIT_S = 150.0
+
+
+@dataclass(kw_only=True)
+class SlurmStudy:
+    """Three variants (scalerl, loo-loss, loo-off_policy); a run takes some 3 s for each unit of its budget."""
+
+    cluster: SlurmCluster
+    folder: Path
+    budget: float = 1.0
+    home: Path = Path()
+    """Folder of its own unless given."""
+
+    def __post_init__(self) -> None:
+        self.home = self.folder / "home" if self.home == Path() else self.home
+        (self.folder / "recipes" / "scales").mkdir(parents=True)
+        (self.folder / "recipes" / "scales" / "seconds.yaml").write_text(SCALE)
+        (self.folder / "sweeps").mkdir()
+        self.write()
+
+    @property
+    def file(self) -> Path:
+        """The sweep file."""
+        return self.folder / "sweeps" / "small.yaml"
+
+    def write(self, *, resources: str = "", **more: str) -> None:
+        """Write the sweep file with `resources: {...}` and other top-level keys."""
+        text = SWEEP.replace("compute: 1.0", f"compute: {self.budget}")
+        text += f"resources: {{time_min: 10, mem_gb: 1{', ' if resources else ''}{resources}}}\n"
+        self.file.write_text(text + "".join(f"{key}: {value}\n" for key, value in more.items()))
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """A command on the study's home folder, not waited for."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(self.home)],
+            env=self.cluster.environment | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def platform(self, *arguments: str, code: int | None = 0, **environment: str) -> str:
+        """What a command printed; its exit code must be `code` unless that is None."""
+        process = self.start(*arguments, **environment)
+        printed, complained = process.communicate(timeout=LIMIT_S)
+        if code is not None:
+            assert process.returncode == code, f"{arguments} gave {process.returncode}\n{printed}\n{complained}"
+        assert "Traceback" not in complained, complained
+        return printed + complained
+
+    def submit(self, *arguments: str, code: int | None = 0) -> str:
+        """`platform sweep small.yaml --executor slurm --yes`."""
+        return self.platform("sweep", str(self.file), "--executor", "slurm", "--yes", *arguments, code=code)
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The runs as `platform status --json` shows them, by variant."""
+        return {row["variant"]: row for row in json.loads(self.platform("status", "--json", code=None))["runs"]}
+
+    def states(self) -> dict[str, str]:
+        """The state of each variant."""
+        return {variant: row["state"] for variant, row in self.rows().items()}
+
+    def until(self, done: Callable[[dict[str, dict[str, Any]]], Any], limit_s: float = LIMIT_S) -> dict[str, Any]:
+        """The rows as soon as `done` of them is true."""
+        deadline = time.monotonic() + limit_s
+        while not done(rows := self.rows()):
+            shown = {variant: (row["state"], row["message"]) for variant, row in rows.items()}
+            assert time.monotonic() < deadline, f"waited in vain; {shown}\n{self.cluster.run('squeue').stdout}"
+            time.sleep(0.5)
+        return rows
+
+    def until_states(self, **expected: str | Collection[str]) -> dict[str, Any]:
+        """The rows as soon as each variant (`_` for `-`) has its state, or one of its states."""
+        wanted = {
+            name.replace("loo_", "loo-"): {states} if isinstance(states, str) else set(states)
+            for name, states in expected.items()
+        }
+        return self.until(lambda rows: all(rows[name]["state"] in states for name, states in wanted.items()))
+
+    def until_done(self) -> dict[str, Any]:
+        """The rows as soon as every run is done."""
+        return self.until(lambda rows: {row["state"] for row in rows.values()} == {"done"})
+
+    def until_trains(self, variant: str, *, steps: int = 5) -> dict[str, Any]:
+        """The row of a variant as soon as it has trained some steps."""
+        return self.until(lambda rows: rows[variant]["state"] == "running" and rows[variant]["step"] >= steps)[variant]
+
+    def job(self, variant: str) -> str:
+        """Slurm's id of the job that a variant was submitted in last."""
+        run = self.rows()[variant]["id"]
+        return [one.task_ids()[run] for one in self.submissions() if run in one.runs][-1]
+
+    def submissions(self) -> list[Submission]:
+        """What was given to Slurm."""
+        return read_submissions(Home(self.home), "small")
+
+    def queued(self) -> list[str]:
+        """Names of the jobs that wait or run."""
+        return self.cluster.run("squeue", "--noheader", "--array", "--format=%j").stdout.split()
+
+    def metrics(self) -> dict[str, Any]:
+        """The run logs without their wall-clock seconds, by run."""
+        return read_metrics(self.home)
+
+    def undisturbed(self) -> dict[str, Any]:
+        """The run logs of the same study trained on this machine in another home folder."""
+        other = self.folder / "undisturbed"
+        command = [sys.executable, "-m", "ablations.cli", "sweep", str(self.file), "--home", str(other)]
+        subprocess.run(command, env=self.cluster.environment, check=True, capture_output=True, timeout=LIMIT_S)
+        return read_metrics(other)
