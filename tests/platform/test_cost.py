@@ -41,6 +41,7 @@ def test_the_longest_wait_is_as_many_limits_as_there_are_rounds(num_runs, rounds
 def test_how_long_it_takes_is_unknown_where_only_slurm_decides():
     found = plan(27, Resources(time_min=240))
     assert found.longest_wait_h is None
+    assert plan(1, Resources(time_min=240)).longest_wait_h == 4.0
     assert "when the last job ends depends on the queue" in found.text()
 
 
@@ -84,6 +85,14 @@ def test_fewer_runs_than_may_run_at_once_are_one_round():
     assert lines[1].endswith("where 3 can always run, the last job ends at most 4 h after the first starts")
 
 
+def test_jobs_that_block_whole_nodes_are_said_to_cost_more():
+    found = plan(1, Resources(gpus=1, sbatch={"exclusive": True}))
+    assert found.lines()[1].startswith(
+        "at most 1 GPU-hour, and what else is on their nodes: they are exclusive; it ends"
+    )
+    assert found.to_json()["is_exclusive"] is True
+
+
 def test_nothing_to_submit_costs_nothing():
     found = plan(0)
     assert found.text() == "nothing to submit"
@@ -99,6 +108,7 @@ def test_the_plan_for_scripts():
         "device": "GPU",
         "num_devices": 8,
         "limit_h": 4.0,
+        "is_exclusive": False,
         "device_hours": 864.0,
         "longest_wait_h": 16.0,
         "needs_confirmation": True,

@@ -118,6 +118,21 @@ def test_slurm_itself_would_leave_a_job_above_a_limit_waiting(here):
     here.run("scancel", job)
 
 
+def test_a_quality_of_service_may_lift_the_time_limit(cluster_with_accounting, monkeypatch, tmp_path):
+    use(cluster_with_accounting, monkeypatch)
+    cluster_with_accounting.run("sacctmgr", "-i", "add", "qos", "long", "flags=PartitionTimeLimit,DenyOnLimit")
+    assert commands.qos_flags("long") == {"PartitionTimeLimit", "DenyOnLimit"}
+    assert commands.qos_flags("normal") == frozenset()
+    assert check_on_cluster(asked(tmp_path, "time_min: 1-0", "qos: long"), threads=1) == "low"
+    (problem,) = refusal(tmp_path, "time_min: 1-0", "qos: normal")
+    assert problem.startswith("6: resources.time_min: found 24 h, partition low allows 2 h; ")
+
+
+@pytest.mark.usefixtures("here")
+def test_without_accounting_nothing_is_known_of_a_quality_of_service():
+    assert commands.qos_flags("long") == frozenset()
+
+
 @pytest.fixture
 def two_kinds_of_nodes(cluster, tmp_path, monkeypatch):
     """A cluster of its own with a second node that is down, 16 times as large and with GPUs."""

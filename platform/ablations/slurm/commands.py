@@ -172,6 +172,15 @@ def takes_option(name: str) -> bool:
     return True
 
 
+def qos_flags(name: str) -> frozenset[str]:
+    """What a quality of service permits, such as PartitionTimeLimit; nothing is known of it without accounting."""
+    try:
+        text = run("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"name={name}", "format=flags")
+    except SlurmError:
+        return frozenset()
+    return frozenset(text.strip().split(",")) - {""}
+
+
 def leading_int(text: str) -> int:
     """`"4+"`, as sinfo writes it for several nodes, is 4."""
     digits = re.match(r"\d+", text)

@@ -31,6 +31,8 @@ class SubmissionPlan:
     """Time limit of one job."""
     asks: str
     """Of one job, in words."""
+    is_exclusive: bool
+    """Whether jobs block whole nodes; their other devices are not counted."""
     confirm_above_device_hours: float
 
     @property
@@ -48,6 +50,8 @@ class SubmissionPlan:
         """From the first job's start to the last one's end, where as many run as may and each until its limit; None
         where it depends on the queue alone.
         """
+        if self.num_jobs <= 1:
+            return self.num_jobs * self.limit_h
         return None if self.at_once is None else math.ceil(self.num_jobs / self.at_once) * self.limit_h
 
     @property
@@ -62,10 +66,11 @@ class SubmissionPlan:
         arrays = f" in {counted(self.num_arrays, 'array')}" if self.num_jobs > 1 else ""
         at_once = f", {self.at_once} at a time" if self.at_once is not None and self.at_once < self.num_jobs else ""
         each = "; each: " if self.num_jobs > 1 else ": "
+        more = ", and what else is on their nodes: they are exclusive" if self.is_exclusive else ""
         limit, again = time_text(60 * self.limit_h), self._amount(self.device_hours_of_a_job)
         return [
             f"{counted(self.num_jobs, 'job')}{arrays} on partition {self.partition}{at_once}{each}{self.asks}",
-            f"at most {self._amount(self.device_hours)}; {self._end()}",
+            f"at most {self._amount(self.device_hours)}{more}; {self._end()}",
             f"a run that needs longer than {limit} writes its checkpoint, is requeued and takes up to {again} again",
         ]
 
@@ -88,6 +93,7 @@ class SubmissionPlan:
             "device": self.device,
             "num_devices": self.num_devices,
             "limit_h": self.limit_h,
+            "is_exclusive": self.is_exclusive,
             "device_hours": self.device_hours,
             "longest_wait_h": self.longest_wait_h,
             "needs_confirmation": self.needs_confirmation,
@@ -124,6 +130,7 @@ def submission_plan(
         num_devices=resources.nodes * on_a_node,
         limit_h=resources.limit_min / 60,
         asks=asks(resources, cpus),
+        is_exclusive="exclusive" in resources.sbatch,
         confirm_above_device_hours=resources.confirm_above_device_hours,
     )
 

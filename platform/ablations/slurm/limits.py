@@ -12,15 +12,21 @@ from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, Asked, time_text
 
+LIFTS_TIME_LIMIT = "PartitionTimeLimit"
+"""Flag of a quality of service whose jobs may be longer than their partition allows."""
+
 
 def check_on_cluster(asked: Asked, *, threads: int) -> str:
     """The name of the partition that jobs go to; FileError with all that this cluster does not have.
 
     Asks sinfo once, and sbatch once where the block has options for it, once more for each that its help leaves out.
     """
+    qos = asked.resources.qos
+    lifts_time_limit = qos is not None and LIFTS_TIME_LIMIT in commands.qos_flags(qos)
     partitions = commands.partitions()
     problems = option_problems(asked, _known_options(asked.resources.sbatch)) if asked.resources.sbatch else []
-    if problems := [*problems, *limit_problems(asked, partitions, threads=threads)]:
+    problems += limit_problems(asked, partitions, threads=threads, lifts_time_limit=lifts_time_limit)
+    if problems:
         raise FileError(*problems)
     return ",".join(partition.name for partition in _chosen(asked, partitions))
 
@@ -58,8 +64,14 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
     ]
 
 
-def limit_problems(asked: Asked, partitions: Sequence[Partition], *, threads: int) -> list[Problem]:
-    """One for each number that is more than the partition has; `threads` are the processors of a run by default."""
+def limit_problems(
+    asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
+) -> list[Problem]:
+    """One for each number that is more than the partition has.
+
+    `threads` are the processors of a run by default; `lifts_time_limit` says that the quality of service may exceed
+    the partition's.
+    """
     names = [partition.name for partition in partitions]
     for wanted in (asked.resources.partition or "").split(","):
         if wanted and wanted not in names:
@@ -69,7 +81,8 @@ def limit_problems(asked: Asked, partitions: Sequence[Partition], *, threads: in
     if not chosen:
         right = f"name one; partitions are: {', '.join(names)}"
         return [Problem(place=asked.place("partition"), found="this cluster has no default partition", right=right)]
-    return [*_time_problems(asked, partitions, chosen), *_size_problems(asked, partitions, chosen, threads)]
+    of_time = [] if lifts_time_limit else _time_problems(asked, partitions, chosen)
+    return [*of_time, *_size_problems(asked, partitions, chosen, threads)]
 
 
 def _chosen(asked: Asked, partitions: Sequence[Partition]) -> list[Partition]:
