@@ -18,7 +18,8 @@ from ablations.lookup import find_file
 from ablations.override import vary
 from ablations.resolve import asked_in_scale, resolve
 from ablations.search.points import SearchSpace, search_space
-from ablations.slurm.resources import Asked, Resources, asked_in
+from ablations.slurm.asked import Asked, asked_in
+from ablations.slurm.resources import Resources
 from ablations.source import Source, read_yaml
 from ablations.sweep import Sweep
 from ablations.validation import validated

@@ -6,7 +6,8 @@ from pathlib import Path
 from ablations.errors import Place
 from ablations.lookup import find_file
 from ablations.override import overrides_set, vary
-from ablations.slurm.resources import Asked, Resources, asked_in
+from ablations.slurm.asked import Asked, asked_in
+from ablations.slurm.resources import Resources
 from ablations.source import Source, read_yaml
 from ablations.validation import validated
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale

@@ -154,6 +154,12 @@ def test_other_gpus_are_refused(written, tmp_path):
         asked(tmp_path, f"{{gpus: {written}}}")
 
 
+@pytest.mark.parametrize("written", ["--nice", "nice=5", "N", "a b", "''"])
+def test_options_are_named_alone(written, tmp_path):
+    with pytest.raises(FileError, match=r"is no long option of sbatch; write its name alone"):
+        asked(tmp_path, f"{{sbatch: {{{written}: 100}}}}")
+
+
 def test_an_unknown_option_is_refused_with_the_nearest_and_all_valid_ones(tmp_path):
     known = frozenset({f"option-{number}" for number in range(30)} | {"nice", "time", "array", "wait"})
     with pytest.raises(FileError) as caught:

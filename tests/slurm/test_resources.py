@@ -79,10 +79,10 @@ def test_the_beginning_of_an_option_is_not_taken_for_it(tmp_path):
 @pytest.mark.usefixtures("here")
 def test_all_that_the_cluster_does_not_have_is_said_at_once(tmp_path):
     said = refusal(
-        tmp_path, "partition: high", "time_min: 2:00:00", "gpus: 1", "cpus: 5", "mem_gb: 8", "sbatch: {a: 1}"
+        tmp_path, "partition: high", "time_min: 2:00:00", "gpus: 1", "cpus: 5", "mem_gb: 8", "sbatch: {ab: 1}"
     )
     assert [line.partition(";")[0] for line in said] == [
-        "11: resources.sbatch.a: unknown option 'a'",
+        "11: resources.sbatch.ab: unknown option 'ab'",
         "7: resources.time_min: found 2 h, partition high allows 1 h",
         "8: resources.gpus: found 1 GPU a node",
         "9: resources.cpus: found 5 processors a node",

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from ablations.counted import counted
 from ablations.errors import FileError, Problem, did_you_mean
 from ablations.slurm import commands
+from ablations.slurm.asked import Asked
 from ablations.slurm.commands import Partition
-from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, Asked, time_text
+from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
 
 LIFTS_TIME_LIMIT = "PartitionTimeLimit"
 """Flag of a quality of service whose jobs may be longer than their partition allows."""

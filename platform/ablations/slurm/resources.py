@@ -10,15 +10,12 @@ cluster has what is asked is `ablations.slurm.limits`.
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from ablations.errors import Place
 from ablations.slurm.commands import minutes
-from ablations.source import Source, shown_value
+from ablations.source import shown_value
 from scalerl.frozen import Count, Frozen, Positive
 
 KEYS = {
@@ -52,6 +49,7 @@ UNFIT_OPTIONS = frozenset(
     }
 )  # fmt: skip
 """Options with which the platform would not find its jobs again, or there would be none."""
+LONG_OPTION = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
 SLURM_TIME = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}", re.ASCII)
 KIND_AND_NUMBER = re.compile(r"[A-Za-z][\w.-]*:[1-9]\d*", re.ASCII)
 
@@ -88,6 +86,8 @@ def _option_value(written: Any) -> Any:
 def option_name(written: str) -> str:
     """The name of an sbatch option that may be written with underscores; ValueError unless a file may set it."""
     name = written.replace("_", "-")
+    if not LONG_OPTION.fullmatch(name):
+        raise ValueError(f"{written!r} is no long option of sbatch; write its name alone, as in nice: 100")
     if name in KEYS:
         raise ValueError(f"{name} has a key of its own; write resources.{KEYS[name]} instead")
     if name in OWN_OPTIONS:
@@ -164,47 +164,6 @@ class Resources(Frozen):
     def limit_min(self) -> int:
         """The time limit in whole minutes, which Slurm counts."""
         return math.ceil(self.time_min)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Resources, and where each was written.
-
-    >>> str(asked.place("sbatch.nice"))
-    'sweeps/loo.yaml:9: resources.sbatch.nice'
-    """
-
-    resources: Resources
-    places: Mapping[str, Place]
-    """By the key inside the block, `""` for the block itself."""
-    root: Place
-    """The file."""
-
-    def place(self, key: str) -> Place:
-        """Where a key was written; for a default, where it could be."""
-        block = self.places.get("", self.root.inside("resources"))
-        return self.places.get(key, block.inside(key))
-
-    def over(self, other: "Asked") -> "Asked":
-        """Every key of this one, and those of the other that are not written here."""
-        written = {
-            name: getattr(block, name)
-            for block in (other.resources, self.resources)
-            for name in block.model_fields_set - {"sbatch"}
-        }
-        options = other.resources.sbatch | self.resources.sbatch
-        resources = Resources(**written, sbatch={name: value for name, value in options.items() if value is not False})
-        return Asked(resources=resources, places={**other.places, **self.places}, root=self.root)
-
-
-def asked_in(source: Source, resources: Resources) -> Asked:
-    """The `resources:` block of a file that has been read; `resources` is what it says."""
-    places = {}
-    for path, place in source.places.items():
-        if path[:1] == ("resources",):
-            key = ".".join(map(str, path[1:]))
-            places[key.replace("_", "-") if key.startswith("sbatch.") else key] = place
-    return Asked(resources=resources, places=places, root=source.root)
 
 
 def time_text(time_min: float) -> str:
