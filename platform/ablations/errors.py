@@ -64,13 +64,16 @@ class FileError(AblationsError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def did_you_mean(word: str, names: Iterable[str], plural: str) -> str:
-    """The valid name nearest to `word`, if one is near, and all: "did you mean 'loss'? axes are: off_policy, loss"."""
+def did_you_mean(word: str, names: Iterable[str], plural: str, *, most: int | None = MAX_NAMES) -> str:
+    """The valid name nearest to `word`, if one is near, and all: "did you mean 'loss'? axes are: off_policy, loss".
+
+    At most `most` are listed; None lists all.
+    """
     by_lower_case = {name.lower(): name for name in names}
     if not by_lower_case:
         return f"there are no {plural}"
     near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     question = f"did you mean '{by_lower_case[near[0]]}'? " if near else ""
     listed = list(by_lower_case.values())
-    more = f" and {len(listed) - MAX_NAMES} more" if len(listed) > MAX_NAMES else ""
-    return f"{question}{plural} are: {', '.join(listed[:MAX_NAMES])}{more}"
+    more = f" and {len(listed) - most} more" if most is not None and len(listed) > most else ""
+    return f"{question}{plural} are: {', '.join(listed[:most])}{more}"

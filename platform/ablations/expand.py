@@ -16,8 +16,10 @@ from ablations.errors import FileError, Place, Problem, did_you_mean
 from ablations.forms import Draft, drafts
 from ablations.lookup import find_file
 from ablations.override import vary
-from ablations.resolve import resolve
+from ablations.resolve import asked_in_scale, resolve
 from ablations.search.points import SearchSpace, search_space
+from ablations.slurm.asked import Asked, asked_in
+from ablations.slurm.resources import Resources
 from ablations.source import Source, read_yaml
 from ablations.sweep import Sweep
 from ablations.validation import validated
@@ -60,6 +62,8 @@ class Study:
     """Settings of the command line, which every variant has."""
     variants: tuple[Variant, ...]
     runs: tuple[Run, ...]
+    asked: Asked
+    """The scale's resources with the sweep's over them, and where each was written."""
     space: SearchSpace | None = None
     """What a search may try, where the sweep is one; its trials become variants one by one (`ablations.search`)."""
 
@@ -67,6 +71,11 @@ class Study:
     def reference(self) -> Variant:
         """The variant that all others are compared with."""
         return self.variants[0]
+
+    @property
+    def resources(self) -> Resources:
+        """What each run gets from Slurm under `--executor slurm`."""
+        return self.asked.resources
 
 
 def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) -> Study:
@@ -86,6 +95,7 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) ->
         sets=sets,
         variants=variants,
         runs=runs_of(variants, sweep.seeds),
+        asked=asked_in(source, sweep.resources).over(asked_in_scale(scale_file)),
         space=space,
     )
 

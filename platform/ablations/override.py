@@ -68,6 +68,7 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
     if not overrides:
         return base, {}
     _refuse_contradictions(overrides)
+    _refuse_resources(overrides)
     before = base.model_dump(mode="json")
     after = copy.deepcopy(before)
     settings: dict[str, Any] = {}
@@ -100,6 +101,13 @@ def _refuse_contradictions(overrides: Sequence[Override]) -> None:
             if other := seen.get(override.parts[:depth]):
                 raise override.place.error(f"{override.path} is set twice", f"first at {other.place}")
         seen[override.parts] = override
+
+
+def _refuse_resources(overrides: Sequence[Override]) -> None:
+    for override in overrides:
+        if override.parts[0] == "resources":
+            right = "write `resources:` at the top of the sweep or scale file; all runs of a sweep ask for the same"
+            raise override.place.error("resources are not part of a recipe", right)
 
 
 def _value(override: Override, before: dict[str, Any]) -> Any:

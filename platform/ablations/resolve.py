@@ -6,9 +6,18 @@ from pathlib import Path
 from ablations.errors import Place
 from ablations.lookup import find_file
 from ablations.override import overrides_set, vary
+from ablations.slurm.asked import Asked, asked_in
+from ablations.slurm.resources import Resources
 from ablations.source import Source, read_yaml
 from ablations.validation import validated
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
+
+
+class ScaleFile(Scale):
+    """What a scale file may hold: the scale, and what its runs ask Slurm for, which no recipe knows of."""
+
+    resources: Resources = Resources()
+    """See `ablations.slurm.resources`."""
 
 
 def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:
@@ -22,12 +31,25 @@ def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> Re
     """The two files over the defaults, then `sets`."""
     recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
     checked_recipe(recipe)
-    validated(scale, Scale, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
-    both = Source(data=recipe.data | scale.data, places={**recipe.places, **scale.places}, root=scale.root)
+    checked_scale(scale)
+    of_run = {key: value for key, value in scale.data.items() if key != "resources"}
+    both = Source(data=recipe.data | of_run, places={**recipe.places, **scale.places}, root=scale.root)
     resolved, _ = vary(validated(both, ResolvedRecipe), [override for text in sets for override in overrides_set(text)])
     return resolved
 
 
 def checked_recipe(source: Source) -> Recipe:
     """The recipe in a file; a key of a scale is told where it belongs."""
-    return validated(source, Recipe, elsewhere=dict.fromkeys(Scale.model_fields, "a scale"))
+    elsewhere = dict.fromkeys(Scale.model_fields, "a scale") | {"resources": "a scale or a sweep"}
+    return validated(source, Recipe, elsewhere=elsewhere)
+
+
+def checked_scale(source: Source) -> ScaleFile:
+    """What a scale file says; a key of a recipe is told where it belongs."""
+    return validated(source, ScaleFile, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
+
+
+def asked_in_scale(scale_file: Path) -> Asked:
+    """What the runs of a scale ask Slurm for, unless a sweep asks for something else."""
+    source = read_yaml(scale_file)
+    return asked_in(source, checked_scale(source).resources)

@@ -134,7 +134,7 @@ class Sweep(Frozen):
     fit: FitOptions = FitOptions()
     """How curves are fitted."""
     resources: Resources = Resources()
-    """What each run gets from Slurm under `--executor slurm`."""
+    """What each run gets from Slurm under `--executor slurm`; keys that are left out are the scale's."""
     published: dict[str, Published] = Field(default_factory=dict)
     """What a paper reports, by name of the variant."""
 

@@ -170,6 +170,7 @@ EXPECTED = {
     "recipes/infinite.yaml": Expected(1, "loss.max_ratio", "found inf", "must be a finite number"),
     "recipes/literal.yaml": Expected(1, "aggregation", "unknown value 'smaple'", "did you mean 'sample'?"),
     "recipes/order.yaml": Expected(1, "loss", "min_ratio 6.0 must lie below max_ratio 5.0", ""),
+    "recipes/resources.yaml": Expected(2, "resources", "unknown key 'resources'", "it belongs in a scale or a sweep"),
     "recipes/scale_key.yaml": Expected(2, "batch", "unknown key 'batch'", "it belongs in a scale"),
     "recipes/text_for_number.yaml": Expected(2, "off_policy.k", "found '8'", "must be an integer, in digits only"),
     "recipes/union_as_word.yaml": Expected(
@@ -189,6 +190,52 @@ EXPECTED = {
     ),
     "recipes/unknown_key.yaml": Expected(2, "los", "unknown key 'los'", "did you mean 'loss'?"),
     "recursive_alias.yaml": Expected(4, "variants.again", "an alias that contains itself", "write the value out"),
+    "resources_gpus_are_a_word.yaml": Expected(
+        6,
+        "resources.gpus",
+        "found 'h100'; must be a number of GPUs, or a kind and a number as Slurm writes it: h100:8",
+        "",
+    ),
+    "resources_in_a_variant.yaml": Expected(
+        5,
+        "variants.a.resources.gpus",
+        "resources are not part of a recipe",
+        "write `resources:` at the top of the sweep or scale file",
+    ),
+    "resources_misspelt.yaml": Expected(
+        6, "resources.partion", "unknown key 'partion'", "did you mean 'partition'? keys of resources are: partition"
+    ),
+    "resources_option_is_a_list.yaml": Expected(
+        7,
+        "resources.sbatch.nice",
+        "found a list; must be a number or a word, or true for an option without one",
+        "",
+    ),
+    "resources_option_of_the_platform.yaml": Expected(
+        7, "resources.sbatch.job_name", "job-name is set by the platform itself; leave it out", ""
+    ),
+    "resources_option_that_waits.yaml": Expected(
+        6, "resources.sbatch.wait", "with wait the platform would not find its jobs; leave it out", ""
+    ),
+    "resources_option_twice.yaml": Expected(
+        6, "resources.sbatch", "gpu-bind is written twice, with - and with _; leave one of them out", ""
+    ),
+    "resources_option_with_a_key.yaml": Expected(
+        7, "resources.sbatch.time", "time has a key of its own; write resources.time_min instead", ""
+    ),
+    "resources_other_gpus.yaml": Expected(
+        6,
+        "resources.sbatch",
+        "gres: GPUs have a key of their own; write resources.gpus instead, such as 8 or h100:8",
+        "",
+    ),
+    "resources_setup_is_a_word.yaml": Expected(6, "resources.setup", "found 'module load cuda'", "must be a list"),
+    "resources_time_is_a_word.yaml": Expected(
+        6,
+        "resources.time_min",
+        "found '4h'; must be a number of minutes, or a time as Slurm writes it: 4:00:00, 1-12:00:00",
+        "",
+    ),
     "revert_to_itself.yaml": Expected(
         4,
         "leave_one_out.revert_to",
@@ -211,6 +258,8 @@ EXPECTED = {
     "scales/multiple.yaml": Expected(1, "model.hidden", "found 12", "must be a multiple of 8"),
     "scales/no_tasks.yaml": Expected(1, "tasks", "found an empty list", "must have at least 1 entry"),
     "scales/recipe_key.yaml": Expected(2, "loss", "unknown key 'loss'", "it belongs in a recipe"),
+    "scales/resources_key.yaml": Expected(2, "resources.mem", "unknown key 'mem'", "did you mean 'mem_gb'?"),
+    "scales/resources_zero.yaml": Expected(2, "resources.nodes", "found 0", "must be at least 1"),
     "scales/slots.yaml": Expected(
         2,
         "cluster",

@@ -6,10 +6,11 @@ import pytest
 
 from ablations.errors import FileError
 from ablations.expand import expand
+from ablations.resolve import checked_scale
 from ablations.source import read_yaml
 from ablations.sweep import Budget, Stop, load_sweep
 from ablations.validation import validated
-from scalerl.recipe import Recipe, Scale
+from scalerl.recipe import Recipe
 
 REPOSITORY = Path(__file__).parents[2]
 SWEEPS = sorted((REPOSITORY / "sweeps").glob("*.yaml"))
@@ -78,7 +79,7 @@ def test_every_recipe_in_the_repository_loads(path):
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/scales").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_scale_in_the_repository_loads(path):
-    validated(read_yaml(path), Scale)
+    checked_scale(read_yaml(path))
 
 
 def test_reading_sweeps_needs_neither_torch_nor_the_numeric_libraries():

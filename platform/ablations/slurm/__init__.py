@@ -2,6 +2,9 @@
 
 commands      Slurm's own commands, the only file that runs them
 resources     what a job asks for: the `resources:` block
+asked         that of a sweep over that of its scale, with the place of every key
+limits        whether this cluster has it
+cost          what a submission may cost at most
 submissions   what was given to Slurm, on disk before sbatch is asked
 snapshot      the code that jobs run
 pool          runs become job arrays, through submitit

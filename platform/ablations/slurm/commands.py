@@ -148,7 +148,8 @@ def setting(name: str) -> str:
 def partitions() -> tuple[Partition, ...]:
     """Every partition, with its largest node."""
     found: dict[str, Partition] = {}
-    for line in run("sinfo", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
+    # Without --exact nodes that differ come in one line, with the numbers of the smallest.
+    for line in run("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
         name, limit, cpus, memory, gres, nodes = line.split("|")
         before = found.get(name.rstrip("*"))
         numbers = {"cpus": leading_int(cpus), "memory_mb": leading_int(memory), "gpus": gpus_of(gres)}
@@ -165,12 +166,32 @@ def partitions() -> tuple[Partition, ...]:
 
 
 def sbatch_options() -> frozenset[str]:
-    """The long options that this cluster's sbatch knows."""
+    """The long options that the help of this cluster's sbatch lists; `takes_option` knows of more."""
     return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run("sbatch", "--help")))
 
 
+def takes_option(name: str) -> bool:
+    """Whether sbatch has a long option; its help leaves some out, such as hint and acctg-freq. Submits nothing."""
+    try:
+        run("sbatch", f"--{name}=", "--version")
+    except SlurmSilent:
+        raise
+    except SlurmError as error:
+        return not re.search("unrecognized option|is ambiguous", str(error))
+    return True
+
+
+def qos_flags(name: str) -> frozenset[str]:
+    """What a quality of service permits, such as PartitionTimeLimit; nothing is known of it without accounting."""
+    try:
+        text = run("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"name={name}", "format=flags")
+    except SlurmError:
+        return frozenset()
+    return frozenset(text.strip().split(",")) - {""}
+
+
 def leading_int(text: str) -> int:
-    """`"4+"`, which sinfo writes for nodes that differ, is 4."""
+    """`"4+"`, as sinfo writes it for several nodes, is 4."""
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else 0
 

@@ -1,0 +1,157 @@
+"""What a submission may cost at most, said before anything is submitted. Pure sums: nothing here asks Slurm.
+
+>>> print(submission_plan(27, resources, threads=1, partition="gpu", max_array_size=1001).text())
+27 jobs in 1 array on partition gpu, 8 at a time; each: 1 node, 8 GPUs, 64 processors, 200 GB, at most 4 h
+at most 864 GPU-hours; where 8 can always run, the last job ends at most 16 h after the first starts
+a run that needs longer than 4 h writes its checkpoint, is requeued and takes up to 32 GPU-hours again
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ablations.counted import counted
+from ablations.slurm.resources import Resources, time_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionPlan:
+    """One job a run, by their limits: no run is known to need less."""
+
+    num_jobs: int
+    num_arrays: int
+    at_once: int | None
+    """Most jobs that run at the same time; None where only Slurm decides."""
+    partition: str
+    device: Literal["GPU", "processor"]
+    """What a job is charged by: GPUs, processors where it has none."""
+    num_devices: int
+    """Of one job, on all its nodes."""
+    limit_h: float
+    """Time limit of one job."""
+    asks: str
+    """Of one job, in words."""
+    is_exclusive: bool
+    """Whether jobs block whole nodes; their other devices are not counted."""
+    confirm_above_device_hours: float
+
+    @property
+    def device_hours_of_a_job(self) -> float:
+        """Of a job that runs until its limit."""
+        return self.num_devices * self.limit_h
+
+    @property
+    def device_hours(self) -> float:
+        """The most that all jobs take, each until its limit."""
+        return self.num_jobs * self.device_hours_of_a_job
+
+    @property
+    def longest_wait_h(self) -> float | None:
+        """From the first job's start to the last one's end, where as many run as may and each until its limit; None
+        where it depends on the queue alone.
+        """
+        if self.num_jobs <= 1:
+            return self.num_jobs * self.limit_h
+        return None if self.at_once is None else math.ceil(self.num_jobs / self.at_once) * self.limit_h
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Whether to ask before submitting."""
+        return self.device_hours > self.confirm_above_device_hours
+
+    def lines(self) -> list[str]:
+        """The plan in words."""
+        if self.num_jobs == 0:
+            return ["nothing to submit"]
+        arrays = f" in {counted(self.num_arrays, 'array')}" if self.num_jobs > 1 else ""
+        at_once = f", {self.at_once} at a time" if self.at_once is not None and self.at_once < self.num_jobs else ""
+        each = "; each: " if self.num_jobs > 1 else ": "
+        more = ", and what else is on their nodes: they are exclusive" if self.is_exclusive else ""
+        limit, again = time_text(60 * self.limit_h), self._amount(self.device_hours_of_a_job)
+        return [
+            f"{counted(self.num_jobs, 'job')}{arrays} on partition {self.partition}{at_once}{each}{self.asks}",
+            f"at most {self._amount(self.device_hours)}{more}; {self._end()}",
+            f"a run that needs longer than {limit} writes its checkpoint, is requeued and takes up to {again} again",
+        ]
+
+    def text(self) -> str:
+        """The plan in words, a line a sentence."""
+        return "\n".join(self.lines())
+
+    def question(self) -> str:
+        """What to ask where `needs_confirmation`."""
+        most = self._amount(self.confirm_above_device_hours)
+        return f"at most {self._amount(self.device_hours)}, over {most} (resources.confirm_above_device_hours); submit?"
+
+    def to_json(self) -> dict[str, Any]:
+        """For scripts."""
+        return {
+            "num_jobs": self.num_jobs,
+            "num_arrays": self.num_arrays,
+            "at_once": self.at_once,
+            "partition": self.partition,
+            "device": self.device,
+            "num_devices": self.num_devices,
+            "limit_h": self.limit_h,
+            "is_exclusive": self.is_exclusive,
+            "device_hours": self.device_hours,
+            "longest_wait_h": self.longest_wait_h,
+            "needs_confirmation": self.needs_confirmation,
+        }
+
+    def _amount(self, device_hours: float) -> str:
+        text = hours_text(device_hours)
+        return f"{text} {self.device}-hour" if text == "1" else f"{text} {self.device}-hours"
+
+    def _end(self) -> str:
+        if self.longest_wait_h is None:
+            return "when the last job ends depends on the queue"
+        if self.num_jobs == 1:
+            return f"it ends at most {time_text(60 * self.longest_wait_h)} after it starts"
+        room = f"where {min(self.at_once or 1, self.num_jobs)} can always run"
+        return f"{room}, the last job ends at most {time_text(60 * self.longest_wait_h)} after the first starts"
+
+
+def submission_plan(
+    num_runs: int, resources: Resources, *, threads: int, partition: str, max_array_size: int
+) -> SubmissionPlan:
+    """The plan for a number of runs with equal budgets.
+
+    `threads` are the processors of a run whose resources name none, `max_array_size` is the controller's MaxArraySize.
+    """
+    cpus = resources.cpus or threads
+    on_a_node = resources.num_gpus or cpus
+    return SubmissionPlan(
+        num_jobs=num_runs,
+        num_arrays=math.ceil(num_runs / most_tasks(max_array_size)),
+        at_once=resources.at_once,
+        partition=partition,
+        device="GPU" if resources.num_gpus else "processor",
+        num_devices=resources.nodes * on_a_node,
+        limit_h=resources.limit_min / 60,
+        asks=asks(resources, cpus),
+        is_exclusive="exclusive" in resources.sbatch,
+        confirm_above_device_hours=resources.confirm_above_device_hours,
+    )
+
+
+def most_tasks(max_array_size: int) -> int:
+    """Tasks of one array: the largest index is one less than the setting, and 0 of it turns arrays off."""
+    return max(1, max_array_size - 1)
+
+
+def asks(resources: Resources, cpus: int) -> str:
+    """What one job asks for: `2 nodes with 8 GPUs (h100), 64 processors, 200 GB each, at most 4 h`."""
+    kind = str(resources.gpus).partition(":")[0]
+    gpus = counted(resources.num_gpus, "GPU") + ("" if kind.isdecimal() else f" ({kind})")
+    parts = [gpus] if resources.num_gpus else []
+    on_a_node = ", ".join([*parts, counted(cpus, "processor"), f"{resources.mem_gb:g} GB"])
+    limit = time_text(resources.limit_min)
+    if resources.nodes == 1:
+        return f"1 node, {on_a_node}, at most {limit}"
+    return f"{resources.nodes} nodes with {on_a_node} each, at most {limit}"
+
+
+def hours_text(hours: float) -> str:
+    """`0.5`, `12.5`, `864`, `12,800`."""
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"

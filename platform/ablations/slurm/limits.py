@@ -1,0 +1,142 @@
+"""Whether this cluster has what is asked of it, before anything is submitted.
+
+Slurm itself takes a job that no node can ever run, and leaves it waiting for ever.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+from ablations.counted import counted
+from ablations.errors import FileError, Problem, did_you_mean
+from ablations.slurm import commands
+from ablations.slurm.asked import Asked
+from ablations.slurm.commands import Partition
+from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
+
+LIFTS_TIME_LIMIT = "PartitionTimeLimit"
+"""Flag of a quality of service whose jobs may be longer than their partition allows."""
+
+
+def check_on_cluster(asked: Asked, *, threads: int) -> str:
+    """The name of the partition that jobs go to; FileError with all that this cluster does not have.
+
+    Asks sinfo once, and sbatch once where the block has options for it, once more for each that its help leaves out.
+    """
+    qos = asked.resources.qos
+    lifts_time_limit = qos is not None and LIFTS_TIME_LIMIT in commands.qos_flags(qos)
+    partitions = commands.partitions()
+    problems = option_problems(asked, _known_options(asked.resources.sbatch)) if asked.resources.sbatch else []
+    problems += limit_problems(asked, partitions, threads=threads, lifts_time_limit=lifts_time_limit)
+    if problems:
+        raise FileError(*problems)
+    return ",".join(partition.name for partition in _chosen(asked, partitions))
+
+
+def _known_options(names: Iterable[str]) -> frozenset[str]:
+    listed = commands.sbatch_options()
+    # sbatch takes the beginning of a name for the name; we would not know it for one that has a key of its own.
+    others = (name for name in names if not any(one.startswith(name) for one in listed))
+    return listed.union(name for name in others if commands.takes_option(name))
+
+
+def check_options(asked: Asked, known: Collection[str]) -> None:
+    """Raise FileError where an option is not among the `known` ones of sbatch."""
+    if problems := option_problems(asked, known):
+        raise FileError(*problems)
+
+
+def check_limits(asked: Asked, partitions: Sequence[Partition], *, threads: int) -> None:
+    """Raise FileError where no node of the partition could ever run the job."""
+    if problems := limit_problems(asked, partitions, threads=threads):
+        raise FileError(*problems)
+
+
+def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
+    """One for each option that sbatch does not know."""
+    free = sorted(set(known) - set(KEYS) - OWN_OPTIONS - UNFIT_OPTIONS)
+    return [
+        Problem(
+            place=asked.place(f"sbatch.{option}"),
+            found=f"unknown option '{option}'",
+            right=did_you_mean(option, free, "options of this cluster's sbatch", most=None),
+        )
+        for option in asked.resources.sbatch
+        if option not in known
+    ]
+
+
+def limit_problems(
+    asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
+) -> list[Problem]:
+    """One for each number that is more than the partition has.
+
+    `threads` are the processors of a run by default; `lifts_time_limit` says that the quality of service may exceed
+    the partition's.
+    """
+    names = [partition.name for partition in partitions]
+    for wanted in (asked.resources.partition or "").split(","):
+        if wanted and wanted not in names:
+            right = did_you_mean(wanted, names, "partitions")
+            return [Problem(place=asked.place("partition"), found=f"unknown partition '{wanted}'", right=right)]
+    chosen = _chosen(asked, partitions)
+    if not chosen:
+        right = f"name one; partitions are: {', '.join(names)}"
+        return [Problem(place=asked.place("partition"), found="this cluster has no default partition", right=right)]
+    of_time = [] if lifts_time_limit else _time_problems(asked, partitions, chosen)
+    return [*of_time, *_size_problems(asked, partitions, chosen, threads)]
+
+
+def _chosen(asked: Asked, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions that a job may start in."""
+    if asked.resources.partition is None:
+        return [partition for partition in partitions if partition.is_default]
+    names = asked.resources.partition.split(",")
+    return [partition for partition in partitions if partition.name in names]
+
+
+def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> list[Problem]:
+    most, limit = max(partition.time_limit_min for partition in chosen), asked.resources.limit_min
+    if limit <= most:
+        return []
+    enough = _elsewhere(partition.name for partition in partitions if partition.time_limit_min >= limit)
+    found = f"found {time_text(limit)}{_by_default(asked, 'time_min')}, {_named(chosen)} allows {time_text(most)}"
+    right = f"write {most:g} or less: a run that needs longer writes its checkpoint, is requeued and goes on{enough}"
+    return [Problem(place=asked.place("time_min"), found=found, right=right)]
+
+
+def _size_problems(
+    asked: Asked, partitions: Sequence[Partition], chosen: Sequence[Partition], threads: int
+) -> list[Problem]:
+    resources, of_node = asked.resources, f"the largest node of {_named(chosen)}"
+    cpus, origin = (resources.cpus, "") if resources.cpus else (threads, ", the scale's threads")
+    memory = f"{resources.mem_gb:g} GB a node{_by_default(asked, 'mem_gb')}"
+    wanted = (
+        ("nodes", "nodes", resources.nodes, counted(resources.nodes, "node"), _named(chosen)),
+        ("gpus", "gpus", resources.num_gpus, f"{counted(resources.num_gpus, 'GPU')} a node", of_node),
+        ("cpus", "cpus", cpus, f"{counted(cpus, 'processor')} a node{origin}", of_node),
+        ("mem_gb", "memory_mb", resources.mem_mb, memory, of_node),
+    )
+    problems = []
+    for key, attribute, number, found, owner in wanted:
+        most = max(getattr(partition, attribute) for partition in chosen)
+        if number > most:
+            has = f"{math.floor(most / 1024 * 10) / 10:g} GB" if key == "mem_gb" else str(most)
+            enough = _elsewhere(partition.name for partition in partitions if getattr(partition, attribute) >= number)
+            problem = Problem(place=asked.place(key), found=f"found {found}", right=f"{owner} has {has}{enough}")
+            problems.append(problem)
+    return problems
+
+
+def _named(chosen: Sequence[Partition]) -> str:
+    names = ",".join(partition.name for partition in chosen)
+    return f"partition {names}" if len(chosen) == 1 else f"partitions {names}"
+
+
+def _by_default(asked: Asked, key: str) -> str:
+    return "" if key in asked.resources.model_fields_set else " by default"
+
+
+def _elsewhere(names: Iterable[str]) -> str:
+    """Where there would be enough."""
+    listed = ", ".join(names)
+    return f"; enough have: {listed}" if listed else ""
