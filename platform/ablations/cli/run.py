@@ -17,6 +17,7 @@ from rich.console import Console
 
 from ablations.cli.common import (
     NOT_FINISHED,
+    WRONG_INPUT,
     HomeOption,
     JsonOption,
     SetOption,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from ablations.expand import Study
     from ablations.plan import Plan
     from ablations.search.record import SearchRecord
+    from ablations.slurm.cost import SubmissionPlan
+    from ablations.slurm.resources import Resources
 
 
 def sweep(
@@ -77,6 +80,8 @@ def sweep(
     plan, place = make_plan(study, sweep_name(study, scale), budget=budget, command=command), find_home(home)
     if dry_run:
         show_plan(study, plan, place, as_json)
+        if executor == "slurm" and not as_json:
+            show_cost(study, plan, place, jobs)
         return
     out = console(stderr=as_json)
     if executor == "slurm":
@@ -117,17 +122,43 @@ def on_slurm(
     out: Console,
 ) -> "OnSlurm":
     """What Slurm is asked for, checked against the cluster before anything is written."""
-    resources = study.sweep.resources
+    from ablations.slurm.limits import check_on_cluster
+
+    resources, threads = study.resources, study.reference.recipe.total_threads
     if jobs is not None:
         resources = resources.model_copy(update={"at_once": jobs})
+    partition = check_on_cluster(study.asked, threads=threads)
+
+    def check(num_jobs: int) -> None:
+        # Of a search only the first jobs are known here; its trials are.
+        trials = len(study.sweep.seeds) * study.sweep.search.trials if study.sweep.search else 0
+        cost = cost_of(max(num_jobs, trials), resources, threads, partition)
+        out.print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+        if not cost.needs_confirmation or yes:
+            return
+        if not sys.stdin.isatty():
+            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing is submitted; --yes submits it")
+        if not typer.confirm(cost.question()):
+            raise typer.Exit(WRONG_INPUT)
+
     return OnSlurm(
         resources=resources,
-        threads=study.reference.recipe.threads,
+        threads=threads,
         jobs=resources.at_once or SEARCH_AT_ONCE,
         hold=hold,
         after=after,
         prune=prune,
+        check=check,
     )
+
+
+def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
+    """What jobs may cost at most on this cluster."""
+    from ablations.slurm import commands
+    from ablations.slurm.cost import submission_plan
+
+    most = int(commands.setting("MaxArraySize"))
+    return submission_plan(num_jobs, resources, threads=threads, partition=partition, max_array_size=most)
 
 
 def refuse_without_slurm(options: dict[str, object]) -> None:
@@ -146,6 +177,19 @@ def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
     command = f"{own_command()} {{}} {plan.sweep} --home {shlex.quote(str(home.path))}"
     lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
     out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+
+
+def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
+    """What the jobs of the missing runs may cost at most."""
+    from ablations.progress import read_rows
+    from ablations.slurm.limits import check_on_cluster
+    from ablations.state import ENDED
+
+    threads = study.reference.recipe.total_threads
+    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
+    missing = sum(row.state.state not in ENDED for row in read_rows(home, plan))
+    cost = cost_of(missing, resources, threads, check_on_cluster(study.asked, threads=threads))
+    console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
 
 
 @contextmanager

@@ -41,7 +41,12 @@ class SlurmJob:
     _limit_is_near: bool = False
 
     def __call__(self) -> None:
-        """Train unless the run is done, as it is when another sweep was faster. Exits with 1 when the run failed."""
+        """Train unless the run is done, as it is when another sweep was faster. Exits with 1 when the run failed.
+
+        Slurm starts it on every node of the job; the first trains.
+        """
+        if os.environ.get("SLURM_PROCID", "0") != "0":
+            return
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
         before = self._state()

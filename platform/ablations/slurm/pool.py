@@ -21,6 +21,7 @@ from ablations.dispatch import THREAD_VARIABLES
 from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.slurm import commands
+from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import trap_folder, watch_lines
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.resources import Resources
@@ -132,12 +133,14 @@ class SlurmPool:
             if self.check:
                 self.check(sum(map(len, groups.values())))
                 self.check = None
-            most = int(commands.setting("MaxArraySize")) - 1  # the largest index is one less than the setting
+            most = most_tasks(int(commands.setting("MaxArraySize")))
             snapshot, submitted = take_snapshot(self.home), []
             for (budget, after), run_ids in groups.items():
                 for start in range(0, len(run_ids), most):
                     chunk = tuple(run_ids[start : start + most])
-                    submitted.append(self._submit_array(chunk, budget, after, snapshot))
+                    # Slurm's own limit is for each array; in turns it holds for all.
+                    turns = [one.job for one in submitted[-1:] if one.job and self.resources.at_once]
+                    submitted.append(self._submit_array(chunk, budget, (*after, *turns), snapshot))
                     self._submitted |= dict.fromkeys(chunk, budget)
                     for run_id in chunk:
                         del self._waiting[run_id]
@@ -188,7 +191,7 @@ class SlurmPool:
     def parameters(self, submission: Submission, after: tuple[str, ...] = ()) -> dict[str, Any]:
         """What submitit writes at the top of the batch script."""
         asked, cpus = self.resources, self.resources.cpus or self.threads
-        more: dict[str, Any] = {name.replace("_", "-"): value for name, value in asked.sbatch.items()}
+        more: dict[str, Any] = dict(asked.sbatch)
         if self.hold:
             more["hold"] = True
         threads = f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}"
@@ -201,19 +204,19 @@ class SlurmPool:
         ]
         found = {
             "job_name": submission.name,
-            "time": max(1, round(asked.time_min)),
+            "time": asked.limit_min,
             "nodes": asked.nodes,
             "ntasks_per_node": 1,
             "cpus_per_task": cpus,
             "gpus_per_node": asked.gpus or None,
-            "mem": f"{round(asked.mem_gb * 1024)}MB",
+            "mem": f"{asked.mem_mb}MB",
             "partition": asked.partition,
             "account": asked.account,
             "qos": asked.qos,
             "constraint": asked.constraint,
             "dependency": ",".join(f"afterany:{job}" for job in after) or None,
             "array_parallelism": asked.at_once or len(submission.runs),
-            "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, round(asked.time_min * 60 / 2)),
+            "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
             "setup": setup,
             "additional_parameters": {"requeue": True, **more},
             "wckey": None,

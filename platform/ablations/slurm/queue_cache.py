@@ -106,6 +106,16 @@ def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: floa
         return Answer(asked=now, problem=str(error), jobs=known.jobs)
     # Accounting takes a job that its controller forgot for running, for ever.
     ended = {key: job for key, job in recorded.items() if job.state in ENDED}
-    gone = {key: ended.get(key, Job(id=key[1], name=key[0], state=GONE)) for key in left}
+    there = {name for name, _ in seen}
+    gone = {key: ended.get(key) or vanished(key, known.jobs.get(key), is_array_there=key[0] in there) for key in left}
     kept = {key: job for key, job in known.jobs.items() if key in keys}
     return Answer(asked=now, jobs=kept | gone | seen)
+
+
+def vanished(key: Key, before: Job | None, *, is_array_there: bool) -> Job:
+    """A job that Slurm knows nothing of any more.
+
+    A task that waited and is gone while its array is still there was cancelled: Slurm forgets such a one at once.
+    """
+    was_cancelled = is_array_there and (before is None or before.state == "PENDING")
+    return Job(id=key[1], name=key[0], state="CANCELLED" if was_cancelled else GONE)

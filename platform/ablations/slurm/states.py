@@ -10,6 +10,7 @@ from dataclasses import replace
 from ablations.home import Home
 from ablations.slurm.commands import Job
 from ablations.slurm.hold import read_hold
+from ablations.slurm.job_logs import job_logs, tells_of_memory
 from ablations.slurm.queue_cache import ENDED, GONE, Answer, Key, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 from ablations.state import RunState, State
@@ -31,6 +32,7 @@ class SlurmStates:
     """The states of runs that were submitted from this home folder; asks Slurm once for all of them."""
 
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
+        self._home = home
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
         self._last: dict[str, tuple[Submission, Key]] = {}
         """Of each run the submission that it was in last, and its job there."""
@@ -60,10 +62,20 @@ class SlurmStates:
         if run_id not in self._last or own.state in ("done", "stopped"):
             return own
         submission, _ = self._last[run_id]
-        found = in_slurm(own, self._job(run_id), has_begun=own.heartbeat >= submission.submitted)
+        job = self._job(run_id)
+        found = in_slurm(own, job, has_begun=own.heartbeat >= submission.submitted)
+        if job.state == "FAILED" and found.state != "done" and own.state != "failed":
+            # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
+            found = self._explained(found, job, submission, run_id)
         hold = self._holds[submission.sweep]
         if found.state in ("queued", "requeued") and hold and submission.name in hold.submissions:
             return replace(found, message=f"{found.message}; held, {hold}")
+        return found
+
+    def _explained(self, found: RunState, job: Job, submission: Submission, run_id: str) -> RunState:
+        if tells_of_memory(job_logs(self._home, submission, run_id)):
+            state, meaning = ENDINGS["OUT_OF_MEMORY"]
+            return replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         return found
 
     def is_in_queue(self, run_id: str) -> bool:
