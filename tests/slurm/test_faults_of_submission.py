@@ -1,0 +1,153 @@
+"""What goes wrong around the submission itself: it is killed, comes twice, from inside a job, or its surroundings change."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from slurm.study import SlurmStudy
+
+SLOW_SBATCH = """#!/bin/sh
+# The real sbatch, whose answer is late: the jobs are there while the command still waits for their id.
+{real} "$@"
+touch {asked}
+sleep 30
+"""
+
+
+@pytest.fixture
+def slow_sbatch(tmp_path):
+    """A folder for PATH, and the file that says that sbatch has submitted."""
+    folder, asked = tmp_path / "slow", tmp_path / "asked"
+    folder.mkdir()
+    script = folder / "sbatch"
+    script.write_text(SLOW_SBATCH.format(real=shutil.which("sbatch"), asked=asked))
+    script.chmod(0o755)
+    return folder, asked
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} does not come"
+        time.sleep(0.1)
+
+
+def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_and_no_double(study, slow_sbatch):
+    folder, asked = slow_sbatch
+    path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
+    process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
+    wait_for(asked)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert len(study.queued()) == 3
+    said = study.submit()
+    assert "was interrupted while it was submitted" in said
+    (submission,) = study.submissions()
+    assert set(study.queued()) <= {submission.name}
+    rows = study.until_done()
+    assert [row["attempt"] for row in rows.values()] == [1, 1, 1]
+
+
+def test_two_sweeps_at_the_same_moment_submit_every_run_once(study):
+    both = [study.start("sweep", str(study.file), "--executor", "slurm", "--yes") for _ in range(2)]
+    printed = ["".join(process.communicate(timeout=100)) for process in both]
+    assert sorted(process.returncode for process in both) in ([0, 0], [0, 2]), printed
+    assert sum(len(one.runs) for one in study.submissions()) == 3
+    rows = study.until_done()
+    assert [row["attempt"] for row in rows.values()] == [1, 1, 1]
+
+
+def test_two_different_sweeps_train_the_reference_they_share_once(study):
+    other = study.file.with_name("other.yaml")
+    other.write_text(study.file.read_text().replace("name: small", "name: other"))
+    both = [study.start("sweep", str(file), "--executor", "slurm", "--yes") for file in (study.file, other)]
+    printed = [process.communicate(timeout=100) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    records = list(study.home.glob("sweeps/*/submissions/*.json"))
+    runs = [run for record in records for run in json.loads(record.read_text())["runs"]]
+    assert len(runs) == len(set(runs)) == 3
+    study.until_done()
+
+
+def test_jobs_that_wait_run_the_code_of_their_submission(study, tmp_path):
+    source = tmp_path / "source"
+    import ablations
+    import scalerl
+
+    for name, package in (("ablations", ablations), ("scalerl", scalerl)):
+        shutil.copytree(package.__path__[0], source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PYTHONPATH=str(source))
+    broken = "raise RuntimeError('edited while jobs wait')\n"
+    for path in (source / "scalerl" / "train.py", source / "ablations" / "slurm" / "job.py"):
+        path.write_text(broken)
+    (submission,) = study.submissions()
+    study.cluster.run("scontrol", "release", str(submission.job))
+    study.until_done()
+    (snapshot,) = (study.home / "snapshots").iterdir()
+    assert broken not in (snapshot / "scalerl" / "train.py").read_text()
+
+
+def test_a_sweep_started_inside_a_job_submits_as_from_outside(study, tmp_path):
+    output = tmp_path / "out"
+    command = f"{sys.executable} -m ablations.cli sweep {study.file} --executor slurm --yes --home {study.home}"
+    study.cluster.run(
+        *("sbatch", "--output", str(output), "--ntasks=2", "--mem=700M", "--partition=high", "--wrap", command)
+    )
+    wait_for(study.home / "sweeps" / "small" / "plan.json")
+    study.until_done()
+    assert "job" in output.read_text()
+    (submission,) = study.submissions()
+    jobs = study.cluster.run("squeue", "--noheader", "--states=all", f"--name={submission.name}", "--format=%P %C")
+    assert set(jobs.stdout.splitlines()) <= {"low 1"}
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 MiB; needs the right to mount one."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)], capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(disk: Path, leave: int) -> Path:
+    filler = disk / "filler"
+    filler.write_bytes(b"x" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - leave))
+    return filler
+
+
+def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, small_disk, tmp_path):
+    study = SlurmStudy(cluster=empty, folder=tmp_path / "study", budget=6.0, home=small_disk / "home")
+    study.submit()
+    study.until_trains("scalerl", steps=20)
+    filler = fill(small_disk, leave=0)
+    deadline = time.monotonic() + 60
+    while study.queued():  # every job ends: there is nowhere to write to
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    full = study.platform("status", code=None)
+    assert "Traceback" not in full
+    refused = study.submit(code=2)
+    assert "No space left on device" in refused
+    filler.unlink()
+    rows = study.until(lambda rows: not {"running", "queued"} & {row["state"] for row in rows.values()})
+    assert {row["state"] for row in rows.values()} <= {"failed", "lost", "done"}
+    study.submit()
+    study.until_done()
+    assert study.metrics() == study.undisturbed()
+
+
+def test_a_tracking_server_that_comes_back_at_the_end_gets_everything(study):
+    study.submit()
+    study.until_done()
+    gone = study.platform("sync", "--tracking-uri", "http://127.0.0.1:9", code=3)
+    assert "left" in gone
+    assert "0 left" in study.platform("sync")

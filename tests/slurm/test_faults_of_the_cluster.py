@@ -1,0 +1,63 @@
+"""What a cluster does to jobs: a node that dies or is drained, a controller that is restarted or forgets everything."""
+
+import time
+
+from slurm.study import SlurmStudy
+
+
+def start(study: SlurmStudy, budget: float) -> None:
+    study.budget = budget
+    study.write()
+    study.submit()
+    study.until_trains("scalerl")
+
+
+def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
+    study = broken_study
+    start(study, 10.0)
+    study.cluster.kill_controller()
+    time.sleep(11)  # so that status asks, in vain
+    said = study.platform("status", code=None)
+    assert "Slurm does not answer" in said
+    assert study.states()["scalerl"] in ("running", "done")
+    study.cluster.start_controller()
+    study.until_done()
+    assert [row["attempt"] for row in study.rows().values()] == [1, 1, 1]
+
+
+def test_a_killed_node_daemon_loses_no_run(broken_study):
+    study = broken_study
+    start(study, 6.0)
+    study.cluster.kill_node()
+    time.sleep(3)
+    study.cluster.start_node()
+    rows = study.until_done()
+    assert {row["attempt"] for row in rows.values()} <= {1, 2}
+    assert study.metrics() == study.undisturbed()
+
+
+def test_jobs_of_a_drained_node_wait_with_its_reason(broken_study):
+    study = broken_study
+    node = study.cluster.run("sinfo", "-h", "-o", "%n").stdout.strip()
+    study.cluster.run("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
+    study.submit()
+    row = study.until(lambda rows: "DOWN" in rows["scalerl"]["message"] or "drain" in rows["scalerl"]["message"].lower())
+    assert row["scalerl"]["state"] == "queued"
+    study.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+    study.until_done()
+
+
+def test_a_controller_that_forgot_everything_leaves_runs_that_are_lost_and_its_ids_confuse_nobody(broken_study):
+    study = broken_study
+    start(study, 8.0)
+    first = {one.name: one.job for one in study.submissions()}
+    study.cluster.kill_controller()
+    study.cluster.start_controller(forget=True)
+    # Somebody else's jobs take the ids that ours had.
+    other = study.cluster.run("sbatch", "--parsable", "--array=0-2", "--output=/dev/null", "--wrap", "sleep 1")
+    assert other.stdout.strip() in first.values()
+    rows = study.until(lambda rows: {row["state"] for row in rows.values()} <= {"lost", "done"})
+    assert "lost" in {row["state"] for row in rows.values()}
+    study.platform("retry")
+    study.until_done()
+    assert study.metrics() == study.undisturbed()
