@@ -5,6 +5,7 @@
     read.py      status, logs, fit, compare, report
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
+    doctor.py    doctor
 
 Exit codes: 0 done, 1 some run failed or no curve has a fit, 2 the input was wrong, 3 not finished.
 """
@@ -15,7 +16,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import forecast, read, run, serve
+from ablations.cli import doctor, forecast, read, run, serve
 from ablations.cli.common import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
@@ -30,6 +31,7 @@ for command in (
     *(run.sweep, run.train, run.cancel),
     *(read.status, read.logs, read.fit, read.compare, read.report),
     forecast.forecast,
+    doctor.doctor,
     *(serve.dashboard, serve.mlflow, serve.sync),
 ):
     app.command()(command)
