@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.home import Home
 from ablations.slurm.commands import Nodes
+from ablations.slurm.doctor import chosen
 from ablations.slurm.doctor.cluster import seconds, up_and_away
 from ablations.slurm.doctor.here import without_password
 from ablations.slurm.doctor.node import check_clock
-from ablations.slurm.doctor.probe_job import remove_leftovers
+from ablations.slurm.doctor.probe_job import Probe, remove_leftovers
 from ablations.slurm.probe import look_at_tracking
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +157,14 @@ def test_code_that_is_not_the_snapshot_is_an_error_and_a_dead_server_a_warning(c
     assert levels(found, "this machine")["tracking"] == "warning"
 
 
+def test_a_home_folder_that_cannot_be_made_is_an_error_and_gets_no_probe(cluster, run, tmp_path):
+    (tmp_path / "file").touch()
+    code, found = run(cluster, "--home", str(tmp_path / "file" / "home"))
+    assert code == 1
+    assert "Not a directory" in found["this machine", "home folder"]["found"]
+    assert {part for part, _ in found} == {"this machine", "Slurm"}
+
+
 def test_what_sbatch_refuses_is_said_in_its_words(cluster, run):
     code, found = run(cluster, "--sbatch", "constraint=nowhere")
     assert code == 1
@@ -205,6 +214,34 @@ def test_ctrl_c_while_the_probe_waits_leaves_no_job(drained, home):
     assert "no probe job is left behind" in said
     assert jobs(drained) == []
     assert not home.exists()
+
+
+def test_ctrl_c_while_sbatch_asks_leaves_no_job(cluster, home, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
+    (partition,) = chosen(("low",))
+    controller = int((cluster.folder / "slurmctld.pid").read_text())
+
+    def interrupt():
+        until(lambda: list(home.glob("doctor/*/job.sh")))
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+        os.kill(controller, signal.SIGCONT)
+
+    def submit():
+        with probe:
+            os.kill(controller, signal.SIGSTOP)  # sbatch waits for an answer
+            thread.start()
+            probe.submit("")
+
+    probe = Probe(Home(home), partition, setup=(), options=(), wait_s=10.0)
+    thread = threading.Thread(target=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        submit()
+    thread.join()
+    assert probe.job, "interrupted before Slurm had the job; nothing was shown"
+    until(lambda: not jobs(cluster))
+    assert not list(home.glob("doctor"))
 
 
 def test_kill_while_the_probe_runs_leaves_no_job(cluster, home):
@@ -284,6 +321,39 @@ def test_a_controller_that_does_not_answer_is_an_error_that_ends_the_questions(c
     assert levels(found, "Slurm") == {"commands": "ok", "controller": "error"}
     assert "DOWN" in found["Slurm", "controller"]["found"]
     assert levels(found, "this machine")["home folder"] == "ok"
+
+
+class ClusterWithBlindNode(SlurmCluster):
+    """Its node has an empty folder where this machine has the folder `unseen`."""
+
+    @property
+    def unseen(self):
+        return self.folder.parent / "unseen"
+
+    def start_node(self):
+        self.unseen.mkdir()
+        hide = f"mount -t tmpfs none {self.unseen} && exec slurmd -D"
+        self._spawn("unshare", "--mount", "sh", "-c", hide)
+
+
+@pytest.fixture
+def cluster_with_blind_node(cluster, tmp_path):
+    if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    with ClusterWithBlindNode(folder=tmp_path / "cluster") as running:
+        yield running
+
+
+def test_a_home_folder_that_nodes_do_not_see_is_an_error(cluster_with_blind_node, run):
+    unseen = cluster_with_blind_node.unseen / "home"
+    code, found = run(cluster_with_blind_node, "--home", str(unseen))
+    assert code == 1
+    assert levels(found, "a node of partition low") == {"home folder": "error"}
+    told = found["a node of partition low", "home folder"]
+    assert f"the node does not see {unseen}" in told["found"]
+    assert "--home" in told["remedy"]
 
 
 class NoHealthPage(http.server.BaseHTTPRequestHandler):

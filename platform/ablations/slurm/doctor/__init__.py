@@ -5,6 +5,7 @@ here        Python, packages, home folder and MLflow on this machine
 cluster     what Slurm says of itself
 probe_job   one job, from sbatch until it is gone
 node        what that job found on a node (`ablations.slurm.probe`), against what is true here
+silence     why it found nothing
 """
 
 from collections.abc import Callable, Generator, Iterator

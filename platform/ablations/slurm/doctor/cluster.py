@@ -158,8 +158,11 @@ def check_accounting() -> Finding:
     keep_s = seconds(commands.settings().get("MinJobAge", "300"))
     if not problem:
         return Finding(part=PART, check="accounting", level="ok", found="sacct knows how every job ended")
-    found = f"{problem}; an end is known only to who asks within {keep_s:g} s (MinJobAge)"
-    if keep_s < 2 * ASK_EVERY_S:
+    if keep_s == 0:  # Slurm's word for never
+        found = f"{problem}; the queue keeps ended jobs (MinJobAge=0), until slurmctld forgets"
+    else:
+        found = f"{problem}; how a job ended is known only to who asks within {keep_s:g} s (MinJobAge)"
+    if 0 < keep_s < 2 * ASK_EVERY_S:
         found += ", less than two questions of the platform"
     remedy = (
         "leave `platform status -w` open while jobs run; runs that Slurm ended unseen are shown as lost, and "

@@ -32,7 +32,7 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
         "tracking",
         f"{without_password(tracking_uri)}: {problem}" if problem else "",
         f"{without_password(tracking_uri)} can be used",
-        "start the server or name another --tracking-uri; sweeps run without it and `platform sync` catches up",
+        "mend that or name another --tracking-uri; sweeps run without MLflow and `platform sync` catches up",
         level="warning",
     )
 

@@ -12,20 +12,18 @@ from ablations.counted import counted
 from ablations.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
-from ablations.slurm.doctor.cluster import seconds, up_and_away
+from ablations.slurm.doctor.cluster import seconds
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.here import check_modules, without_password
-from ablations.slurm.doctor.probe_job import NOT_STARTED, Probe
+from ablations.slurm.doctor.probe_job import Probe
+from ablations.slurm.doctor.silence import SHARED, no_report
 from ablations.slurm.probe import python_version
 from ablations.slurm.snapshot import PACKAGES
 
-BUSY = ("Resources", "Priority", "None", "BeginTime")
-"""Reasons to wait of a cluster that is well."""
 CLOCK_LIMIT_S = 10.0
 """Clocks that differ by more make heartbeats look old (`ablations.state`) and times in MLflow wrong."""
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
-SHARED = "jobs and this machine must share the home folder: name one on the shared file system with --home"
 LOCKS = (
     "a home folder without locks lets two jobs train one run: name another one, or mount this one with locks (flock)"
 )
@@ -69,45 +67,6 @@ def check_node(
         yield from check_signals(part, probe, say)
 
 
-def no_report(part: str, probe: Probe) -> Finding:
-    """Why the node said nothing."""
-    if probe.seen and probe.seen.state in NOT_STARTED:
-        return waits_in_vain(part, probe)
-    log, how = probe.log(), probe.seen.state if probe.seen else "gone from the queue"
-    if not log:
-        found = f"job {probe.job} is {how} and left no log here: the node does not see {probe.folder.parent.parent}"
-        return Finding(part=part, check="home folder", level="error", found=found, remedy=SHARED)
-    found = f"{sys.executable} did not get to its report; job {probe.job} is {how}, its last lines are below"
-    remedy = (
-        "this Python, its packages and srun must be found on nodes under the same path as here: install them on the "
-        "shared file system, and mend what setup lines change (PATH, PYTHONPATH, module load)"
-    )
-    return Finding(part=part, check="Python", level="error", found=found, remedy=remedy, log=log)
-
-
-def waits_in_vain(part: str, probe: Probe) -> Finding:
-    """The probe did not start: a busy cluster is well, one without nodes is not."""
-    assert probe.seen is not None
-    name, reason = probe.partition.name, probe.seen.reason
-    found = f"job {probe.job} still waits after {probe.wait_s:g} s, Slurm's reason: {reason}"
-    if probe.seen.state != "PENDING":
-        found = f"job {probe.job} is still {probe.seen.state} after {probe.wait_s:g} s"
-    up, away = up_and_away(name, commands.nodes())
-    if up == 0:
-        why = f" ({'; '.join(dict.fromkeys(group.reason for group in away if group.reason))})" if away else ""
-        found += f"; no node of {name} takes jobs{why}"
-        remedy = "wait until nodes are back (`sinfo --list-reasons`), or take another --partition"
-        return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
-    if reason in BUSY or probe.seen.state != "PENDING":
-        remedy = f"nothing was seen of a node; --wait-s {10 * probe.wait_s:g} waits longer"
-        return Finding(part=part, check="probe job", level="warning", found=found, remedy=remedy)
-    if any(word in reason for word in ("QOS", "Assoc", "Account", "Limit", "Max")):
-        remedy = "a limit of the account, the QOS or the partition holds it: name others with --sbatch account=, qos="
-    else:
-        remedy = f"runs would wait for the same; `scontrol show job` and `scontrol show partition {name}` say more"
-    return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
-
-
 def check_python(part: str, report: dict[str, Any]) -> Finding:
     """The same Python as here."""
     path, version = report["python"]["path"], report["python"]["version"]
@@ -124,7 +83,8 @@ def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
     problem = f"jobs would run {' and '.join(elsewhere)} instead of the code as it was when they were submitted"
     remedy = "a setup line replaces PYTHONPATH; write `export PYTHONPATH=$PYTHONPATH:...` there"
-    yield judged(part, "code", problem if elsewhere else "", "from the snapshot taken at submission", remedy)
+    if own:
+        yield judged(part, "code", problem if elsewhere else "", "from the snapshot taken at submission", remedy)
     for name in (name for name in there if name not in own):
         version, version_here = there[name].get("version"), here[name].get("version")
         if version is not None and version != version_here:
