@@ -41,7 +41,9 @@ def test_jobs_of_a_drained_node_wait_with_its_reason(broken_study):
     node = study.cluster.run("sinfo", "-h", "-o", "%n").stdout.strip()
     study.cluster.run("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
     study.submit()
-    row = study.until(lambda rows: "DOWN" in rows["scalerl"]["message"] or "drain" in rows["scalerl"]["message"].lower())
+    row = study.until(
+        lambda rows: "DOWN" in rows["scalerl"]["message"] or "drain" in rows["scalerl"]["message"].lower()
+    )
     assert row["scalerl"]["state"] == "queued"
     study.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
     study.until_done()

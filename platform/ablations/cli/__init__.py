@@ -6,6 +6,7 @@
     read.py      status, logs, fit, compare, report
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
+    doctor.py    doctor
 
 Exit codes: 0 done, 1 some run failed or no curve has a fit, 2 the input was wrong, 3 not finished.
 """
@@ -16,7 +17,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import forecast, jobs, read, run, serve
+from ablations.cli import doctor, forecast, jobs, read, run, serve
 from ablations.cli.common import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
@@ -32,6 +33,7 @@ for command in (
     *(jobs.cancel, jobs.retry),
     *(read.status, read.logs, read.fit, read.compare, read.report),
     forecast.forecast,
+    doctor.doctor,
     *(serve.dashboard, serve.mlflow, serve.sync),
 ):
     app.command()(command)

@@ -11,4 +11,5 @@ pool          runs become job arrays, through submitit
 job           what runs in a job: one run, its checkpoint on Slurm's signals
 queue_cache   what Slurm said of the jobs, asked at most once in ten seconds
 states        what a run is doing, from its own files and from Slurm
+doctor/       whether the cluster is fit for all this; probe: what its job looks at on a node
 """

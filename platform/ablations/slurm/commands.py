@@ -4,7 +4,6 @@ Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError
 fails, and SlurmSilent when the controller does not answer, which says nothing of the jobs.
 """
 
-import getpass
 import math
 import os
 import re
@@ -13,12 +12,15 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ablations.errors import AblationsError
 
 MOST_ARGUMENTS = 500
 """Jobs named in one command; more would not fit a command line."""
 ANSWER_LIMIT_S = 60.0
+NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
+"""Commands that the platform cannot do without; sacct it can."""
 SILENT = re.compile(
     r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted", re.IGNORECASE
 )
@@ -62,9 +64,26 @@ class Partition:
     nodes: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """Nodes of a partition in one state: `Nodes(partition="low", state="drained", number=2, reason="bad disk")`."""
+
+    partition: str
+    state: str
+    """Slurm's word, without the sign behind it, for one that does not answer: idle, mixed, allocated, down, ..."""
+    number: int
+    reason: str = ""
+    """Why an administrator or Slurm took them away."""
+
+
 def is_installed() -> bool:
     """Whether this machine has Slurm's commands."""
     return shutil.which("sbatch") is not None
+
+
+def missing() -> tuple[str, ...]:
+    """Commands that the platform needs and this machine has not."""
+    return tuple(name for name in NEEDED if shutil.which(name) is None)
 
 
 def run(*command: str, limit_s: float = ANSWER_LIMIT_S) -> str:
@@ -89,9 +108,23 @@ def outside_of_jobs(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in variables.items() if name == "SLURM_CONF" or not name.startswith(own)}
 
 
-def queue() -> tuple[Job, ...]:
-    """This user's jobs that wait, run, or ended in the last minutes."""
-    lines = run("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j").splitlines()
+def ping() -> None:
+    """Return when the controller answers; SlurmSilent when it does not."""
+    try:
+        run("scontrol", "ping")
+    except SlurmError as error:
+        raise SlurmSilent(str(error)) from None
+
+
+def submit(script: Path, *options: str) -> str:
+    """Give a batch script to Slurm; its job id."""
+    return run("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
+
+
+def queue(name: str | None = None) -> tuple[Job, ...]:
+    """This user's jobs, or those of one name, that wait, run, or ended in the last minutes."""
+    command = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j")
+    lines = run(*command, *([f"--name={name}"] if name else [])).splitlines()
     parts = (line.split("|", 3) for line in lines)
     return tuple(
         Job(id=job, name=name, state=state, reason="" if reason == "None" else reason)
@@ -122,8 +155,13 @@ def cancel(jobs: Iterable[str]) -> None:
 
 
 def cancel_named(name: str) -> None:
-    """Cancel this user's jobs of a name, if there are any."""
-    run("scancel", f"--user={getpass.getuser()}", f"--name={name}")
+    """Cancel this user's jobs of a name, also one whose id sbatch had no time to say."""
+    run("scancel", "--me", f"--name={name}")
+
+
+def send_signal(job: str, signal: str) -> None:
+    """Send a signal to the steps of a job: not to its script, so as Slurm itself does before the time limit."""
+    run("scancel", f"--signal={signal}", job)
 
 
 def requeue(job: str) -> None:
@@ -143,6 +181,43 @@ def setting(name: str) -> str:
     if found is None:
         raise SlurmError(f"scontrol show config: no {name}")
     return found[1].strip()
+
+
+def settings() -> dict[str, str]:
+    """Every setting of the controller by its name."""
+    pairs = re.findall(r"^(\w+)(?:\[0\])?\s*= ?(.*)$", run("scontrol", "show", "config"), re.MULTILINE)
+    return {name: text.strip() for name, text in pairs}
+
+
+def partition_settings() -> dict[str, dict[str, str]]:
+    """Of each partition its settings: GraceTime, PreemptMode, DefaultTime, ..."""
+    lines = run("scontrol", "show", "partition", "--oneliner").splitlines()
+    found = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
+    return {one["PartitionName"]: one for one in found if "PartitionName" in one}
+
+
+def nodes() -> tuple[Nodes, ...]:
+    """The nodes of every partition, counted by state and reason."""
+    lines = run("sinfo", "--noheader", "--format=%R|%T|%D|%E").splitlines()
+    parts = (line.split("|", 3) for line in lines)
+    return tuple(
+        Nodes(
+            partition=partition,
+            state=state.rstrip("*~#!%$@^-"),
+            number=int(number),
+            reason="" if reason == "none" else reason,
+        )
+        for partition, state, number, reason in parts
+    )
+
+
+def accounting_problem() -> str:
+    """Why sacct does not answer, in its own words; nothing where it does."""
+    try:
+        run("sacct", "--noheader", "--allocations", "--starttime=now-1minute")
+    except SlurmError as error:
+        return str(error)
+    return ""
 
 
 def partitions() -> tuple[Partition, ...]:

@@ -1,0 +1,129 @@
+"""The command that examines a cluster before a sweep is trusted to it: doctor."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ablations.cli.common import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
+from ablations.counted import counted
+from ablations.errors import AblationsError
+from ablations.home import find_home
+
+if TYPE_CHECKING:
+    from ablations.slurm.doctor import Finding
+
+STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+WIDTH = 100
+INDENT = "  "
+
+
+def doctor(
+    partition: Annotated[
+        list[str] | None, typer.Option("--partition", help="Look at this one; may be repeated. Else the default one.")
+    ] = None,
+    no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job: nothing is seen of a node.")] = False,
+    wait_s: Annotated[float, typer.Option("--wait-s", min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
+    setup: Annotated[
+        list[str] | None,
+        typer.Option("--setup", help="Shell line before the probe, as in resources.setup; repeatable."),
+    ] = None,
+    sbatch: Annotated[
+        list[str] | None, typer.Option("--sbatch", help="name=value for sbatch, such as account=physics; repeatable.")
+    ] = None,
+    tracking_uri: TrackingOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Examine this machine, Slurm and a node: is all there that a sweep needs? Exit code 1 when something is not."""
+    from ablations.ledger import default_tracking_uri
+    from ablations.slurm.doctor import Question, examine
+    from ablations.slurm.doctor.here import absolute
+
+    if no_job and (setup or sbatch):
+        raise AblationsError(
+            "--setup and --sbatch are for the probe job and have no effect with --no-job; leave one out"
+        )
+    place = find_home(home)
+    question = Question(
+        home=place,
+        tracking_uri=absolute(tracking_uri) if tracking_uri else default_tracking_uri(place),
+        partitions=tuple(partition or ()),
+        with_job=not no_job,
+        setup=tuple(setup or ()),
+        sbatch=tuple(sbatch or ()),
+        wait_s=wait_s,
+    )
+    out, findings = console(stderr=as_json), []
+    try:
+        with (
+            interrupted_by(signal.SIGTERM, signal.SIGHUP),
+            saying(out) as say,
+            closing(examine(question, say)) as lines,
+        ):
+            for finding in lines:
+                if not as_json:
+                    show(out, finding, after=findings[-1] if findings else None)
+                findings.append(finding)
+    except KeyboardInterrupt:
+        console(stderr=True).print("stopped; no probe job is left behind")
+        raise typer.Exit(NOT_FINISHED) from None
+    conclude(out, findings, as_json)
+
+
+@contextmanager
+def saying(out: Console) -> Iterator[Callable[[str], None]]:
+    """A line at the bottom of a terminal that says what is waited for; nothing elsewhere."""
+    if not out.is_terminal:
+        yield lambda _: None
+        return
+    with out.status("looking around") as status:
+        yield lambda text: status.update(escape(text))
+
+
+def show(out: Console, finding: "Finding", after: "Finding | None") -> None:
+    """One finding, under the title of its part."""
+    if after is None or after.part != finding.part:
+        out.print(f"{'' if after is None else chr(10)}[bold]{escape(finding.part)}[/bold]")
+    style, lines = STYLES[finding.level], Table.grid(padding=(0, 1))
+    for width in (len(INDENT) - 1, len("warning"), 16):
+        lines.add_column(width=width)
+    lines.add_column(overflow="fold")
+    lines.add_row("", f"[{style}]{finding.level}[/{style}]", escape(finding.check), escape(finding.found))
+    if finding.remedy:
+        lines.add_row("", "", "", f"[{style}]-> {escape(finding.remedy)}[/{style}]")
+    for line in finding.log:
+        lines.add_row("", "", "", f"[dim]| {escape(line)}[/dim]")
+    out.print(lines, width=min(out.width, WIDTH), highlight=False)
+
+
+def conclude(out: Console, findings: "list[Finding]", as_json: bool) -> None:
+    """The sum of it, and the exit code."""
+    number = {level: sum(finding.level == level for finding in findings) for level in STYLES}
+    if as_json:
+        print_json(
+            {"errors": number["error"], "warnings": number["warning"], "checks": [asdict(one) for one in findings]}
+        )
+    else:
+        worst = next((level for level in ("error", "warning") if number[level]), "ok")
+        text = f"{number['ok']} ok, {counted(number['warning'], 'warning')}, {counted(number['error'], 'error')}"
+        out.print(f"\n[{STYLES[worst]}]{text}[/{STYLES[worst]}]", highlight=False)
+    if number["error"]:
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
+    """These signals raise KeyboardInterrupt inside, as Ctrl-C does."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,141 @@
+"""The doctor: is this cluster fit for sweeps, and if not, what is to be done? A map of the room:
+
+finding     one line of its answer
+here        Python, packages, home folder and MLflow on this machine
+cluster     what Slurm says of itself
+probe_job   one job, from sbatch until it is gone
+node        what that job found on a node (`ablations.slurm.probe`), against what is true here
+silence     why it found nothing
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home import Home
+from ablations.slurm import commands
+from ablations.slurm.commands import Partition
+from ablations.slurm.doctor.cluster import (
+    check_accounting,
+    check_commands,
+    check_controller,
+    check_limits,
+    check_partitions,
+    check_preemption,
+)
+from ablations.slurm.doctor.finding import Finding
+from ablations.slurm.doctor.here import check_here
+from ablations.slurm.doctor.node import check_node
+from ablations.slurm.doctor.probe_job import remove_leftovers
+from ablations.slurm.probe import look_at_modules
+from ablations.slurm.resources import OWN_OPTIONS
+
+__all__ = ["Finding", "Question", "examine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is to be examined."""
+
+    home: Home
+    tracking_uri: str
+    partitions: tuple[str, ...] = ()
+    """Those that get a probe; else the default one."""
+    with_job: bool = True
+    setup: tuple[str, ...] = ()
+    """Shell lines before the probe, as in `resources.setup`."""
+    sbatch: tuple[str, ...] = ()
+    """`account=physics`, as in `resources.sbatch`."""
+    wait_s: float = 120.0
+    """Longest that a probe may wait for a node."""
+
+
+def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding]:
+    """Look at everything, one finding at a time; `say` hears what takes long. AblationsError for an unknown partition.
+
+    Close it when it is left early: its job is cancelled then. A home folder that was not there is not there afterwards.
+    """
+    is_new = not question.home.path.exists()
+    try:
+        yield from all_findings(question, say)
+    finally:
+        if is_new:
+            with suppress(OSError):
+                question.home.path.rmdir()
+
+
+def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Finding]:
+    """Each check in its order; what makes the next ones pointless ends it."""
+    installed = check_commands()
+    here = check_here(question.home, question.tracking_uri)
+    if installed.level != "ok":
+        yield from here
+        yield installed
+        return
+    controller = check_controller()
+    partitions = chosen(question.partitions) if controller.level == "ok" else ()
+    options = sbatch_options(question.sbatch)
+    yield from here
+    yield installed
+    yield controller
+    if controller.level != "ok":
+        return
+    names = [partition.name for partition in partitions]
+    try:
+        yield from check_partitions(question.partitions, names)
+        yield from check_preemption(names)
+        yield from check_limits()
+        yield check_accounting()
+        if question.with_job:
+            yield from check_nodes(question, partitions, options, say)
+    except commands.SlurmError as error:
+        yield Finding(part="Slurm", check="controller", level="error", found=str(error), remedy="run the doctor again")
+
+
+def check_nodes(
+    question: Question, partitions: tuple[Partition, ...], options: tuple[str, ...], say: Callable[[str], None]
+) -> Iterator[Finding]:
+    """One probe after the other, so that one does not take the place of another."""
+    try:
+        question.home.require_writable()
+    except AblationsError:
+        return  # there is an error line for it; a probe could not even leave its report
+    remove_leftovers(question.home)
+    here = look_at_modules()
+    for partition in partitions:
+        yield from check_node(
+            question.home,
+            partition,
+            here,
+            question.tracking_uri,
+            setup=question.setup,
+            options=options,
+            wait_s=question.wait_s,
+            say=say,
+        )
+
+
+def chosen(names: tuple[str, ...]) -> tuple[Partition, ...]:
+    """The partitions of these names, else the default one."""
+    partitions = {partition.name: partition for partition in commands.partitions()}
+    for name in names:
+        if name not in partitions:
+            raise AblationsError(f"unknown partition '{name}'; {did_you_mean(name, partitions, 'partitions')}")
+    if names:
+        return tuple(partitions[name] for name in dict.fromkeys(names))
+    return tuple(partition for partition in partitions.values() if partition.is_default)
+
+
+def sbatch_options(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """`account=physics` as `--account=physics`; AblationsError for an option that is not sbatch's or is our own."""
+    if not texts:
+        return ()
+    valid = commands.sbatch_options() - OWN_OPTIONS
+    for text in texts:
+        if (name := text.partition("=")[0]) not in valid:
+            why = (
+                "is set by the platform itself" if name in OWN_OPTIONS else did_you_mean(name, sorted(valid), "options")
+            )
+            raise AblationsError(f"--sbatch {text}: unknown option '{name}'; {why}")
+    return tuple(f"--{text}" for text in texts)

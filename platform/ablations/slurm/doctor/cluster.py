@@ -1,0 +1,177 @@
+"""What Slurm says of itself: commands, controller, partitions, preemption, and how the end of a job is known."""
+
+import math
+import re
+import time
+from collections.abc import Collection, Iterator
+
+from ablations.counted import counted
+from ablations.slurm import commands
+from ablations.slurm.commands import Nodes, Partition
+from ablations.slurm.doctor.finding import Finding, judged
+from ablations.slurm.queue_cache import ASK_EVERY_S
+
+PART = "Slurm"
+AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
+"""States of nodes that take no jobs; those that sleep to save power wake up for one."""
+CHECKPOINT_S = 120.0
+"""What a checkpoint may need; as much time the platform takes before a time limit."""
+USUAL_KILL_WAIT_S = 30.0
+
+
+def check_commands() -> Finding:
+    """Whether Slurm is installed here."""
+    missing = ", ".join(commands.missing())
+    return judged(
+        PART,
+        "commands",
+        f"not in PATH: {missing}" if missing else "",
+        ", ".join(commands.NEEDED),
+        "run this on a login node of the cluster, after `module load slurm` where that is asked for; without Slurm "
+        "`platform sweep` trains on this machine",
+    )
+
+
+def check_controller() -> Finding:
+    """Whether slurmctld answers."""
+    began = time.monotonic()
+    try:
+        commands.ping()
+    except commands.SlurmSilent as error:
+        remedy = "ask whoever runs the cluster; SLURM_CONF must name its configuration where it is not in /etc/slurm"
+        return Finding(part=PART, check="controller", level="error", found=str(error), remedy=remedy)
+    took = time.monotonic() - began
+    settings = commands.settings()
+    host = settings.get("SlurmctldHost", "slurmctld").partition("(")[0]
+    found = f"Slurm {settings['SLURM_VERSION']} on {host} of cluster {settings['ClusterName']}, answers in {took:.2f} s"
+    return Finding(part=PART, check="controller", level="ok", found=found)
+
+
+def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterator[Finding]:
+    """Limits and nodes of the partitions named, or of all; those without a node are errors where a job is to run."""
+    partitions, nodes, details = commands.partitions(), commands.nodes(), commands.partition_settings()
+    if not any(one.is_default for one in partitions):
+        remedy = f"name one in `resources: {{partition: {partitions[0].name}}}`" if partitions else ""
+        yield Finding(part=PART, check="partitions", level="warning", found="none is the default", remedy=remedy)
+    for one in partitions:
+        if named and one.name not in named:
+            continue
+        text, state = limits_text(one), details.get(one.name, {}).get("State", "UP")
+        up, away = up_and_away(one.name, nodes)
+        reasons = "; ".join(dict.fromkeys(group.reason for group in away if group.reason))
+        lost = sum(group.number for group in away)
+        text += f"; {up} of {counted(one.nodes, 'node')} up"
+        if lost:
+            text += f" ({', '.join(f'{group.number} {group.state}' for group in away)})"
+        problem = f"{text}; the partition is {state}" if state != "UP" else text if up == 0 else ""
+        why = f"Slurm gives the reason: {reasons}. " if reasons else ""
+        yield judged(
+            PART,
+            f"partition {one.name}",
+            problem,
+            text,
+            f"{why}`sinfo --list-reasons` says why nodes are away; take another partition until they are back",
+            level="error" if one.name in probed else "warning",
+        )
+
+
+def up_and_away(partition: str, nodes: Collection[Nodes]) -> tuple[int, list[Nodes]]:
+    """How many of its nodes take jobs, and those that do not."""
+    mine = [group for group in nodes if group.partition == partition]
+    away = [group for group in mine if AWAY.match(group.state)]
+    return sum(group.number for group in mine) - sum(group.number for group in away), away
+
+
+def limits_text(one: Partition) -> str:
+    """`the default, at most 2 h a job; largest node 4 cores, 7.8 GB, no GPU`."""
+    limit = "no time limit" if math.isinf(one.time_limit_min) else f"at most {duration(one.time_limit_min)} a job"
+    gpus = counted(one.gpus, "GPU") if one.gpus else "no GPU"
+    size = f"largest node {counted(one.cpus, 'core')}, {one.memory_mb / 1024:.0f} GB, {gpus}"
+    return f"{'the default, ' if one.is_default else ''}{limit}; {size}"
+
+
+def duration(minutes: float) -> str:
+    """`30 min`, `2 h`, `7 days`."""
+    if minutes < 120:
+        return f"{minutes:g} min"
+    return f"{minutes / 60:g} h" if minutes < 2 * 24 * 60 else f"{minutes / 24 / 60:g} days"
+
+
+def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
+    """What becomes of a job when another one wants its place, and how much time it has."""
+    settings, details = commands.settings(), commands.partition_settings()
+    kind = settings.get("PreemptType", "preempt/none").partition("/")[2]
+    if kind == "none":
+        yield Finding(part=PART, check="preemption", level="ok", found="no job takes the place of another one")
+        return
+    if kind == "qos":
+        found = "decided by the QOS, which also sets the grace time"
+        remedy = f"`sacctmgr show qos format=Name,PreemptMode,GraceTime`: give runs one with {CHECKPOINT_S:g} s"
+        yield Finding(part=PART, check="preemption", level="warning", found=found, remedy=remedy)
+        return
+    top = max(int(one.get("PriorityTier", 1)) for one in details.values())
+    for name in probed:
+        mode = details[name].get("PreemptMode", settings.get("PreemptMode", "OFF"))
+        if int(details[name].get("PriorityTier", 1)) == top or mode == "OFF":
+            yield Finding(part=PART, check=f"preemption {name}", level="ok", found="its jobs keep their place")
+        else:
+            yield preempted(name, mode, seconds(details[name].get("GraceTime", "0")))
+
+
+def preempted(name: str, mode: str, grace_s: float) -> Finding:
+    """What preemption means for runs in a partition."""
+    if "REQUEUE" not in mode:
+        problem = f"a preempted job gets {mode}, so it does not come back by itself"
+        remedy = "`platform sweep` again submits what is missing; a partition with PreemptMode=REQUEUE needs nobody"
+    else:
+        problem = (
+            f"a preempted job is requeued and has {grace_s:g} s for its checkpoint, less than the "
+            f"{CHECKPOINT_S:g} s that the platform takes before a time limit"
+            if grace_s < CHECKPOINT_S
+            else ""
+        )
+        remedy = (
+            f"ask for GraceTime={CHECKPOINT_S:g} of {name}; else the steps since the last checkpoint are trained again"
+        )
+    fine = f"a preempted job is requeued and has {grace_s:g} s for its checkpoint"
+    return judged(PART, f"preemption {name}", problem, fine, remedy, level="warning")
+
+
+def check_limits() -> Iterator[Finding]:
+    """Requeueing, sizes of arrays, and the time a cancelled job has."""
+    settings = commands.settings()
+    default = "also by default" if settings.get("JobRequeue") == "1" else "not by default (JobRequeue=0), but runs ask"
+    yield Finding(part=PART, check="requeue", level="ok", found=f"jobs may return to the queue, {default}")
+    most = int(settings.get("MaxArraySize", "1001")) - 1
+    found = f"at most {most} runs in one array, larger sweeps become several"
+    remedy = "the platform submits runs as arrays: ask for MaxArraySize=1001"
+    yield judged(PART, "arrays", "MaxArraySize allows no arrays" if most < 1 else "", found, remedy)
+    wait_s = seconds(settings.get("KillWait", "30"))
+    found = f"a cancelled job has {wait_s:g} s (KillWait) to write its checkpoint"
+    remedy = "ask for KillWait=30, Slurm's default; else the steps since the last checkpoint may be lost"
+    yield judged(PART, "cancelling", found if wait_s < USUAL_KILL_WAIT_S else "", found, remedy, level="warning")
+
+
+def check_accounting() -> Finding:
+    """How it is known why a job ended."""
+    problem = commands.accounting_problem()
+    keep_s = seconds(commands.settings().get("MinJobAge", "300"))
+    if not problem:
+        return Finding(part=PART, check="accounting", level="ok", found="sacct knows how every job ended")
+    if keep_s == 0:  # Slurm's word for never
+        found = f"{problem}; the queue keeps ended jobs (MinJobAge=0), until slurmctld forgets"
+    else:
+        found = f"{problem}; how a job ended is known only to who asks within {keep_s:g} s (MinJobAge)"
+    if 0 < keep_s < 2 * ASK_EVERY_S:
+        found += ", less than two questions of the platform"
+    remedy = (
+        "leave `platform status -w` open while jobs run; runs that Slurm ended unseen are shown as lost, and "
+        "`platform sweep` again goes on with them. Whoever runs the cluster can add slurmdbd"
+    )
+    return Finding(part=PART, check="accounting", level="warning", found=found, remedy=remedy)
+
+
+def seconds(text: str) -> float:
+    """Of `30 sec`, `10` or `00:02:00`."""
+    clock = text.partition(" ")[0]
+    return 60 * commands.minutes(clock) if ":" in clock else float(commands.leading_int(clock))

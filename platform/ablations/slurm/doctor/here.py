@@ -1,0 +1,80 @@
+"""What can be seen from here: Python, packages, the home folder and MLflow."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from ablations.errors import AblationsError
+from ablations.home import Home
+from ablations.slurm.doctor.finding import Finding, judged
+from ablations.slurm.probe import look_at_modules, look_at_tracking, python_version
+
+PART = "this machine"
+LITTLE_SPACE_GB = 10.0
+"""Two checkpoints of a small model; below it a sweep may end with a full disk."""
+FEW_FILES = 10_000
+OLDEST_PYTHON = (3, 11)
+
+
+def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
+    """Everything that needs no Slurm."""
+    found = f"{python_version()} at {sys.executable}"
+    old = sys.version_info < OLDEST_PYTHON
+    yield judged(PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
+    yield from check_modules(PART, look_at_modules(), "`pip install --editable .` in the project's folder adds it")
+    yield check_home(home)
+    problem = look_at_tracking(tracking_uri)
+    yield judged(
+        PART,
+        "tracking",
+        f"{without_password(tracking_uri)}: {problem}" if problem else "",
+        f"{without_password(tracking_uri)} can be used",
+        "mend that or name another --tracking-uri; sweeps run without MLflow and `platform sync` catches up",
+        level="warning",
+    )
+
+
+def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) -> Iterator[Finding]:
+    """One line for the packages that can be imported, one for each that cannot."""
+    good = [f"{name} {found['version']}" for name, found in modules.items() if "error" not in found]
+    if good:
+        yield Finding(part=part, check="packages", level="ok", found=", ".join(good))
+    for name, found in modules.items():
+        if "error" in found:
+            yield Finding(part=part, check=name, level="error", found=found["error"], remedy=remedy)
+
+
+def check_home(home: Home) -> Finding:
+    """Whether files can be made in the home folder, and how many more."""
+    another = "free some space, or name another folder with --home or ABLATIONS_HOME"
+    try:
+        home.require_writable()
+    except AblationsError as error:
+        return Finding(
+            part=PART, check="home folder", level="error", found=str(error).partition(";")[0], remedy=another
+        )
+    free_gb, num_files = shutil.disk_usage(home.path).free / 1e9, os.statvfs(home.path)
+    # File systems without a fixed number of files say 0 of 0.
+    few = num_files.f_files > 0 and num_files.f_favail < FEW_FILES
+    little = free_gb < LITTLE_SPACE_GB
+    found = f"{home.path}: {free_gb:.0f} GB free" + (f", room for {num_files.f_favail} files" if few else ", writable")
+    return judged(PART, "home folder", found if little or few else "", found, another, level="warning")
+
+
+def without_password(uri: str) -> str:
+    """An address that can be shown."""
+    parts = urlsplit(uri)
+    if parts.password is None:
+        return uri
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}"))
+
+
+def absolute(uri: str) -> str:
+    """A path is from the current folder, which a job need not start in."""
+    scheme, _, path = uri.partition(":///")
+    if scheme.partition("+")[0] == "sqlite" and path and not path.startswith("/"):
+        return f"{scheme}:///{Path(path).absolute()}"
+    return uri if urlsplit(uri).scheme else str(Path(uri).absolute())

@@ -1,0 +1,216 @@
+"""The probe as a Slurm job: submitted, followed, signalled, and gone afterwards whatever happens.
+
+Ctrl-C and `kill` cancel it by its name. After `kill -9` of the doctor nobody can: then Slurm removes a waiting job at
+its deadline, a running one ends by itself after some minutes, and the next doctor removes the folder.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ablations.dispatch import THREAD_VARIABLES
+from ablations.home import Home
+from ablations.slurm import commands
+from ablations.slurm.commands import Job, Partition
+from ablations.slurm.queue_cache import ENDED
+from ablations.slurm.snapshot import take_snapshot
+
+TIME_LIMIT_MIN = 10.0
+"""Of the job: torch may take minutes to load from a cold shared folder."""
+REPORT_LIMIT_S = 240.0
+SETTLE_S = 5.0
+"""How long a file may take from a node to here."""
+SIGNAL_LIMIT_S = 15.0
+LOOK_EVERY_S = 0.2
+ASK_EVERY_S = 1.0
+"""Seconds between two questions to Slurm; one job of one user for a minute or two."""
+YOUNG_S = 60.0
+NUM_LOG_LINES = 8
+NOT_STARTED = frozenset({"PENDING", "CONFIGURING"})
+"""Slurm's words for a job without a node, or with one that is still waking up."""
+
+
+class Probe:
+    """One job in one partition; a context manager."""
+
+    def __init__(
+        self, home: Home, partition: Partition, *, setup: tuple[str, ...], options: tuple[str, ...], wait_s: float
+    ) -> None:
+        self.partition, self.setup, self.options, self.wait_s = partition, setup, options, wait_s
+        self.name = f"doctor.{uuid.uuid4().hex[:8]}"
+        self.folder = home.path / "doctor" / self.name
+        self.word = uuid.uuid4().hex
+        self.lock = FileLock(self.folder / "here.lock")
+        self.job = ""
+        self.seen: Job | None = None
+        """What Slurm said of it last."""
+        self.started = 0.0
+
+    def submit(self, tracking_uri: str) -> None:
+        """Write the question and give the job to Slurm; SlurmError when it refuses."""
+        self.snapshot = take_snapshot(Home(self.folder))
+        (self.folder / "question.json").write_text(json.dumps({"word": self.word, "tracking_uri": tracking_uri}))
+        script = self.folder / "job.sh"
+        script.write_text("\n".join([*self._script(), ""]))
+        with interrupts_wait():  # else sbatch might be killed after it asked and before it said the job's id
+            self.job = commands.submit(script, *self._options())
+
+    def __enter__(self) -> "Probe":
+        self.folder.mkdir(parents=True, mode=0o700)  # a tracking URI may hold a password
+        self.lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with interrupts_wait():
+            try:
+                commands.cancel_named(self.name)
+            except commands.SlurmError as error:
+                ends = f"`scancel --name={self.name}` could not end the probe job; Slurm does within some minutes"
+                raise type(error)(f"{error}; {ends}") from error
+            finally:
+                self.lock.release()
+                remove(self.folder)
+
+    def report(self, say: Callable[[str], None]) -> dict[str, Any] | None:
+        """What the node reported; None when the job still waits, ended without a word or says nothing."""
+        asked = running = ended = 0.0
+        began = time.monotonic()
+        while "report.json" not in self._names():
+            now = time.monotonic()
+            if now - asked >= ASK_EVERY_S:
+                asked, self.seen = now, self.ask()
+                running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
+                ended = ended or (now if self.has_ended else 0.0)
+                say(self._progress(now - began))
+            if (ended and now - ended > SETTLE_S) or (running and now - running > REPORT_LIMIT_S):
+                return None
+            if not running and not ended and now - began > self.wait_s:
+                return None
+            time.sleep(LOOK_EVERY_S)
+        self.started = (running or time.monotonic()) - began
+        return json.loads((self.folder / "report.json").read_text())
+
+    def _progress(self, waited_s: float) -> str:
+        if self.seen and self.seen.state in NOT_STARTED:
+            return f"job {self.job} waits in {self.partition.name} for {waited_s:.0f} s: {self.seen.reason}"
+        return f"job {self.job} looks around on a node of {self.partition.name}"
+
+    def ask(self) -> Job | None:
+        """The job as Slurm has it; None once it is forgotten."""
+        return next(iter(commands.queue(self.name)), None)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether Slurm said so, or forgot it, when it was asked last."""
+        return self.seen is None or self.seen.state in ENDED
+
+    def signals(self) -> list[dict[str, Any]]:
+        """What the node wrote of signals."""
+        if "signals.jsonl" not in self._names():
+            return []
+        found = []
+        for line in (self.folder / "signals.jsonl").read_text().splitlines():
+            with suppress(ValueError):  # the last line may not be whole yet
+                found.append(json.loads(line))
+        return found
+
+    def wait_for_signal(self, name: str) -> float | None:
+        """When the node had the signal, by its own clock, in seconds since 1970; None when it had not."""
+        deadline = time.monotonic() + SIGNAL_LIMIT_S
+        while time.monotonic() < deadline:
+            for line in self.signals():
+                if line.get("signal") == name:
+                    return line["time"]
+            time.sleep(LOOK_EVERY_S)
+        return None
+
+    def wait_for_end(self, limit_s: float) -> float:
+        """Seconds that the process lived after SIGTERM, once Slurm has ended the job."""
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
+            self.seen = self.ask()
+            if self.has_ended:
+                break
+            time.sleep(ASK_EVERY_S)
+        return max((line["alive_s"] for line in self.signals() if "alive_s" in line), default=0.0)
+
+    def log(self) -> tuple[str, ...]:
+        """The last lines that the job printed; empty when its log is not here."""
+        if "job.log" not in self._names():
+            return ()
+        lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
+        return tuple(line for line in lines if line.strip())[-NUM_LOG_LINES:]
+
+    def _names(self) -> set[str]:
+        # Listing asks the file server; whether one file exists NFS may answer from memory for a minute.
+        return set(os.listdir(self.folder))
+
+    def _script(self) -> list[str]:
+        """As submitit writes it for runs (`pool`)."""
+        command = [sys.executable, "-u", str(self.snapshot / "ablations" / "slurm" / "probe.py"), str(self.folder)]
+        return [
+            "#!/bin/bash",
+            f"export {' '.join(f'{name}=1' for name in THREAD_VARIABLES)}",
+            f"export PYTHONPATH={shlex.quote(str(self.snapshot))}",
+            *self.setup,
+            f"srun --unbuffered {shlex.join(command)}",
+        ]
+
+    def _options(self) -> list[str]:
+        time_min = max(1, round(min(TIME_LIMIT_MIN, self.partition.time_limit_min)))
+        log = self.folder / "job.log"
+        found = [f"--job-name={self.name}", f"--partition={self.partition.name}", "--nodes=1", "--ntasks=1"]
+        found += ["--cpus-per-task=1", "--mem=2048M", f"--time={time_min}", "--no-requeue", f"--output={log}"]
+        found += [f"--deadline=now+{round(self.wait_s + 60 * (time_min + 1))}seconds"]
+        found += ["--gpus-per-node=1"] if self.partition.gpus else []
+        return [*found, *self.options]  # the last of two equal options counts
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Ctrl-C and `kill` come when the block is done."""
+    came: list[int] = []
+    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in held}
+    # Commands that are started here inherit the mask: Ctrl-C at a terminal is sent to them too.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def remove(folder: Path) -> None:
+    """Delete the folder of a probe, and the one around it if it is the last; the node may be writing still."""
+    for _ in range(3):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(LOOK_EVERY_S)
+    with suppress(OSError):
+        folder.parent.rmdir()
+
+
+def remove_leftovers(home: Home) -> None:
+    """Cancel and delete the probes of doctors that were killed: nobody holds their lock."""
+    for folder in (home.path / "doctor").glob("doctor.*"):
+        if time.time() - folder.stat().st_mtime < YOUNG_S:
+            continue  # it may not have its lock yet
+        with suppress(Timeout), FileLock(folder / "here.lock", timeout=0):
+            commands.cancel_named(folder.name)
+            remove(folder)
