@@ -1,4 +1,4 @@
-"""What goes wrong around the submission itself: it is killed, comes twice, from inside a job, or its surroundings change."""
+"""What goes wrong around the submission: it is killed, comes twice, from inside a job, or its surroundings change."""
 
 import json
 import os
