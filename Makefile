@@ -5,10 +5,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: demo test lint types imports debian unit docs clean
+.PHONY: demo slurm-demo test lint types imports debian unit docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
+
+# The same study as jobs of a real Slurm of one node, which is started for it and stopped after it.
+slurm-demo: $(VENV)/.installed debian
+	PYTHONPATH=tests $(BIN)/python tests/slurm/demo.py --home $(HOME_FOLDER)
 
 test: lint types imports unit
 
