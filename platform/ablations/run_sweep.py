@@ -15,7 +15,6 @@ from ablations.expand import Study
 from ablations.home import Home
 from ablations.plan import Plan
 from ablations.progress import Progress, all_ended, read_plan_allocation, read_rows, status_table, summary
-from ablations.state import ask_to_stop
 from ablations.tracker import Tracker
 
 
@@ -77,7 +76,7 @@ def train_missing(study: Study, plan: Plan, home: Home, pool: Pool, tracking_uri
     steering = Steering(study, plan, home)
     missing = steering.begin()
     for run_id in steering.stopped:  # by a sweep that was killed: its jobs live on
-        ask_to_stop(home.run(run_id))
+        pool.stop(run_id)
     tracker = Tracker(home, plan, tracking_uri)
     if missing:
         say(console, f"{plan.sweep}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
