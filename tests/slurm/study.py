@@ -1,6 +1,6 @@
 """A study on a test cluster as its user has it: a sweep file, a home folder, and the command line."""
 
-import json
+import os
 import subprocess
 import sys
 import time
@@ -8,11 +8,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from integration.conftest import SCALE, SWEEP, read_metrics
 from slurm.cluster import SlurmCluster
 
 from ablations.home import Home
+from ablations.progress import read_rows, to_json
 from ablations.slurm.submissions import Submission, read_submissions
 
 LIMIT_S = 150.0
@@ -71,8 +73,15 @@ class SlurmStudy:
         return self.platform("sweep", str(self.file), "--executor", "slurm", "--yes", *arguments, code=code)
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The runs as `platform status --json` shows them, by variant."""
-        return {row["variant"]: row for row in json.loads(self.platform("status", "--json", code=None))["runs"]}
+        """The runs as `platform status --json` shows them, by variant; without a process for each look."""
+        return {row["variant"]: row for row in self.runs()}
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run as `platform status --json` shows it."""
+        home = Home(self.home)
+        with mock.patch.dict(os.environ, self.cluster.environment, clear=True):
+            plan = home.read_plan("small")
+            return to_json(plan, read_rows(home, plan))["runs"]
 
     def states(self) -> dict[str, str]:
         """The state of each variant."""
@@ -84,7 +93,7 @@ class SlurmStudy:
         while not done(rows := self.rows()):
             shown = {variant: (row["state"], row["message"]) for variant, row in rows.items()}
             assert time.monotonic() < deadline, f"waited in vain; {shown}\n{self.cluster.run('squeue').stdout}"
-            time.sleep(0.5)
+            time.sleep(0.3)
         return rows
 
     def until_states(self, **expected: str | Collection[str]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, 
     study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", **environment)
 
     def states():
-        return [row["state"] for row in json.loads(study.platform("status", "--json", code=None))["runs"]]
+        return [row["state"] for row in study.runs()]
 
     study.until(lambda _: states().count("failed") == 3 and states().count("queued") == 3)
     said = study.platform("status", code=None)
