@@ -104,9 +104,9 @@ class SlurmStudy:
         }
         return self.until(lambda rows: all(rows[name]["state"] in states for name, states in wanted.items()))
 
-    def until_done(self) -> dict[str, Any]:
+    def until_done(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
         """The rows as soon as every run is done."""
-        return self.until(lambda rows: {row["state"] for row in rows.values()} == {"done"})
+        return self.until(lambda rows: {row["state"] for row in rows.values()} == {"done"}, limit_s)
 
     def until_trains(self, variant: str, *, steps: int = 5) -> dict[str, Any]:
         """The row of a variant as soon as it has trained some steps."""
