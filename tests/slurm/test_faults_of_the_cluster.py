@@ -55,8 +55,8 @@ def test_a_controller_that_forgot_everything_leaves_runs_that_are_lost_and_its_i
     first = {one.name: one.job for one in study.submissions()}
     study.cluster.kill_controller()
     study.cluster.start_controller(forget=True)
-    # Somebody else's jobs take the ids that ours had.
-    other = study.cluster.run("sbatch", "--parsable", "--array=0-2", "--output=/dev/null", "--wrap", "sleep 1")
+    # Somebody else's jobs take the ids that ours had; held, since the node would not start an id that still runs there.
+    other = study.cluster.run("sbatch", "--parsable", "--array=0-2", "--hold", "--output=/dev/null", "--wrap", "true")
     assert other.stdout.strip() in first.values()
     rows = study.until(lambda rows: {row["state"] for row in rows.values()} <= {"lost", "done"})
     assert "lost" in {row["state"] for row in rows.values()}

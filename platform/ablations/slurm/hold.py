@@ -17,11 +17,29 @@ from pathlib import Path
 from ablations.failures import cause
 from ablations.home import Home
 from ablations.slurm import commands
+from ablations.slurm.job_logs import OUT_OF_MEMORY, log_folder
 from ablations.slurm.submissions import Submission, read_submissions
 from scalerl.run_folder import write_atomically
 
 EQUAL_FAILURES = 3
-NEVER_BEGAN = "their jobs ended before training began; `platform logs` shows why"
+NEVER_BEGAN = "their jobs ended before training began, see platform logs"
+TOO_LARGE = "Slurm ended them for their memory; give resources.mem_gb more"
+TRAP = """\
+watch={folder}; mkdir -p $watch; said={logs}/${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
+at_the_end() {{
+  code=$?; cause=
+  [ -e $watch/began ] || cause='{never_began}'
+  grep -qsE '{memory}' ${{said}}${{SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}}_0_log.err && cause='{too_large}'
+  if [ $code = 0 ]; then rm -f $watch/ends
+  elif [ $code != 143 ] && [ -n "$cause" ]; then
+    printf x >> $watch/ends
+    if [ "$(wc -c < $watch/ends)" -ge {most} ]; then
+      printf %s "$cause" > $watch/held; scontrol hold ${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
+    fi
+  fi
+  exit $code
+}}
+trap at_the_end EXIT"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +68,8 @@ def lift_hold(home: Home, sweep: str) -> None:
     """Forget the hold; its jobs stay held until they are cancelled."""
     _path(home, sweep).unlink(missing_ok=True)
     for one in read_submissions(home, sweep):
-        trap_folder(home, one).joinpath("held").unlink(missing_ok=True)
+        for name in ("held", "ends"):
+            trap_folder(home, one).joinpath(name).unlink(missing_ok=True)
 
 
 def hold_after_failure(home: Home, sweep: str) -> Hold | None:
@@ -74,19 +93,20 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
 
 
 def watch_lines(home: Home, submission: Submission) -> list[str]:
-    """Lines of the batch script that hold the array when its first three jobs end before training began.
+    """Lines of the batch script that hold the array when three of its jobs in a row die before training begins, or for
+    their memory.
 
-    Nothing but a shell is needed: what kills every job may be that there is no Python. Each ended job leaves a letter;
-    `began` is made by the first job that gets as far as our code.
+    Nothing but a shell is needed: what kills every job may be that there is no Python. Each such end leaves a letter, a
+    good one takes them away; `began` is made by the first job that gets as far as our code. 143 is SIGTERM: scancel.
     """
-    folder = shlex.quote(str(trap_folder(home, submission)))
-    return [
-        f"watch={folder}; mkdir -p $watch",
-        "at_the_end() { code=$?; if [ $code != 0 ] && [ ! -e $watch/began ]; then printf x >> $watch/ends; "
-        f'if [ "$(wc -c < $watch/ends)" -ge {EQUAL_FAILURES} ]; then touch $watch/held; '
-        "scontrol hold ${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}; fi; fi; exit $code; }",
-        "trap at_the_end EXIT",
-    ]
+    return TRAP.format(
+        folder=shlex.quote(str(trap_folder(home, submission))),
+        logs=shlex.quote(str(log_folder(home, submission))),
+        memory="|".join(OUT_OF_MEMORY),
+        most=EQUAL_FAILURES,
+        never_began=NEVER_BEGAN,
+        too_large=TOO_LARGE,
+    ).splitlines()
 
 
 def trap_folder(home: Home, submission: Submission) -> Path:
@@ -98,8 +118,8 @@ def _hold_of_traps(home: Home, sweep: str) -> Hold | None:
     held = [one for one in read_submissions(home, sweep) if trap_folder(home, one).joinpath("held").exists()]
     if not held:
         return None
-    since = min(trap_folder(home, one).joinpath("held").stat().st_mtime for one in held)
-    return Hold(cause=NEVER_BEGAN, since=since, submissions=tuple(one.name for one in held))
+    first = min((trap_folder(home, one) / "held" for one in held), key=lambda path: path.stat().st_mtime)
+    return Hold(cause=first.read_text(), since=first.stat().st_mtime, submissions=tuple(one.name for one in held))
 
 
 def _path(home: Home, sweep: str) -> Path:

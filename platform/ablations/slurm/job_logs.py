@@ -13,9 +13,14 @@ OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory
 def job_logs(home: Home, submission: Submission, run_id: str) -> list[Path]:
     """The files that a run's job printed into, those with something in them, the errors last."""
     job = submission.task_ids().get(run_id)
-    folder = home.sweep(submission.sweep) / "submitit" / submission.name
+    folder = log_folder(home, submission)
     found = (folder / f"{job}_0_log.{kind}" for kind in ("out", "err"))
     return [path for path in found if path.exists() and path.stat().st_size > 0]
+
+
+def log_folder(home: Home, submission: Submission) -> Path:
+    """Where submitit keeps what it hands to the jobs of a submission, and they what they print."""
+    return home.sweep(submission.sweep) / "submitit" / submission.name
 
 
 def tail(path: Path) -> str:

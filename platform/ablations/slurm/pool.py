@@ -24,6 +24,7 @@ from ablations.slurm import commands
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import trap_folder, watch_lines
 from ablations.slurm.job import SlurmJob
+from ablations.slurm.job_logs import log_folder
 from ablations.slurm.resources import Resources
 from ablations.slurm.snapshot import take_snapshot
 from ablations.slurm.states import SlurmStates
@@ -173,7 +174,7 @@ class SlurmPool:
     ) -> Submission:
         submission = new_submission(self.sweep, runs, budget_gpu_hours, snapshot, self.resources.model_dump())
         submission.write(self.home)
-        executor = submitit.SlurmExecutor(self.home.sweep(self.sweep) / "submitit" / submission.name)
+        executor = submitit.SlurmExecutor(log_folder(self.home, submission))
         executor.update_parameters(**self.parameters(submission, after))
         watch = trap_folder(self.home, submission)
         try:
