@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ablations.home import Home
 from ablations.rows import Row
-from ablations.run_logs import job_logs, tail
+from ablations.run_logs import job_logs, modified, tail
 from ablations.state import State
 
 FAILED: frozenset[State] = frozenset({"failed", "lost", "timed out", "out of memory", "node failed"})
@@ -36,7 +35,7 @@ class Failure:
     runs: tuple[str, ...]
     names: tuple[str, ...]
     log: str
-    """The newest log of one of the runs; empty where none has printed anything."""
+    """The newest of the runs' logs; empty where none has printed anything."""
     trace: tuple[str, ...]
     """Its last lines."""
 
@@ -51,38 +50,34 @@ def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
     groups: dict[tuple[State, str], list[tuple[Row, str]]] = {}
     for row in rows:
         if row.state.state in FAILED:
-            said = _said(home, row)
+            said = _short(_own_word(home, row) or row.state.message)
             groups.setdefault((row.state.state, cause(said)), []).append((row, said))
     found = [_failure(home, members) for members in groups.values()]
     return sorted(found, key=lambda failure: -len(failure.runs))
 
 
-def _said(home: Home, row: Row) -> str:
-    """Why a run failed, on one line. Its own file has that alone; the sweep adds what it decided of the run."""
-    own = home.run(row.id).read_status().get("message") if row.state.state == "failed" else ""
-    text = " ".join((own or row.state.message).split())
-    return text if len(text) <= MAX_CAUSE else f"{text[:MAX_CAUSE]} ..."
+def _own_word(home: Home, row: Row) -> str:
+    """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
+    own = str(home.run(row.id).read_status().get("message", ""))
+    return own if row.state.state == "failed" and row.state.message.startswith(own) else ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_CAUSE else f"{line[:MAX_CAUSE]} ..."
 
 
 def _failure(home: Home, members: Sequence[tuple[Row, str]]) -> Failure:
-    logs = [(home.run(row.id).log(row.state.attempt), said) for row, said in members]
-    log, said = max(logs, key=lambda one: _written(one[0]))
-    if not _written(log):
-        first, said = members[0]
-        log = next(reversed(job_logs(home, first.id)), None)
+    logs = [(home.run(row.id).log(row.state.attempt), row, said) for row, said in members]
+    log, row, said = max(logs, key=lambda one: modified(one[0]))
+    if not modified(log) or (row.state.state == "failed" and not _own_word(home, row)):
+        log = next(reversed(job_logs(home, row.id)), log)
+    has_log = modified(log) > 0
     return Failure(
-        state=members[0][0].state.state,
+        state=row.state.state,
         cause=said,
         runs=tuple(row.id for row, _ in members),
         names=tuple(row.name for row, _ in members),
-        log="" if log is None else str(log),
-        trace=() if log is None else tuple(tail(log, NUM_LINES)),
+        log=str(log) if has_log else "",
+        trace=tuple(tail(log, NUM_LINES)),
     )
-
-
-def _written(log: Path) -> float:
-    """When a log was last written to; 0 when there is none."""
-    try:
-        return log.stat().st_mtime
-    except OSError:
-        return 0.0

@@ -17,9 +17,10 @@ def attempt_numbers(folder: RunFolder) -> list[int]:
 
 
 def job_logs(home: Home, run_id: str) -> list[Path]:
-    """What jobs of a run printed before its training began, oldest first; empty files are left out.
+    """What those jobs of a run printed that ended before they began an attempt, oldest first; no empty files.
 
-    Those of Slurm's jobs are `<submission>/17_3_0_log.err`, of an array's task 3, and `17_0_log.err`.
+    Those of Slurm's jobs are `<submission>/17_3_0_log.err`, of an array's task 3, and `17_0_log.err`. Where an attempt
+    began, all that is printed goes to its log, and the job's own output is older.
     """
     found = [path for path in home.sweeps.glob(f"*/submitit/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
     for submission in all_submissions(home):
@@ -27,7 +28,18 @@ def job_logs(home: Home, run_id: str) -> list[Path]:
         if job is not None:
             folder = home.sweep(submission.sweep) / "submitit" / submission.name
             found += [*folder.glob(f"{job}_*_log.out"), *folder.glob(f"{job}_*_log.err")]
-    return sorted((path for path in found if path.stat().st_size), key=lambda path: path.stat().st_mtime)
+    folder = home.run(run_id)
+    began = max((modified(folder.log(number)) for number in attempt_numbers(folder)), default=0.0)
+    unbegun = (path for path in found if modified(path.with_suffix(".out")) > began and path.stat().st_size)
+    return sorted(unbegun, key=modified)
+
+
+def modified(path: Path) -> float:
+    """When a file was last written to, in seconds since 1970; 0 when there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def tail(path: Path, num_lines: int) -> list[str]:

@@ -120,16 +120,17 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
 
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
-    if attempt in numbers or (attempt is None and numbers):
+    is_done = folder.read_status().get("state") == "done"
+    of_jobs = [] if attempt or is_done else job_logs(home, run_id)
+    if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
         print(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
         return
-    of_jobs = [] if numbers or attempt else job_logs(home, run_id)
     if not of_jobs:
         there = ", ".join(str(number) for number in numbers) or "none yet"
         raise AblationsError(
             f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; there are: {there}"
         )
-    note(f"run {run_id} has no log: it ended before training began. This is what its job printed:")
+    note(f"run {run_id}: its last job ended before training began. This is what it printed:")
     for path in of_jobs:
         note(f"==> {path} <==")
         print(path.read_text(errors="replace"), end="", flush=True)
@@ -144,7 +145,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
         state = run_state(home, run_id)
-        note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for it to train")
+        note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line")
     try:
         for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
             sys.stdout.write(text)
