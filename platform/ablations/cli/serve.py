@@ -92,12 +92,15 @@ def sync(
 
 def watch_sync(home: Home, sweep: str, tracking_uri: str | None, every_s: float) -> None:
     """Push what is new until the sweep has ended; exit code 3 when something is left then, or at Ctrl-C."""
+    from ablations.ledger import default_tracking_uri
     from ablations.progress import clock
     from ablations.sync_watch import SyncWatch
 
     def say(text: str) -> None:
         print(f"{clock():%H:%M:%S}  {text}", flush=True)
 
+    uri = tracking_uri or default_tracking_uri(home)
+    say(f"{sweep}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
     watch = SyncWatch(home=home, sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
     try:
         with terminated_as_interrupted():
