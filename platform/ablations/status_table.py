@@ -88,7 +88,11 @@ def status_table(
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
     for state, others in _others(rows, shown).items():
-        told = {"variant": f"{len(others):,} more", "state": _styled(state), "message": _shared_message(others)}
+        told = {
+            "variant": f"{len(others):,} {'more' if shown else 'runs'}",
+            "state": _styled(state),
+            "message": _shared_message(others),
+        }
         table.add_row(*(dict.fromkeys(columns, "") | told).values())
     return table
 
@@ -100,11 +104,13 @@ def _columns(
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
     states = [row.state for row in shown]
     columns = {"variant": [escape(row.variant) for row in shown]}
-    if len({row.seed for row in rows}) > 1:
+    if shown and len({row.seed for row in rows}) > 1:
         columns["seed"] = [str(row.seed) for row in shown]
-    columns["run"] = [row.id for row in shown]
+    if shown:
+        columns["run"] = [row.id for row in shown]
     columns["state"] = [_styled(state.state) for state in states]
-    columns["compute"] = [f"{share(state, plan):.0%}" for state in states]
+    if shown:
+        columns["compute"] = [f"{share(state, plan):.0%}" for state in states]
     if any(state.pass_rate is not None for state in states):
         columns["pass rate"] = ["" if state.pass_rate is None else f"{state.pass_rate:.3f}" for state in states]
     if any(state.attempt > 1 for state in states):

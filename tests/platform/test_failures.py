@@ -125,7 +125,7 @@ def test_sixty_rows_are_shown_and_of_more_only_the_counts(failed):
     _, plan = failed
     assert status_table(plan, many(pending=60)).row_count == 60
     table = status_table(plan, many(pending=2000, done=3))
-    assert [*table.columns[0].cells] == ["3 more", "2,000 more"]
+    assert [*table.columns[0].cells] == ["3 runs", "2,000 runs"]
     assert status_table(plan, many(pending=2000), most_rows=None).row_count == 2000
 
 
