@@ -10,8 +10,9 @@ import streamlit as st
 
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Row, all_ended, read_plan_allocation
+from ablations.progress import all_ended, read_plan_allocation
 from ablations.results import FittedRun, FittedVariant, Results, compare_variants, read_results
+from ablations.rows import Row
 from ablations.scalars import row_scalars
 from ablations.state import HEARTBEAT_LIMIT_S, is_locked
 from ablations.steering.stops import read_stops

@@ -1,51 +1,30 @@
-"""Where every run of a sweep is: the table of `platform status`, live while a sweep runs."""
+"""Where every run of a sweep is: read from the run folders and Slurm, and shown live while the sweep runs."""
 
 import time
-from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
-from rich.table import Table
 
+from ablations.failures import Failure, group_failures
 from ablations.home import Home
 from ablations.plan import Plan
+from ablations.rows import Row, is_going_on, rows_seconds_left, spent
 from ablations.search.record import read_search
 from ablations.slurm.states import SlurmStates
-from ablations.state import ENDED, RunState, State, read_state
+from ablations.state import ENDED, RunState, is_locked, read_state
+from ablations.status_table import MOST_ROWS, outlook, status_view, summary
 from ablations.steering.allocation import Allocation, read_allocation
 from ablations.steering.stops import Stopped, read_stops
+from ablations.time_left import seconds_left
 
-STYLES: dict[State, str] = {
-    "done": "green",
-    "stopped": "magenta",
-    "running": "cyan",
-    "failed": "red",
-    "timed out": "red",
-    "out of memory": "red",
-    "node failed": "red",
-    "lost": "red",
-    "preempted": "yellow",
-    "stale": "yellow",
-    "cancelled": "yellow",
-    "requeued": "cyan",
-    "queued": "dim",
-    "pending": "dim",
-}
 QUIET_S = 30.0
 """Seconds between two lines when the output is not a terminal."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One run of the sweep and its state."""
-
-    variant: str
-    seed: int
-    id: str
-    state: RunState
+LINES_BESIDE_ROWS = 10
+"""Of a live table: title, head, counts of the runs not shown, and the prompt."""
 
 
 def read_rows(home: Home, plan: Plan) -> list[Row]:
@@ -102,68 +81,31 @@ def all_ended(home: Home, plan: Plan, rows: list[Row]) -> bool:
     return all(row.state.state in ENDED for row in rows) and is_decided and is_searched
 
 
-def to_json(plan: Plan, rows: list[Row]) -> dict[str, Any]:
+def is_still_going(home: Home, plan: Plan, rows: list[Row]) -> bool:
+    """Whether a run trains or waits to be started, by Slurm or by a `platform sweep` that is at work."""
+    return is_going_on((row.state for row in rows), is_swept=is_locked(home.sweep(plan.sweep) / "lock"))
+
+
+def to_json(
+    plan: Plan, rows: list[Row], allocation: Allocation | None = None, failures: Sequence[Failure] = ()
+) -> dict[str, Any]:
     """Plain data for scripts."""
-    runs = [{"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state)} for row in rows]
     return {
         "sweep": plan.sweep,
         "budget_gpu_hours": plan.budget_gpu_hours,
         "total_gpu_hours": plan.total_gpu_hours,
+        "compute_gpu_hours": spent(rows),
+        "compute_name": plan.compute_name,
+        "seconds_left": rows_seconds_left(plan, rows, allocation),
         "stop": plan.stop,
-        "runs": runs,
+        "runs": [_run_json(plan, row) for row in rows],
+        "failures": [asdict(failure) for failure in failures],
     }
 
 
-def status_table(plan: Plan, rows: list[Row], allocation: Allocation | None = None) -> Table:
-    """One line a run: state, share of the budget, pass rate, attempts, why it failed, and what is wrong with it."""
-    title = f"{plan.sweep}: {summary(plan, rows, allocation)}"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("variant", "seed", "run", "state"):
-        table.add_column(name)
-    for name in ("compute", "pass rate", "attempt"):
-        table.add_column(name, justify="right")
-    table.add_column("message", overflow="fold")
-    for row in rows:
-        state = row.state
-        table.add_row(
-            row.variant,
-            str(row.seed),
-            row.id,
-            f"[{STYLES[state.state]}]{state.state}[/]",
-            f"{share(state, plan):.0%}",
-            "" if state.pass_rate is None else f"{state.pass_rate:.3f}",
-            str(state.attempt or ""),
-            escape(state.said),
-        )
-    return table
-
-
-def share(state: RunState, plan: Plan) -> float:
-    """Compute spent as a share of the budget, at most 1."""
-    return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
-
-
-def summary(plan: Plan, rows: list[Row], allocation: Allocation | None = None) -> str:
-    """`3 done, 2 running, 4 pending; 41 % of the compute`; of a total, the GPU-hours that were given out."""
-    counts = Counter(row.state.state for row in rows)
-    states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
-    if plan.total_gpu_hours is not None:
-        given = f"{sum(allocation.bought.values()):.4g} of " if allocation else ""
-        return f"{states}; {given}{plan.total_gpu_hours:.4g} GPU-hours shared out"
-    spent = sum(share(row.state, plan) for row in rows) / len(rows)
-    return f"{states}; {spent:.0%} of the compute"
-
-
-def left_to_train(plan: Plan, rows: list[Row], allocation: Allocation | None) -> float:
-    """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
-    left = sum(
-        max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows if row.state.state != "stopped"
-    )
-    if allocation is None:
-        return left
-    allotted, bought = allocation.allotted, allocation.bought
-    untrained = {row.id: allotted[row.id] - row.state.compute_gpu_hours for row in rows if row.id in allotted}
-    return min(left, allocation.left(sum(min(bought[run], max(0.0, hours)) for run, hours in untrained.items())))
+def _run_json(plan: Plan, row: Row) -> dict[str, Any]:
+    left = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == "running" else None
+    return {"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state), "seconds_left": left}
 
 
 class Progress:
@@ -172,8 +114,6 @@ class Progress:
     def __init__(self, home: Home, plan: Plan, console: Console) -> None:
         self._home, self._plan, self._console = home, plan, console
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
-        self._started = time.monotonic()
-        self._left_before: float | None = None
         self._said, self._said_at = "", 0.0
 
     def __enter__(self) -> "Progress":
@@ -189,27 +129,36 @@ class Progress:
         """Show a plan that has grown in place of the one before."""
         self._plan = plan
 
-    def update(self) -> None:
-        """Read the states again and show them."""
-        rows, allocation = read_rows(self._home, self._plan), read_plan_allocation(self._home, self._plan)
-        left = self._time_left(rows, allocation)
+    def update(self) -> list[Row]:
+        """Read the states again, show and return them."""
+        plan = self._plan
+        rows, allocation = read_rows(self._home, plan), read_plan_allocation(self._home, plan)
         if self._live:
-            table = status_table(self._plan, rows, allocation)
-            table.caption = left
-            self._live.update(table)
-            return
+            self._live.update(self._view(rows, allocation))
+            return rows
         states = " ".join(row.state.state for row in rows)
         now = time.monotonic()
         if states != self._said or now - self._said_at > QUIET_S:
             self._said, self._said_at = states, now
-            text = summary(self._plan, rows, allocation)
-            self._console.print(f"{self._plan.sweep}: {text}{'; ' if left else ''}{left}")
+            text = f"{plan.sweep}: {summary(plan, rows, allocation)}; {outlook(plan, rows, allocation, now=clock())}"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return rows
 
-    def _time_left(self, rows: list[Row], allocation: Allocation | None) -> str:
-        left = left_to_train(self._plan, rows, allocation)
-        if self._left_before is None:
-            self._left_before = left
-        elapsed, done = time.monotonic() - self._started, self._left_before - left
-        if done <= 0.02 * len(rows) * self._plan.budget_gpu_hours:
-            return ""
-        return f"about {max(1, round(left * elapsed / done / 60))} min left"
+    def _view(self, rows: list[Row], allocation: Allocation | None) -> Group:
+        """As much as fits the terminal, which cannot scroll while it is live."""
+        failures = group_failures(self._home, rows)
+        most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
+        return status_view(
+            self._plan,
+            rows,
+            allocation,
+            failures=failures,
+            now=clock(),
+            most_rows=most_rows,
+            with_traces=False,
+        )
+
+
+def clock() -> datetime:
+    """The time of day where the user is."""
+    return datetime.now().astimezone()

@@ -14,7 +14,8 @@ from ablations.executors import OnSlurm, OnThisMachine, Pool
 from ablations.expand import Study
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.progress import Progress, all_ended, read_plan_allocation, read_rows, status_table, summary
+from ablations.progress import Progress, all_ended, read_plan_allocation, read_rows
+from ablations.status_table import status_table, summary
 from ablations.tracker import Tracker
 
 

@@ -43,6 +43,8 @@ class RunState:
     state: State
     step: int = 0
     compute_gpu_hours: float = 0.0
+    wall_s: float = 0.0
+    """Wall-clock seconds that all attempts took for that compute; 0 where it is not known."""
     pass_rate: float | None = None
     attempt: int = 0
     message: str = ""
@@ -73,6 +75,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         state=state,
         step=status["step"],
         compute_gpu_hours=status["compute_gpu_hours"],
+        wall_s=status.get("wall_s", 0.0),  # an older trainer did not write it
         pass_rate=status["pass_rate"],
         attempt=status["attempt"],
         message=status["message"],

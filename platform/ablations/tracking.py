@@ -15,7 +15,7 @@ import os
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -76,6 +76,8 @@ class SyncReport:
     """Rows of the run logs that MLflow has not."""
     reason: str = ""
     """Why something is left; empty when nothing is."""
+    outcome: Literal["pushed", "silent", "busy"] = "pushed"
+    """Whether the push went to its end, the server could not be used, or another process is pushing."""
 
     def __str__(self) -> str:
         because = f", because {self.reason}" if self.reason else ""
@@ -95,7 +97,8 @@ def sync(home: Path, sweep_name: str, tracking_uri: str | None = None) -> SyncRe
             return Synchroniser(place, plan, uri).push()
     except Timeout:
         left = Ledger.read(ledger_path(place, sweep_name)).of(uri).num_left(place, plan)
-        return SyncReport(tracking_uri=uri, rows_pushed=0, rows_left=left, reason="another process is pushing them")
+        busy = "another process is pushing them"
+        return SyncReport(tracking_uri=uri, rows_pushed=0, rows_left=left, reason=busy, outcome="busy")
 
 
 class Synchroniser:
@@ -113,15 +116,18 @@ class Synchroniser:
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import SQLAlchemyError
 
+        outcome = "pushed"
         try:
             self._push_all()
         except (MlflowException, SQLAlchemyError, OSError) as error:
             self.problems.append(short_reason(error))
+            outcome = "silent"
         return SyncReport(
             tracking_uri=self.tracking_uri,
             rows_pushed=self.rows_pushed,
             rows_left=self.ledger.num_left(self.home, self.plan),
             reason="; ".join(self.problems),
+            outcome=outcome,
         )
 
     def _push_all(self) -> None:

@@ -15,7 +15,9 @@ from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
 from ablations.home import Home
 from ablations.plan import Plan, PlannedVariant
-from ablations.progress import all_ended, left_to_train, read_rows, summary
+from ablations.progress import all_ended, read_rows
+from ablations.rows import left_to_train
+from ablations.status_table import summary
 from ablations.steering.allocation import (
     Allocation,
     Candidate,

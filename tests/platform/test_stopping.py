@@ -15,7 +15,8 @@ from ablations.errors import AblationsError
 from ablations.fit import Fit, fit_curve
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.progress import read_rows, status_table, summary
+from ablations.progress import read_rows
+from ablations.status_table import status_table, summary
 from ablations.steering.stopping import (
     Finding,
     dominated_probability,

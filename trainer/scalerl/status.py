@@ -23,6 +23,7 @@ class StatusFile:
         self._fields: dict[str, Any] = {
             "step": before.get("step", 0),
             "compute_gpu_hours": before.get("compute_gpu_hours", 0.0),
+            "wall_s": before.get("wall_s", 0.0),
             "pass_rate": before.get("pass_rate"),
             "warnings": before.get("warnings", []),
             "attempt": before.get("attempt", 0) + 1,

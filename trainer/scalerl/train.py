@@ -217,7 +217,7 @@ class Run:
                 self.metrics.write({"kind": kind, **progress, "weight_version": version, **row, "wall_s": self._wall()})
         self.num_readings += 1
         compute, rate = progress["compute_gpu_hours"], rows[-1]["pass_rate"]
-        self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, pass_rate=rate)
+        self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, wall_s=self._wall(), pass_rate=rate)
         print(f"step {version:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
     def _log(self, step: TrainedStep) -> None:
@@ -241,6 +241,7 @@ class Run:
         self.status.beat(
             step=row["step"],
             compute_gpu_hours=row["compute_gpu_hours"],
+            wall_s=row["wall_s"],
             warnings=list(self.health.warnings().values()),
         )
 

@@ -10,10 +10,12 @@ from ablations.figures import CURVES_LEGEND, Style, curves_figure, loo_figure, s
 from ablations.fit.words import in_words
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.progress import Row, read_plan_allocation, read_rows, share, summary
+from ablations.progress import read_plan_allocation, read_rows
 from ablations.results import Results
+from ablations.rows import Row, share
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
+from ablations.status_table import summary
 from ablations.steering.allocation import Allocation
 from ablations.summary import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import Axis, axis_titles, metric_figure

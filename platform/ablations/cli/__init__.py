@@ -3,7 +3,8 @@
     common.py    options, the home folder's sweeps by name, output
     run.py       sweep, train
     jobs.py      cancel, retry
-    read.py      status, logs, fit, compare, report
+    follow.py    status, logs
+    read.py      fit, compare, report
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
@@ -17,7 +18,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import doctor, forecast, jobs, read, run, serve
+from ablations.cli import doctor, follow, forecast, jobs, read, run, serve
 from ablations.cli.common import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
@@ -31,7 +32,7 @@ app = typer.Typer(
 for command in (
     *(run.sweep, run.train),
     *(jobs.cancel, jobs.retry),
-    *(read.status, read.logs, read.fit, read.compare, read.report),
+    *(follow.status, follow.logs, read.fit, read.compare, read.report),
     forecast.forecast,
     doctor.doctor,
     *(serve.dashboard, serve.mlflow, serve.sync),

@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +12,9 @@ from rich.console import Console
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home import Home, find_home
 from ablations.plan import Plan
+
+if TYPE_CHECKING:
+    from ablations.rows import Row
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 PIPE_WIDTH = 160
@@ -69,11 +72,14 @@ def find_sweep(home: Home, name: str | None) -> str:
     return name
 
 
-def unfinished_code(plan: Plan, home: Home, *, failures: tuple[str, ...] = ("failed",)) -> int:
+def unfinished_code(
+    plan: Plan, home: Home, rows: "list[Row] | None" = None, *, also_failed: tuple[str, ...] = ()
+) -> int:
     """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
+    from ablations.failures import FAILED as FAILED_STATES
     from ablations.progress import all_ended, read_rows
 
-    rows = read_rows(home, plan)
+    rows = read_rows(home, plan) if rows is None else rows
     if all_ended(home, plan, rows):
         return 0
-    return FAILED if {row.state.state for row in rows} & set(failures) else NOT_FINISHED
+    return FAILED if {row.state.state for row in rows} & {*FAILED_STATES, *also_failed} else NOT_FINISHED

@@ -15,7 +15,7 @@ from ablations.state import State
 
 if TYPE_CHECKING:
     from ablations.plan import Plan
-    from ablations.progress import Row
+    from ablations.rows import Row
 
 VariantOption = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; may be repeated.")]
 SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this seed; may be repeated.")]

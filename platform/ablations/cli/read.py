@@ -1,7 +1,6 @@
-"""The commands that read: status, logs, fit, compare, report."""
+"""The commands that read what came of a sweep: fit, compare, report."""
 
 import math
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,80 +17,10 @@ from ablations.cli.common import (
     find_plan,
     find_sweep,
     print_json,
-    unfinished_code,
 )
-from ablations.errors import AblationsError, did_you_mean
+from ablations.errors import AblationsError
 from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
-from ablations.home import Home, find_home
-from ablations.state import is_locked
-
-WATCH_EVERY_S = 2.0
-
-
-def status(
-    sweep: SweepArgument = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again until nothing trains any more.")] = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show where each run of a sweep is."""
-    from ablations.progress import read_plan_allocation, read_rows, status_table, to_json
-
-    place, plan = find_plan(home, sweep)
-    rows = read_rows(place, plan)
-    if as_json:
-        print_json(to_json(plan, rows))
-    elif watch:
-        from rich.live import Live
-
-        lock = place.sweep(plan.sweep) / "lock"
-        table = status_table(plan, rows, read_plan_allocation(place, plan))
-        with Live(table, console=console(), refresh_per_second=2) as live:
-            while is_locked(lock) or any(row.state.pid is not None for row in rows):
-                time.sleep(WATCH_EVERY_S)
-                rows = read_rows(place, plan)
-                live.update(status_table(plan, rows, read_plan_allocation(place, plan)))
-    else:
-        console().print(status_table(plan, rows, read_plan_allocation(place, plan)))
-    if code := unfinished_code(plan, place):
-        raise typer.Exit(code)
-
-
-def logs(
-    run: Annotated[str, typer.Argument(help="Run id, its first digits, or VARIANT of the sweep.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep the variant belongs to; else the one last started.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the variant; else its first.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; else the last.")] = None,
-    home: HomeOption = None,
-) -> None:
-    """Print what a run printed."""
-    place = find_home(home)
-    run_id = find_run(place, run, sweep, seed)
-    folder = place.run(run_id)
-    number = attempt or folder.read_status().get("attempt", 0)
-    path = folder.log(number)
-    if not path.exists():
-        there = sorted(log.stem for log in (folder.path / "logs").glob("attempt-*.log"))
-        raise AblationsError(f"run {run_id}: no log of attempt {number}; there are: {', '.join(there) or 'none yet'}")
-    print(path.read_text(errors="replace"), end="")
-
-
-def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
-    """The run meant by an id, its first digits, or a variant's name."""
-    ids = sorted(path.name for path in (home.path / "runs").glob("*") if path.is_dir())
-    matches = [run_id for run_id in ids if run_id.startswith(run)]
-    if len(matches) == 1:
-        return matches[0]
-    plan = home.read_plan(find_sweep(home, sweep))
-    for variant in plan.variants:
-        if variant.name == run:
-            runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
-            if runs:
-                return runs[0]
-            seeds = ", ".join(str(planned.seed) for planned in variant.runs)
-            raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
-    names = [variant.name for variant in plan.variants]
-    raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+from ablations.home import find_home
 
 
 def fit(

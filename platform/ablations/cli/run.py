@@ -106,7 +106,7 @@ def sweep(
         where_next(plan, place, out, as_json)
         return
     conclude(plan, place, out, as_json)
-    if code := unfinished_code(plan, place, failures=("failed", "stale")):
+    if code := unfinished_code(plan, place, also_failed=("stale",)):
         raise typer.Exit(code)
 
 
@@ -210,7 +210,8 @@ def check_budget(budget: float) -> None:
 
 def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     """What a sweep would train, and what of it is already there."""
-    from ablations.progress import left_to_train, read_plan_allocation, read_rows
+    from ablations.progress import read_plan_allocation, read_rows
+    from ablations.rows import left_to_train
 
     search = None
     if study.space is not None:

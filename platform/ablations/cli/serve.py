@@ -3,14 +3,26 @@
 import importlib.util
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from ablations.cli.common import NOT_FINISHED, HomeOption, SweepArgument, TrackingOption, find_sweep
+from ablations.cli.common import (
+    NOT_FINISHED,
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    TrackingOption,
+    find_sweep,
+    print_json,
+)
+from ablations.cli.run import terminated_as_interrupted
 from ablations.errors import AblationsError
-from ablations.home import find_home
+from ablations.home import Home, find_home
+
+SYNC_EVERY_S = 30.0
 
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")]
 
@@ -47,12 +59,56 @@ def become(command: list[str]) -> NoReturn:
     os.execv(command[0], command)
 
 
-def sync(sweep: SweepArgument = None, tracking_uri: TrackingOption = None, home: HomeOption = None) -> None:
+def sync(
+    sweep: SweepArgument = None,
+    tracking_uri: TrackingOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until the sweep has ended.")] = False,
+    every: Annotated[
+        float | None, typer.Option(min=1, help=f"Seconds between two pushes of --watch; else {SYNC_EVERY_S:g}.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Bring MLflow up to date with the run folders; nothing is sent twice."""
+    if every is not None and not watch:
+        raise AblationsError(f"--every {every:g} has no effect without --watch")
+    if watch and as_json:
+        raise AblationsError("--json has no effect with --watch, which tells what changes in lines")
+    place = find_home(home)
+    name = find_sweep(place, sweep)
+    if watch:
+        watch_sync(place, name, tracking_uri, every or SYNC_EVERY_S)
+        return
     from ablations.tracking import sync as synchronise
 
-    place = find_home(home)
-    report = synchronise(place.path, find_sweep(place, sweep), tracking_uri)
-    print(report)
+    report = synchronise(place.path, name, tracking_uri)
+    if as_json:
+        print_json({"sweep": name, **asdict(report)})
+    else:
+        print(report)
     if report.rows_left or report.reason:
+        raise typer.Exit(NOT_FINISHED)
+
+
+def watch_sync(home: Home, sweep: str, tracking_uri: str | None, every_s: float) -> None:
+    """Push what is new until the sweep has ended; exit code 3 when something is left then, or at Ctrl-C."""
+    from ablations.ledger import default_tracking_uri
+    from ablations.progress import clock
+    from ablations.sync_watch import SyncWatch
+
+    def say(text: str) -> None:
+        print(f"{clock():%H:%M:%S}  {text}", flush=True)
+
+    uri = tracking_uri or default_tracking_uri(home)
+    say(f"{sweep}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
+    watch = SyncWatch(home=home, sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
+    try:
+        with terminated_as_interrupted():
+            is_everything = watch.run()
+    except KeyboardInterrupt:
+        is_everything = watch.has_everything()
+        say(
+            f"{sweep}: stopped; {'MLflow has everything so far' if is_everything else 'the same command goes on later'}"
+        )
+    if not is_everything:
         raise typer.Exit(NOT_FINISHED)

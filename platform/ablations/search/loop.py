@@ -22,13 +22,14 @@ from ablations.errors import FileError
 from ablations.expand import TRIAL_PREFIX, Study, Variant, runs_of
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Progress, read_rows, summary
+from ablations.progress import Progress, read_rows
 from ablations.run_sweep import say
 from ablations.search.objective import title, value, value_text
 from ablations.search.points import MAX_GRID_POINTS, Point, SearchSpace, point_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.search.space import Search
 from ablations.state import read_state
+from ablations.status_table import summary
 from ablations.tracker import Tracker
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from ablations.counted import counted
 from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.plan import Plan
-from ablations.progress import Row
+from ablations.rows import Row
 from ablations.slurm.pool import SlurmPool
 from ablations.slurm.reconcile import cancel_held
 from ablations.slurm.resources import Resources

@@ -1,0 +1,186 @@
+"""The commands that follow a sweep: status, logs."""
+
+import sys
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ablations.cli.common import (
+    FAILED,
+    NOT_FINISHED,
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    console,
+    find_plan,
+    find_sweep,
+    print_json,
+    unfinished_code,
+)
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home import Home, find_home
+from ablations.plan import Plan
+from ablations.state import ENDED
+
+WATCH_EVERY_S = 2.0
+
+
+def status(
+    sweep: SweepArgument = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again until nothing trains or waits.")] = False,
+    all_runs: Annotated[bool, typer.Option("--all", help="Every run of a long sweep, one by one.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where each run of a sweep is, when it will end, and why runs failed."""
+    from ablations.failures import group_failures
+    from ablations.progress import clock, read_plan_allocation, read_rows, to_json
+    from ablations.status_table import MOST_ROWS, status_view
+
+    place, plan = find_plan(home, sweep)
+    if watch:
+        if as_json or all_runs:
+            raise AblationsError(f"--{'json' if as_json else 'all'} has no effect while --watch shows a live table")
+        with suppress(KeyboardInterrupt):
+            plan = watch_sweep(place, plan, console())
+    rows, allocation = read_rows(place, plan), read_plan_allocation(place, plan)
+    failures = group_failures(place, rows)
+    if as_json:
+        print_json(to_json(plan, rows, allocation, failures))
+    else:
+        most_rows = None if all_runs else MOST_ROWS
+        console().print(status_view(plan, rows, allocation, failures=failures, now=clock(), most_rows=most_rows))
+    if code := unfinished_code(plan, place, rows):
+        raise typer.Exit(code)
+
+
+def watch_sweep(home: Home, plan: Plan, out: Console) -> Plan:
+    """Show a sweep until nothing trains or waits any more; returns its plan, to which a search adds trials."""
+    from ablations.progress import Progress, is_still_going
+
+    with Progress(home, plan, out) as progress:
+        while is_still_going(home, plan, progress.update()):
+            time.sleep(WATCH_EVERY_S)
+            plan = home.read_plan(plan.sweep)
+            progress.follow(plan)
+    return plan
+
+
+def logs(
+    run: Annotated[str, typer.Argument(help="Run id, its first digits, or VARIANT of the sweep.")],
+    sweep: Annotated[str | None, typer.Option(help="Sweep the variant belongs to; else the one last started.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the variant; else its first.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; else the last.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")] = False,
+    attempts: Annotated[bool, typer.Option("--attempts", help="List the attempts and how they ended.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Print what a run printed."""
+    if attempts and (follow or attempt):
+        raise AblationsError(
+            f"{'--follow' if follow else '--attempt'} has no effect beside --attempts, which is a list"
+        )
+    place = find_home(home)
+    run_id = find_run(place, run, sweep, seed)
+    if attempts:
+        show_attempts(place, run_id)
+    elif follow:
+        follow_run(place, run_id, attempt)
+    else:
+        show_log(place, run_id, attempt)
+
+
+def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
+    """The run meant by an id, its first digits, or a variant's name."""
+    ids = sorted(path.name for path in (home.path / "runs").glob("*") if path.is_dir())
+    matches = [run_id for run_id in ids if run_id.startswith(run)]
+    if len(matches) == 1:
+        return matches[0]
+    plan = home.read_plan(find_sweep(home, sweep))
+    for variant in plan.variants:
+        if variant.name == run:
+            runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
+            if runs:
+                return runs[0]
+            seeds = ", ".join(str(planned.seed) for planned in variant.runs)
+            raise AblationsError(f"variant '{run}' has no seed {seed}; seeds are: {seeds}")
+    names = [variant.name for variant in plan.variants]
+    raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
+
+
+def show_log(home: Home, run_id: str, attempt: int | None) -> None:
+    """The log of one attempt; of a run that never began to train, what its jobs printed."""
+    from ablations.run_logs import attempt_numbers, job_logs
+
+    folder = home.run(run_id)
+    numbers = attempt_numbers(folder)
+    is_done = folder.read_status().get("state") == "done"
+    of_jobs = [] if attempt or is_done else job_logs(home, run_id)
+    if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
+        print(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
+        return
+    if not of_jobs:
+        there = ", ".join(str(number) for number in numbers) or "none yet"
+        raise AblationsError(
+            f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; there are: {there}"
+        )
+    note(f"run {run_id}: its last job ended before training began. This is what it printed:")
+    for path in of_jobs:
+        note(f"==> {path} <==")
+        print(path.read_text(errors="replace"), end="", flush=True)
+
+
+def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
+    """The log as it grows, then how the run ended."""
+    from ablations.failures import FAILED as FAILED_STATES
+    from ablations.follow_log import follow_log, has_run_ended, run_state
+    from ablations.run_logs import attempt_numbers
+
+    folder = home.run(run_id)
+    if not attempt_numbers(folder) and not has_run_ended(home, run_id):
+        state = run_state(home, run_id)
+        note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line")
+    try:
+        for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise typer.Exit(NOT_FINISHED) from None
+    if not attempt_numbers(folder):
+        show_log(home, run_id, attempt)
+    state = run_state(home, run_id)
+    note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
+    if state.state not in ENDED:
+        raise typer.Exit(FAILED if state.state in FAILED_STATES else NOT_FINISHED)
+
+
+def show_attempts(home: Home, run_id: str) -> None:
+    """When each attempt wrote its last line, and how it ended; of those before the last that line is all there is."""
+    from ablations.follow_log import run_state
+    from ablations.run_logs import attempt_numbers, tail
+
+    folder, state = home.run(run_id), run_state(home, run_id)
+    numbers = attempt_numbers(folder)
+    if not numbers:
+        raise AblationsError(f"run {run_id} is {state.state} and has no attempt yet")
+    table = Table(box=None, pad_edge=False)
+    for name in ("attempt", "last written", "ended"):
+        table.add_column(name, justify="right" if name == "attempt" else "left", overflow="fold")
+    for number in numbers:
+        log = folder.log(number)
+        written = datetime.fromtimestamp(log.stat().st_mtime).astimezone()
+        is_last = number == numbers[-1] and state.attempt == number
+        ended = f"{state.state}{f': {state.said}' if state.said else ''}" if is_last else "".join(tail(log, 1))
+        table.add_row(str(number), f"{written:%Y-%m-%d %H:%M:%S}", escape(ended))
+    console().print(table)
+
+
+def note(text: str) -> None:
+    """A line beside the log, on standard error."""
+    console(stderr=True).print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

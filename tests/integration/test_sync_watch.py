@@ -1,0 +1,126 @@
+"""`sync --watch` against a real MLflow server that is not there at first, and against what cannot be pushed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from fixtures_home import make_home, planned_run, write_state
+
+NUM_ROWS = 21 + 40
+"""Of one run that is half done."""
+LIMIT_S = 90.0
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture
+def server(port, tmp_path):
+    """Starts MLflow's server when it is called; ended with all of its workers."""
+    started = []
+
+    def start():
+        store = f"--backend-store-uri=sqlite:///{tmp_path}/server.db"
+        command = [sys.executable, "-m", "mlflow", "server", "--host=127.0.0.1", f"--port={port}", "--workers=1", store]
+        artifacts = f"--artifacts-destination={tmp_path}/artifacts"
+        with (tmp_path / "server.log").open("wb") as log:
+            options = {"stdout": log, "stderr": log, "cwd": tmp_path, "start_new_session": True}
+            started.append(subprocess.Popen([*command, artifacts], **options))
+
+    yield start
+    for process in started:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Watch:
+    """A watch in a process of its own, and what it has said."""
+
+    def __init__(self, home, output, *arguments):
+        self.output = output
+        command = [sys.executable, "-m", "ablations.cli", "sync", "loo", "--home", str(home), "--watch", "--every", "1"]
+        with output.open("wb") as file:
+            self.process = subprocess.Popen(
+                [*command, *arguments],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def until(self, text):
+        deadline = time.monotonic() + LIMIT_S
+        while text not in self.said():
+            assert time.monotonic() < deadline, self.said()
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.2)
+
+    def end(self, code):
+        assert self.process.wait(timeout=LIMIT_S) == code, self.said()
+        assert "Traceback" not in self.said()
+        return self.said()
+
+
+@pytest.fixture
+def watch(home, tmp_path):
+    watches = []
+
+    def start(*arguments):
+        watches.append(Watch(home, tmp_path / f"watch-{len(watches)}", *arguments))
+        return watches[-1]
+
+    yield start
+    for one in watches:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sweep(home, server, port, watch):
+    place, plan = make_home(home, fraction=0.5, state="running")
+    uri = f"http://127.0.0.1:{port}"
+    watching = watch("--tracking-uri", uri)
+    watching.until(f"{3 * NUM_ROWS} rows are left, because")
+    time.sleep(5)  # more tries, of which nothing is said
+    server()
+    watching.until(f"MLflow answers again; pushed {3 * NUM_ROWS} rows, 0 left")
+    with place.run(planned_run("loo-loss", 0).id).metrics.open("a") as log:
+        log.write('{"kind": "train", "step": 41, "compute_gpu_hours": 1025.0, "loss": 0.1, "wall_s": 103.0}\n')
+    watching.until("pushed 1 rows, 0 left")
+    for variant in plan.variants:
+        write_state(place, variant.runs[0].id, "done")
+    said = watching.end(0)
+    assert said.splitlines()[-1].endswith("loo: nothing trains or waits any more, and MLflow has everything")
+    assert said.count("rows are left") == 1
+    assert len(said.splitlines()) == 5
+
+
+def test_what_no_push_can_bring_over_does_not_keep_the_watch_for_ever(home, watch):
+    place, _ = make_home(home)
+    metrics = place.run(planned_run("scalerl", 0).id).metrics
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join([*lines[:100], "{]\n", *lines[101:]]))
+    assert "metrics.jsonl:101: not a metrics row" in watch().end(3)
+
+
+def test_ctrl_c_with_something_left_is_exit_code_3(home, port, watch):
+    make_home(home, fraction=0.5, state="running")
+    watching = watch("--tracking-uri", f"http://127.0.0.1:{port}")
+    watching.until("rows are left")
+    watching.process.send_signal(signal.SIGINT)
+    assert watching.end(3).endswith("loo: stopped; the same command goes on later\n")
+
+
+def test_options_without_effect_are_refused(platform, home):
+    make_home(home)
+    assert "--every 5 has no effect without --watch" in platform("sync", "--every", "5", code=2).stderr
+    assert "--json has no effect with --watch" in platform("sync", "--watch", "--json", code=2).stderr

@@ -1,0 +1,110 @@
+"""`status -w` and `logs -f` beside a sweep that really trains: they follow it and end with it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+from fixtures_home import make_home
+from integration.conftest import start
+
+LIMIT_S = 120.0
+
+
+def wait_for(done):
+    deadline = time.monotonic() + LIMIT_S
+    while not done():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def following(home, tmp_path):
+    """Start a command that follows something; `following("status", "-w")` gives the process and its output file."""
+    started = []
+
+    def follow(*arguments):
+        output = tmp_path / f"output-{len(started)}"
+        with output.open("wb") as file:
+            command = [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)]
+            process = subprocess.Popen(
+                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=lambda: signal.signal(signal.SIGINT, default)
+            )
+        started.append(process)
+        return process, output
+
+    default = signal.default_int_handler
+    yield follow
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, following):
+    sweep = start(home, "sweep", str(study), "--jobs", "1")
+    try:
+        wait_for(lambda: (home / "sweeps" / "small" / "plan.json").exists())
+        watch, watched = following("status", "-w")
+        # The last run to be started: it is pending now, and the sweep will begin it.
+        log, logged = following("logs", "loo-off_policy", "-f")
+        assert sweep.wait(timeout=LIMIT_S) == 0
+        assert log.wait(timeout=LIMIT_S) == 0, logged.read_text()
+        assert watch.wait(timeout=LIMIT_S) == 0, watched.read_text()
+    finally:
+        sweep.kill()
+        sweep.wait()
+    lines = watched.read_text()
+    assert "small: 1 running, 2 pending" in lines or "small: 1 done, 1 running, 1 pending" in lines
+    assert "min left, until" in lines
+    assert "3 done; 100% of the compute" in lines
+    said = logged.read_text()
+    assert "waiting for its first line" in said
+    assert said.count("pass rate") >= 10
+    assert " is done" in said.splitlines()[-1]
+    data = json.loads(platform("status", "--json").stdout)
+    assert data["seconds_left"] is None
+    assert data["compute_gpu_hours"] == sum(run["compute_gpu_hours"] for run in data["runs"]) >= 24.0
+    assert all(run["wall_s"] > 1 for run in data["runs"])
+
+
+def test_ctrl_c_leaves_the_watch_quietly(home, following):
+    make_home(home, fraction=0.5, state="running")
+    watch, output = following("status", "-w")
+    wait_for(lambda: "3 running" in output.read_text())
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(timeout=LIMIT_S) == 3
+    assert "Traceback" not in output.read_text()
+    assert output.read_text().count("loo-curriculum") == 1  # the table, once, as it was left
+
+
+def test_in_a_terminal_the_watch_is_a_live_table(home):
+    make_home(home, fraction=0.5, state="running")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "ablations.cli", "status", "-w", "--home", str(home)]
+    watch = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "xterm"})
+    os.close(theirs)
+    try:
+        seen = b""
+        while seen.count(b"loo-curriculum") < 2:  # drawn, and drawn again
+            seen += os.read(ours, 4096)
+        watch.send_signal(signal.SIGINT)
+        with suppress(OSError):  # the terminal's other end is closed
+            while True:
+                seen += os.read(ours, 4096)
+        assert watch.wait(timeout=LIMIT_S) == 3
+    finally:
+        watch.kill()
+        watch.wait()
+        os.close(ours)
+    assert b"Traceback" not in seen
+
+
+@pytest.mark.parametrize("option", ["--json", "--all"])
+def test_what_a_live_table_cannot_do_is_refused(platform, home, option):
+    make_home(home)
+    assert f"{option} has no effect while --watch" in platform("status", "-w", option, code=2).stderr

@@ -1,0 +1,172 @@
+"""`platform logs`: which log is meant, how it is followed, and what there is where a run has none."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from fixtures_home import make_home, planned_run, write_state
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.slurm.submissions import new_submission
+
+RUN = planned_run("loo-loss", 1).id
+LIMIT_S = 30.0
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Two seeds of three variants that train on another machine; only one run has logs."""
+    home, _ = make_home(tmp_path, seeds=(0, 1), fraction=0.25, state="running")
+    write(home, 1, "step 1\nended by Slurm\n")
+    write(home, 2, "step 2\n")
+    home.run(RUN).write_status(home.run(RUN).read_status() | {"attempt": 2})
+    return home
+
+
+def write(home, attempt: int, text: str) -> None:
+    log = home.run(RUN).log(attempt)
+    log.parent.mkdir(exist_ok=True)
+    with log.open("a") as file:
+        file.write(text)
+
+
+def logs(home, *arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["logs", *arguments, "--home", str(home.path)], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def refusal(home, *arguments: str) -> str:
+    command = [sys.executable, "-m", "ablations.cli", "logs", *arguments, "--home", str(home.path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_the_last_attempt_is_printed_unless_another_is_asked_for(home):
+    assert logs(home, "loo-loss", "--seed", "1") == "step 2\n"
+    assert logs(home, RUN, "--attempt", "1") == "step 1\nended by Slurm\n"
+
+
+def test_an_attempt_that_was_never_made_is_refused_with_those_there_are(home):
+    assert f"run {RUN}: no log of attempt 7; there are: 1, 2" in refusal(home, RUN, "--attempt", "7")
+    assert "no log of any attempt; there are: none yet" in refusal(home, "scalerl")
+
+
+def test_options_that_have_no_effect_are_refused(home):
+    assert "--follow has no effect beside --attempts" in refusal(home, RUN, "--attempts", "-f")
+    assert "--attempt has no effect beside --attempts" in refusal(home, RUN, "--attempts", "--attempt", "1")
+
+
+def test_the_attempts_are_listed_with_how_they_ended(home):
+    first, second = logs(home, RUN, "--attempts").splitlines()[1:]
+    assert first.split()[0] == "1"
+    assert first.endswith("ended by Slurm")
+    assert (second.split()[0], second.split()[-1]) == ("2", "running")
+    assert time.strftime("%Y-%m-%d") in first
+
+
+def test_of_a_run_that_never_trained_its_jobs_output_is_printed_and_called_so(home):
+    never = planned_run("scalerl", 0).id
+    submission = new_submission("loo", (RUN, never), 2000.0, home.path, {}).given("17")
+    submission.write(home)
+    folder = home.sweep("loo") / "submitit" / submission.name
+    folder.mkdir(parents=True)
+    (folder / "17_1_0_log.out").write_text("")
+    (folder / "17_1_0_log.err").write_text("No module named 'torch'\n")
+    (folder / "17_0_0_log.err").write_text("of another run\n")
+    result = CliRunner().invoke(app, ["logs", never, "--home", str(home.path)], catch_exceptions=False)
+    assert result.stdout == "No module named 'torch'\n"
+    assert f"run {never}: its last job ended before training began" in result.stderr
+    assert str(folder / "17_1_0_log.err") in result.stderr
+
+
+def test_a_job_that_died_after_an_earlier_attempt_is_what_is_asked_for(home):
+    submission = new_submission("loo", (RUN,), 2000.0, home.path, {}).given("18")
+    submission.write(home)
+    folder = home.sweep("loo") / "submitit" / submission.name
+    folder.mkdir(parents=True)
+    (folder / "18_0_log.out").write_text("of the job that began attempt 2\n")
+    os.utime(folder / "18_0_log.out", (1.0, 1.0))
+    assert logs(home, RUN) == "step 2\n"
+    (folder / "18_0_log.out").write_text("no such file\n")
+    assert logs(home, RUN) == "no such file\n"
+    assert logs(home, RUN, "--attempt", "2") == "step 2\n"
+    write_state(home, RUN, "done")
+    assert logs(home, RUN) == "step 2\n"
+
+
+class Following:
+    """`platform logs -f` in a process of its own, and what it has printed so far."""
+
+    def __init__(self, home, output, *arguments: str) -> None:
+        self.output = output
+        command = [sys.executable, "-m", "ablations.cli", "logs", *arguments, "-f", "--home", str(home.path)]
+        with output.open("wb") as file:
+            self.process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+
+    def until(self, text: str) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while text not in self.output.read_text():
+            assert time.monotonic() < deadline, self.output.read_text()
+            assert self.process.poll() is None, self.output.read_text()
+            time.sleep(0.1)
+
+    def end(self, code: int) -> str:
+        assert self.process.wait(timeout=LIMIT_S) == code, self.output.read_text()
+        return self.output.read_text()
+
+
+@pytest.fixture
+def follow(home, tmp_path):
+    started = []
+
+    def start(*arguments: str) -> Following:
+        started.append(Following(home, tmp_path / "output", *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_following_goes_over_to_the_next_attempt_and_ends_with_the_run(home, follow):
+    following = follow(RUN)
+    following.until("step 2\n")
+    write(home, 2, "step 3, a half")
+    following.until("a half")
+    write(home, 2, " line\n")
+    write(home, 3, "step 4\n")
+    following.until("step 4")
+    write(home, 3, "the end\n")
+    write_state(home, RUN, "done")
+    said = f"step 2\nstep 3, a half line\n==> attempt 3 <==\nstep 4\nthe end\nrun {RUN} is done\n"
+    assert following.end(0) == said
+
+
+def test_following_one_attempt_ends_when_the_next_begins(home, follow):
+    following = follow(RUN, "--attempt", "2")
+    following.until("step 2")
+    write(home, 3, "step 4\n")
+    assert following.end(3) == f"step 2\nrun {RUN} is running\n"
+
+
+def test_following_a_run_that_failed_says_so_and_exits_with_1(home, follow):
+    write_state(home, RUN, "failed", message="RuntimeError: no")
+    assert follow(RUN).end(1).endswith(f"run {RUN} is failed: RuntimeError: no\n")
+
+
+def test_following_waits_for_a_run_that_has_not_printed_yet(home, follow):
+    following = follow("scalerl")
+    following.until("is running; waiting for its first line")
+    write_log = home.run(planned_run("scalerl", 0).id).log(1)
+    write_log.parent.mkdir()
+    write_log.write_text("first\n")
+    following.until("first")
+    os.kill(following.process.pid, 2)
+    assert "Traceback" not in following.end(3)

@@ -1,0 +1,99 @@
+"""How long a run and a sweep still take: numbers worked out by hand."""
+
+from datetime import UTC, datetime
+
+import pytest
+from fixtures_home import make_home
+
+from ablations.progress import read_rows, to_json
+from ablations.state import RunState
+from ablations.time_left import duration_text, end_text, seconds_left, sweep_seconds_left
+
+
+def run(state: str, compute: float = 0.0, wall_s: float = 0.0) -> RunState:
+    return RunState(state=state, compute_gpu_hours=compute, wall_s=wall_s)
+
+
+def test_a_run_goes_on_as_fast_as_it_went():
+    # 40 of 100 GPU-hours in 200 s: 5 s each, 60 are left.
+    assert seconds_left(run("running", 40, 200), 100) == pytest.approx(300)
+
+
+@pytest.mark.parametrize("state", [run("running"), run("running", 40, 0), run("running", 0, 12)])
+def test_a_run_without_a_speed_has_no_forecast(state):
+    assert seconds_left(state, 100) is None
+
+
+def test_a_run_beyond_its_budget_has_nothing_left():
+    assert seconds_left(run("running", 120, 600), 100) == 0
+
+
+def test_waiting_runs_take_the_places_that_become_free():
+    # Paces 5 and 10 s: mean 7.5. Places end after 300 and 900 s. The three that wait take 750 s each:
+    # 300 -> 1050, 900 -> 1650, 1050 -> 1800.
+    states = [run("running", 40, 200), run("running", 10, 100), run("pending"), run("queued"), run("requeued")]
+    assert sweep_seconds_left(states, 100) == pytest.approx(1800)
+
+
+def test_a_requeued_run_keeps_its_own_compute_and_speed():
+    # The place is free after 500 s; the other has 20 GPU-hours left at 2 s each.
+    states = [run("running", 50, 500), run("requeued", 80, 160)]
+    assert sweep_seconds_left(states, 100) == pytest.approx(540)
+
+
+def test_a_run_that_only_begins_is_as_fast_as_those_that_are_done():
+    assert sweep_seconds_left([run("done", 100, 400), run("running")], 100) == pytest.approx(400)
+
+
+def test_failed_and_stopped_runs_are_not_waited_for():
+    states = [run("running", 50, 500), run("failed", 10, 100), run("stopped", 10, 100), run("cancelled")]
+    assert sweep_seconds_left(states, 100) == pytest.approx(500)
+
+
+@pytest.mark.parametrize("states", [[], [run("running")], [run("pending"), run("done", 100, 400)]])
+def test_where_nothing_trains_or_nothing_has_a_speed_there_is_no_forecast(states):
+    assert sweep_seconds_left(states, 100) is None
+
+
+def test_of_a_shared_total_the_runs_train_side_by_side():
+    # 1/5 and 1/10 GPU-hours a second together: 60 take 200 s.
+    states = [run("running", 40, 200), run("running", 10, 100), run("pending")]
+    assert sweep_seconds_left(states, 100, shared_gpu_hours=60) == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "< 1 min"),
+        (59, "< 1 min"),
+        (12.4 * 60, "12 min"),
+        (89 * 60, "89 min"),
+        (3600 * 2.49, "2.5 h"),
+        (3600 * 3, "3 h"),
+        (3600 * 14.4, "14 h"),
+        (86400 * 2.6, "3 days"),
+    ],
+)
+def test_durations_are_as_exact_as_they_are_known(seconds, text):
+    assert duration_text(seconds) == text
+
+
+def test_the_end_has_its_date_where_that_is_not_today():
+    now = datetime(2026, 11, 22, 14, 40, tzinfo=UTC)
+    assert end_text(40 * 60, now) == "about 40 min left, until 15:20"
+    assert end_text(12 * 3600, now) == "about 12 h left, until 23 Nov 02:40"
+    assert end_text(20, now) == "less than 1 min left, until 14:40"
+
+
+def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.25, state="running")
+    first, second, third = (run.id for variant in plan.variants for run in variant.runs)
+    for run_id, seconds in ((first, 100.0), (second, 200.0)):
+        folder = home.run(run_id)
+        folder.write_status(folder.read_status() | {"wall_s": seconds})
+    data = to_json(plan, read_rows(home, plan))
+    # A quarter of 2000 GPU-hours took 100 and 200 s; the third is older than wall_s and runs at 0.3 s a GPU-hour.
+    assert [one["seconds_left"] for one in data["runs"]] == [pytest.approx(300), pytest.approx(600), None]
+    assert data["seconds_left"] == pytest.approx(600)
+    assert (data["compute_gpu_hours"], data["compute_name"]) == (1500.0, "modelled GPU-hours")
+    assert third not in {run["id"] for run in data["runs"] if run["seconds_left"]}
