@@ -76,7 +76,8 @@ def run_state(home: Home, run_id: str) -> RunState:
 def has_run_ended(home: Home, run_id: str) -> bool:
     """Whether a run neither trains nor waits. One that has not begun waits while a sweep that has it is at work."""
     state = run_state(home, run_id)
-    return not is_going_on([state], is_swept=state.state == "pending" and _is_swept(home, run_id))
+    is_swept = state.state == "pending" and _is_swept(home, run_id)
+    return not is_going_on([state], is_swept=is_swept, now=time.time())
 
 
 def _is_swept(home: Home, run_id: str) -> bool:

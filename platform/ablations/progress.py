@@ -83,7 +83,8 @@ def all_ended(home: Home, plan: Plan, rows: list[Row]) -> bool:
 
 def is_still_going(home: Home, plan: Plan, rows: list[Row]) -> bool:
     """Whether a run trains or waits to be started, by Slurm or by a `platform sweep` that is at work."""
-    return is_going_on((row.state for row in rows), is_swept=is_locked(home.sweep(plan.sweep) / "lock"))
+    is_swept = is_locked(home.sweep(plan.sweep) / "lock")
+    return is_going_on([row.state for row in rows], is_swept=is_swept, now=time.time())
 
 
 def to_json(

@@ -1,10 +1,10 @@
 """One run of a sweep with its state, and what is counted over all of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablations.plan import Plan
-from ablations.state import RunState
+from ablations.state import HEARTBEAT_LIMIT_S, RunState
 from ablations.steering.allocation import Allocation
 from ablations.time_left import WAITING, sweep_seconds_left
 
@@ -52,7 +52,12 @@ def rows_seconds_left(plan: Plan, rows: Sequence[Row], allocation: Allocation | 
     return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, shared_gpu_hours=shared)
 
 
-def is_going_on(states: Iterable[RunState], *, is_swept: bool) -> bool:
-    """Whether a run trains or waits. `is_swept`: a `platform sweep` is at work, which starts those that are pending."""
-    words = {state.state for state in states}
-    return is_swept or "running" in words or not words.isdisjoint(WAITING - {"pending"})
+def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:
+    """Whether a run trains or waits; `now` is a Unix time.
+
+    `is_swept`: a `platform sweep` is at work, which starts those that are pending. A run that was preempted a moment
+    ago goes back to the queue as soon as Slurm has ended its job; one that stays so does not.
+    """
+    goes_on = {"running", *WAITING} - {"pending"}
+    is_leaving = any(state.state == "preempted" and now - state.heartbeat < HEARTBEAT_LIMIT_S for state in states)
+    return is_swept or is_leaving or any(state.state in goes_on for state in states)

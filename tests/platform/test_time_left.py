@@ -6,6 +6,7 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.progress import read_rows, to_json
+from ablations.rows import is_going_on
 from ablations.state import RunState
 from ablations.time_left import duration_text, end_text, seconds_left, sweep_seconds_left
 
@@ -97,3 +98,21 @@ def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path
     assert data["seconds_left"] == pytest.approx(600)
     assert (data["compute_gpu_hours"], data["compute_name"]) == (1500.0, "modelled GPU-hours")
     assert third not in {run["id"] for run in data["runs"] if run["seconds_left"]}
+
+
+@pytest.mark.parametrize(
+    ("state", "age_s", "is_swept", "goes_on"),
+    [
+        ("running", 0, False, True),
+        ("queued", 0, False, True),
+        ("requeued", 0, False, True),
+        ("pending", 0, False, False),
+        ("pending", 0, True, True),
+        ("preempted", 10, False, True),  # Slurm is about to send it back to the queue
+        ("preempted", 1000, False, False),
+        ("failed", 0, False, False),
+    ],
+)
+def test_a_sweep_goes_on_while_a_run_trains_or_will_by_itself(state, age_s, is_swept, goes_on):
+    one = RunState(state=state, heartbeat=5000.0 - age_s)
+    assert is_going_on([RunState(state="done"), one], is_swept=is_swept, now=5000.0) == goes_on
