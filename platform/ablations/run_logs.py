@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ablations.home import Home
+from ablations.slurm.job_logs import logs_of_job
 from ablations.slurm.submissions import all_submissions
 from scalerl.run_folder import RunFolder
 
@@ -19,15 +20,11 @@ def attempt_numbers(folder: RunFolder) -> list[int]:
 def job_logs(home: Home, run_id: str) -> list[Path]:
     """What those jobs of a run printed that ended before they began an attempt, oldest first; no empty files.
 
-    Those of Slurm's jobs are `<submission>/17_3_0_log.err`, of an array's task 3, and `17_0_log.err`. Where an attempt
-    began, all that is printed goes to its log, and the job's own output is older.
+    Where an attempt began, all that is printed goes to its log, and the job's own output is older.
     """
     found = [path for path in home.sweeps.glob(f"*/submitit/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
     for submission in all_submissions(home):
-        job = submission.task_ids().get(run_id)
-        if job is not None:
-            folder = home.sweep(submission.sweep) / "submitit" / submission.name
-            found += [*folder.glob(f"{job}_*_log.out"), *folder.glob(f"{job}_*_log.err")]
+        found += logs_of_job(home, submission, run_id)
     folder = home.run(run_id)
     began = max((modified(folder.log(number)) for number in attempt_numbers(folder)), default=0.0)
     unbegun = (path for path in found if modified(path.with_suffix(".out")) > began and path.stat().st_size)

@@ -10,12 +10,10 @@ OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory
 """How Slurm's daemon says it on clusters whose jobs it ends for their memory, whatever state they then have."""
 
 
-def job_logs(home: Home, submission: Submission, run_id: str) -> list[Path]:
-    """The files that a run's job printed into, those with something in them, the errors last."""
-    job = submission.task_ids().get(run_id)
-    folder = log_folder(home, submission)
-    found = (folder / f"{job}_0_log.{kind}" for kind in ("out", "err"))
-    return [path for path in found if path.exists() and path.stat().st_size > 0]
+def logs_of_job(home: Home, submission: Submission, run_id: str) -> list[Path]:
+    """The files a run's job printed into: `17_3_0_log.err` of task 3 of an array, `17_0_log.err` of a single job."""
+    job, folder = submission.task_ids().get(run_id), log_folder(home, submission)
+    return [] if job is None else [*folder.glob(f"{job}_*_log.out"), *folder.glob(f"{job}_*_log.err")]
 
 
 def log_folder(home: Home, submission: Submission) -> Path:

@@ -4,13 +4,14 @@ The run's own word counts first: what is done is done, and a failure knows its c
 and why, what was ended from outside, and what is gone.
 """
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 from ablations.home import Home
 from ablations.slurm.commands import Job
 from ablations.slurm.hold import read_hold
-from ablations.slurm.job_logs import job_logs, tells_of_memory
+from ablations.slurm.job_logs import logs_of_job, tells_of_memory
 from ablations.slurm.queue_cache import ENDED, GONE, Answer, Key, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 from ablations.state import RunState, State
@@ -47,16 +48,6 @@ class SlurmStates:
             self._answer = cache.answer(keys, since=submissions[0].submitted, fresh=fresh)
         self._holds = {sweep: read_hold(home, sweep) for sweep in {one.sweep for one in submissions}}
 
-    @property
-    def problem(self) -> str:
-        """Why Slurm could not be asked; empty when it answered."""
-        return self._answer.problem
-
-    @property
-    def asked(self) -> float:
-        """When Slurm was last asked, in seconds since 1970."""
-        return self._answer.asked
-
     def state(self, run_id: str, own: RunState) -> RunState:
         """The state of a run, given what its own files say."""
         if run_id not in self._last or own.state in ("done", "stopped"):
@@ -67,13 +58,17 @@ class SlurmStates:
         if job.state == "FAILED" and found.state != "done" and own.state != "failed":
             # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
             found = self._explained(found, job, submission, run_id)
+        if self._answer.problem and job.state not in ENDED:
+            asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
+            said = f"{found.message}; " if found.message else ""
+            return replace(found, message=f"{said}Slurm did not answer at {asked}: {self._answer.problem}")
         hold = self._holds[submission.sweep]
         if found.state in ("queued", "requeued") and hold and submission.name in hold.submissions:
             return replace(found, message=f"{found.message}; held, {hold}")
         return found
 
     def _explained(self, found: RunState, job: Job, submission: Submission, run_id: str) -> RunState:
-        if tells_of_memory(job_logs(self._home, submission, run_id)):
+        if tells_of_memory(logs_of_job(self._home, submission, run_id)):
             state, meaning = ENDINGS["OUT_OF_MEMORY"]
             return replace(found, state=state, message=f"job {job.id}: {meaning}", pid=None)
         return found
