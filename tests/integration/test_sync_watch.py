@@ -1,14 +1,13 @@
 """`sync --watch` against a real MLflow server that is not there at first, and against what cannot be pushed."""
 
-import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 
 import pytest
 from fixtures_home import make_home, planned_run, write_state
+from mlflow_server import mlflow_server
 
 NUM_ROWS = 21 + 40
 """Of one run that is half done."""
@@ -16,29 +15,9 @@ LIMIT_S = 90.0
 
 
 @pytest.fixture
-def port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-@pytest.fixture
-def server(port, tmp_path):
-    """Starts MLflow's server when it is called; ended with all of its workers."""
-    started = []
-
-    def start():
-        store = f"--backend-store-uri=sqlite:///{tmp_path}/server.db"
-        command = [sys.executable, "-m", "mlflow", "server", "--host=127.0.0.1", f"--port={port}", "--workers=1", store]
-        artifacts = f"--artifacts-destination={tmp_path}/artifacts"
-        with (tmp_path / "server.log").open("wb") as log:
-            options = {"stdout": log, "stderr": log, "cwd": tmp_path, "start_new_session": True}
-            started.append(subprocess.Popen([*command, artifacts], **options))
-
-    yield start
-    for process in started:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def server(tmp_path):
+    with mlflow_server(tmp_path) as late:
+        yield late
 
 
 class Watch:
@@ -85,13 +64,12 @@ def watch(home, tmp_path):
         one.process.wait()
 
 
-def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sweep(home, server, port, watch):
+def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sweep(home, server, watch):
     place, plan = make_home(home, fraction=0.5, state="running")
-    uri = f"http://127.0.0.1:{port}"
-    watching = watch("--tracking-uri", uri)
+    watching = watch("--tracking-uri", server.uri)
     watching.until(f"{3 * NUM_ROWS} rows are left, because")
     time.sleep(5)  # more tries, of which nothing is said
-    server()
+    server.start()
     watching.until(f"MLflow answers again; pushed {3 * NUM_ROWS} rows, 0 left")
     with place.run(planned_run("loo-loss", 0).id).metrics.open("a") as log:
         log.write('{"kind": "train", "step": 41, "compute_gpu_hours": 1025.0, "loss": 0.1, "wall_s": 103.0}\n')
@@ -112,9 +90,9 @@ def test_what_no_push_can_bring_over_does_not_keep_the_watch_for_ever(home, watc
     assert "metrics.jsonl:101: not a metrics row" in watch().end(3)
 
 
-def test_ctrl_c_with_something_left_is_exit_code_3(home, port, watch):
+def test_ctrl_c_with_something_left_is_exit_code_3(home, server, watch):
     make_home(home, fraction=0.5, state="running")
-    watching = watch("--tracking-uri", f"http://127.0.0.1:{port}")
+    watching = watch("--tracking-uri", server.uri)
     watching.until("rows are left")
     watching.process.send_signal(signal.SIGINT)
     assert watching.end(3).endswith("loo: stopped; the same command goes on later\n")

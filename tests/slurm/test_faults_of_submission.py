@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from mlflow_server import mlflow_server
 from slurm.study import SlurmStudy
 
 SLOW_SBATCH = """#!/bin/sh
@@ -149,9 +150,14 @@ def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, sma
     assert study.metrics() == study.undisturbed()
 
 
-def test_a_tracking_server_that_comes_back_at_the_end_gets_everything(study):
-    study.submit()
-    study.until_done()
-    gone = study.platform("sync", "--tracking-uri", "http://127.0.0.1:9", code=3)
-    assert "left" in gone
-    assert "0 left" in study.platform("sync")
+def test_a_tracking_server_that_is_down_throughout_and_back_at_the_end_gets_everything(study, tmp_path):
+    with mlflow_server(tmp_path) as server:
+        study.submit("--tracking-uri", server.uri)
+        watch = study.start("sync", "small", "--watch", "--every", "2", "--tracking-uri", server.uri)
+        study.until_done()
+        server.start()
+        said, _ = watch.communicate(timeout=120)
+        assert watch.returncode == 0, said
+        assert "rows are left, because" in said
+        assert said.rstrip().endswith("MLflow has everything")
+        assert "0 left" in study.platform("sync", "--tracking-uri", server.uri)

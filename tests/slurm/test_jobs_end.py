@@ -6,15 +6,24 @@ import signal
 import pytest
 from slurm.study import SlurmStudy
 
+BUDGET = 6.0
+
 
 @pytest.fixture
-def study(either_cluster, tmp_path):
+def study(empty, tmp_path):
+    """On the cluster without accounting."""
+    return SlurmStudy(cluster=empty, folder=tmp_path / "study", budget=BUDGET)
+
+
+@pytest.fixture
+def on_either(either_cluster, tmp_path):
     """On a cluster without accounting, and on one with it."""
-    yield SlurmStudy(cluster=either_cluster, folder=tmp_path / "study", budget=6.0)
+    yield SlurmStudy(cluster=either_cluster, folder=tmp_path / "study", budget=BUDGET)
     either_cluster.cancel_all()
 
 
-def test_scancel_of_a_running_and_of_a_pending_job(study):
+def test_scancel_of_a_running_and_of_a_pending_job(on_either):
+    study = on_either
     study.write(resources="at_once: 1")
     study.submit()
     study.until_trains("scalerl")
@@ -28,7 +37,8 @@ def test_scancel_of_a_running_and_of_a_pending_job(study):
     assert study.metrics() == study.undisturbed()
 
 
-def test_a_killed_process_is_lost_and_goes_on_from_its_checkpoint(study):
+def test_a_killed_process_is_lost_and_goes_on_from_its_checkpoint(on_either):
+    study = on_either
     study.submit()
     row = study.until_trains("scalerl")
     os.kill(row["pid"], signal.SIGKILL)
@@ -39,7 +49,8 @@ def test_a_killed_process_is_lost_and_goes_on_from_its_checkpoint(study):
     assert study.rows()["scalerl"]["attempt"] == 2
 
 
-def test_a_job_that_takes_too_much_memory_says_so(study):
+def test_a_job_that_takes_too_much_memory_says_so(on_either):
+    study = on_either
     study.file.write_text(study.file.read_text().replace("mem_gb: 1", "mem_gb: 0.2"))
     study.submit()
     rows = study.until(lambda rows: {row["state"] for row in rows.values()} == {"out of memory"})

@@ -1,0 +1,48 @@
+"""A real MLflow server that starts when the test says so, on a port of 127.0.0.1 that is known before."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class MlflowServer:
+    """Not there until `start` is called."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def uri(self) -> str:
+        """Where it is or will be."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Return at once; it answers after some seconds."""
+        command = (
+            *(sys.executable, "-m", "mlflow", "server", "--host=127.0.0.1", f"--port={self.port}", "--workers=1"),
+            f"--backend-store-uri=sqlite:///{self._folder}/server.db",
+            f"--artifacts-destination={self._folder}/artifacts",
+        )
+        with (self._folder / "server.log").open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, start_new_session=True)
+
+
+@contextmanager
+def mlflow_server(folder: Path) -> Iterator[MlflowServer]:
+    """One that is ended with all of its workers."""
+    server = MlflowServer(folder)
+    try:
+        yield server
+    finally:
+        if server.process:
+            os.killpg(server.process.pid, signal.SIGKILL)
+            server.process.wait()
