@@ -75,6 +75,7 @@ def test_a_job_of_a_higher_partition_sends_runs_back_to_the_queue(study):
     assert study.metrics() == study.undisturbed()
 
 
+@pytest.mark.timeout(700)
 def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
     study.budget = 16.0
     study.write()
@@ -88,6 +89,7 @@ def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
     assert study.metrics() == study.undisturbed()
 
 
+@pytest.mark.timeout(500)
 def test_a_run_that_no_time_limit_lets_begin_has_timed_out_with_the_remedy(study):
     text = study.file.read_text().replace("time_min: 10", "time_min: 1")
     study.file.write_text(text.replace("resources: {", "resources: {setup: ['sleep 100'], "))
