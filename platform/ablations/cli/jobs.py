@@ -39,9 +39,9 @@ def cancel(
     for pid in here:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    asked = counted(len(here), "running run")
-    jobs = f", {counted(len(cancelled), 'job')} of Slurm cancelled" if cancelled else ""
-    print(f"{plan.sweep}: {asked} asked to stop{jobs}; `platform sweep` goes on from their checkpoints")
+    done = [f"{counted(len(here), 'running run')} asked to stop"] if here or not cancelled else []
+    done += [f"{counted(len(cancelled), 'job')} of Slurm cancelled"] if cancelled else []
+    print(f"{plan.sweep}: {', '.join(done)}; `platform sweep` goes on from their checkpoints")
     if others:
         print(f"{counted(len(others), 'run')} left alone: another sweep submitted the job")
     known = {*cancelled, *others}

@@ -13,7 +13,7 @@ from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import read_submissions
 from ablations.state import State
 
-RETRIED: tuple[State, ...] = ("failed", "lost", "timed out", "out of memory", "node failed", "preempted", "stale")
+RETRIED: tuple[State, ...] = ("failed", "lost", "timed out", "out of memory", "node failed", "preempted")
 """States that `platform retry` means when none is named."""
 
 

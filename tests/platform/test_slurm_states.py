@@ -1,0 +1,78 @@
+"""What a run's own word and Slurm's mean together; that Slurm really says so is tests/slurm."""
+
+import pytest
+
+from ablations.cancellation import Cancellation
+from ablations.slurm.commands import Job
+from ablations.slurm.queue_cache import GONE, Answer, vanished
+from ablations.slurm.states import in_slurm
+from ablations.state import RunState
+
+
+@pytest.mark.parametrize(
+    ("own", "has_begun", "slurm", "expected"),
+    [
+        ("pending", False, "PENDING", "queued"),
+        ("cancelled", False, "PENDING", "queued"),  # the word of an earlier job
+        ("requeued", True, "PENDING", "requeued"),
+        ("running", True, "PENDING", "requeued"),  # its node failed before it could say anything
+        ("pending", False, "RUNNING", "running"),
+        ("failed", False, "RUNNING", "running"),  # the failure was of an earlier job
+        ("failed", True, "RUNNING", "failed"),  # its job is about to end
+        ("preempted", True, "RUNNING", "preempted"),
+        ("stale", True, "RUNNING", "stale"),
+        ("cancelled", True, "COMPLETING", "cancelled"),
+        ("failed", True, "FAILED", "failed"),
+        ("pending", False, "FAILED", "failed"),
+        ("failed", False, "CANCELLED", "cancelled"),
+        ("running", True, "FAILED", "lost"),
+        ("stale", True, "COMPLETED", "lost"),
+        ("running", True, "COMPLETED", "running"),  # another process has the run
+        ("pending", True, "COMPLETED", "pending"),  # done, with less than what is wanted since
+        ("running", True, "TIMEOUT", "timed out"),
+        ("running", True, "OUT_OF_MEMORY", "out of memory"),
+        ("running", True, "NODE_FAIL", "node failed"),
+        ("preempted", True, "PREEMPTED", "preempted"),
+        ("requeued", True, GONE, "lost"),
+        ("running", True, GONE, "lost"),
+        ("pending", False, GONE, "lost"),
+        ("cancelled", True, GONE, "cancelled"),
+    ],
+)
+def test_a_run_is_what_it_says_and_else_what_slurm_says(own, has_begun, slurm, expected):
+    state = RunState(state=own, message="its own")
+    found = in_slurm(state, Job(id="17_3", name="loo.1f0c9ad2", state=slurm, reason="Priority"), has_begun=has_begun)
+    assert found.state == expected
+    assert "17_3" in found.message or found.message == "its own"
+
+
+def test_a_waiting_task_that_is_gone_from_an_array_that_is_there_was_cancelled():
+    key = ("loo.1f0c9ad2", "17_3")
+    waited = Job(id="17_3", name="loo.1f0c9ad2", state="PENDING")
+    ran = Job(id="17_3", name="loo.1f0c9ad2", state="RUNNING")
+    assert vanished(key, waited, is_array_there=True).state == "CANCELLED"
+    assert vanished(key, waited, is_array_there=False).state == GONE
+    assert vanished(key, ran, is_array_there=True).state == GONE
+
+
+def test_a_job_that_was_submitted_after_the_last_question_waits():
+    assert Answer().job(("loo.1f0c9ad2", "17_3")).state == "PENDING"
+
+
+def test_a_sweep_is_cancelled_in_parts_or_as_a_whole_until_that_is_lifted(tmp_path):
+    cancelled = Cancellation(tmp_path / "cancelled")
+    assert "81d2f0a95c3b" not in cancelled
+    cancelled.add(["81d2f0a95c3b"])
+    cancelled.add(["3f0c9a1b2d4e"])
+    assert "81d2f0a95c3b" in cancelled
+    assert "3f0c9a1b2d4e" in cancelled
+    assert "000000000000" not in cancelled
+    assert not cancelled.is_whole
+    cancelled.add(None)
+    assert cancelled.is_whole
+    cancelled.add(["81d2f0a95c3b"])
+    assert cancelled.is_whole
+    assert "000000000000" in cancelled
+    cancelled.lift()
+    assert not cancelled.is_whole
+    assert "81d2f0a95c3b" not in cancelled
