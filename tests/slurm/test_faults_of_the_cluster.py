@@ -14,7 +14,7 @@ def start(study: SlurmStudy, budget: float) -> None:
 
 def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
     study = broken_study
-    start(study, 10.0)
+    start(study, 6.0)
     study.cluster.kill_controller()
     time.sleep(11)  # so that status asks, in vain
     said = study.platform("status", code=None)
@@ -27,7 +27,7 @@ def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
 
 def test_a_killed_node_daemon_loses_no_run(broken_study):
     study = broken_study
-    start(study, 6.0)
+    start(study, 4.0)
     study.cluster.kill_node()
     time.sleep(3)
     study.cluster.start_node()
@@ -51,7 +51,7 @@ def test_jobs_of_a_drained_node_wait_with_its_reason(broken_study):
 
 def test_a_controller_that_forgot_everything_leaves_runs_that_are_lost_and_its_ids_confuse_nobody(broken_study):
     study = broken_study
-    start(study, 8.0)
+    start(study, 4.0)
     first = {one.name: one.job for one in study.submissions()}
     study.cluster.kill_controller()
     study.cluster.start_controller(forget=True)

@@ -6,7 +6,7 @@ import signal
 import pytest
 from slurm.study import SlurmStudy
 
-BUDGET = 6.0
+BUDGET = 4.0
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_job_of_a_higher_partition_sends_runs_back_to_the_queue(study):
 
 @pytest.mark.timeout(700)
 def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
-    study.budget = 16.0
+    study.budget = 12.0
     study.write()
     study.file.write_text(study.file.read_text().replace("time_min: 10", "time_min: 1"))
     study.submit()

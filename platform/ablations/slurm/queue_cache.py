@@ -10,6 +10,7 @@ nobody else remembers how it ended.
 import json
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -92,7 +93,8 @@ class QueueCache:
             "problem": answer.problem,
             "jobs": [asdict(job) for job in answer.jobs.values()],
         }
-        write_atomically(self.path, json.dumps(content).encode())
+        with suppress(OSError):  # on a full disk the answer is good all the same
+            write_atomically(self.path, json.dumps(content).encode())
 
 
 def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: float) -> Answer:
