@@ -54,6 +54,8 @@ class SlurmStates:
             return own
         submission, _ = self._last[run_id]
         job = self._job(run_id)
+        if job.state in WAITING and own.state == "running" and own.heartbeat > self._answer.asked:
+            job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
         found = in_slurm(own, job, has_begun=own.heartbeat >= submission.submitted)
         if job.state == "FAILED" and found.state != "done" and own.state != "failed":
             # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
