@@ -25,7 +25,7 @@ NEEDED_FOR_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacct", 
 START_LIMIT_S = 30.0
 CPUS = 4
 """More than the machine has: jobs of the tests mostly wait."""
-MEMORY_MB = 16000
+MEMORY_MB = 8000
 
 SLURM_CONF = """\
 ClusterName=ablations
