@@ -17,7 +17,8 @@ from ablations.slurm.resources import Resources
 from ablations.source import read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
-SMOKE = (REPOSITORY / "recipes/scales/smoke.yaml").read_text().rstrip().count("\n") + 1
+SMOKE = (REPOSITORY / "recipes/scales/smoke.yaml").read_text().partition("resources:")[0]
+SMOKE_LINES = SMOKE.count("\n")
 """Lines of the scale that the tests below write a block under."""
 LOW = Partition(name="low", is_default=True, time_limit_min=120.0, cpus=4, memory_mb=8000, gpus=0, nodes=1)
 GPU = Partition(name="gpu", is_default=False, time_limit_min=2880.0, cpus=64, memory_mb=512000, gpus=8, nodes=9)
@@ -26,7 +27,7 @@ LONG = Partition(name="long", is_default=False, time_limit_min=math.inf, cpus=4,
 
 def study(folder: Path, *, sweep: str = "", scale: str = ""):
     """A study whose sweep and scale files have these lines at their ends."""
-    (folder / "scale.yaml").write_text((REPOSITORY / "recipes/scales/smoke.yaml").read_text().rstrip() + "\n" + scale)
+    (folder / "scale.yaml").write_text(SMOKE + scale)
     path = folder / "sweep.yaml"
     path.write_text("name: test\nreference: scalerl\nscale: scale.yaml\naxes: {logits: [bf16]}\n" + sweep)
     return expand(path)
@@ -81,8 +82,8 @@ def test_each_key_is_remembered_where_it_was_written(tmp_path):
     sweep, scale = str(tmp_path / "sweep.yaml"), str(tmp_path / "scale.yaml")
     assert str(found.place("partition")) == f"{sweep}:6: resources.partition"
     assert str(found.place("sbatch.nice")) == f"{sweep}:7: resources.sbatch.nice"
-    assert str(found.place("gpus")) == f"{scale}:{SMOKE + 2}: resources.gpus"
-    assert str(found.place("sbatch.gpu-bind")) == f"{scale}:{SMOKE + 4}: resources.sbatch.gpu_bind"
+    assert str(found.place("gpus")) == f"{scale}:{SMOKE_LINES + 2}: resources.gpus"
+    assert str(found.place("sbatch.gpu-bind")) == f"{scale}:{SMOKE_LINES + 4}: resources.sbatch.gpu_bind"
 
 
 def test_a_default_is_said_to_be_where_it_could_be_written(tmp_path):
