@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablations.errors import AblationsError
 from ablations.home import Home
 from scalerl.run_folder import write_atomically
 
@@ -33,6 +34,8 @@ class Cancellation:
             return json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return []
+        except ValueError as error:
+            raise AblationsError(f"{self.path}: not readable ({error}); remove it, and cancel again") from error
 
     def add(self, run_ids: Iterable[str] | None) -> None:
         """Cancel some runs more, or, with None, all."""

@@ -85,7 +85,7 @@ def sweep(
         return
     out = console(stderr=as_json)
     if executor == "slurm":
-        where = on_slurm(study, plan, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
+        where = on_slurm(study, plan, place, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
         threads = study.reference.recipe.threads
@@ -113,6 +113,7 @@ def sweep(
 def on_slurm(
     study: "Study",
     plan: "Plan",
+    home: Home,
     *,
     jobs: int | None,
     hold: bool,
@@ -122,8 +123,9 @@ def on_slurm(
     out: Console,
 ) -> "OnSlurm":
     """What Slurm is asked for, checked against the cluster before anything is written."""
-    from ablations.slurm.limits import check_on_cluster
+    from ablations.slurm.limits import check_home, check_on_cluster
 
+    check_home(home.path)
     resources, threads = study.resources, study.reference.recipe.total_threads
     if jobs is not None:
         resources = resources.model_copy(update={"at_once": jobs})

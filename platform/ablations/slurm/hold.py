@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ablations.errors import AblationsError
 from ablations.failures import cause
 from ablations.home import Home
 from ablations.slurm import commands
@@ -25,16 +26,16 @@ EQUAL_FAILURES = 3
 NEVER_BEGAN = "their jobs ended before training began, see platform logs"
 TOO_LARGE = "Slurm ended them for their memory; give resources.mem_gb more"
 TRAP = """\
-watch={folder}; mkdir -p $watch; said={logs}/${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
+watch={folder}; mkdir -p "$watch"; said={logs}/${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
 at_the_end() {{
   code=$?; cause=
-  [ -e $watch/began ] || cause='{never_began}'
-  grep -qsE '{memory}' ${{said}}${{SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}}_0_log.err && cause='{too_large}'
-  if [ $code = 0 ]; then rm -f $watch/ends
+  [ -e "$watch/began" ] || cause='{never_began}'
+  grep -qsE '{memory}' "${{said}}${{SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}}_0_log.err" && cause='{too_large}'
+  if [ $code = 0 ]; then rm -f "$watch/ends"
   elif [ $code != 143 ] && [ -n "$cause" ]; then
-    printf x >> $watch/ends
-    if [ "$(wc -c < $watch/ends)" -ge {most} ]; then
-      printf %s "$cause" > $watch/held; scontrol hold ${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
+    printf x >> "$watch/ends"
+    if [ "$(wc -c < "$watch/ends")" -ge {most} ]; then
+      printf %s "$cause" > "$watch/held"; scontrol hold ${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
     fi
   fi
   exit $code
@@ -59,9 +60,14 @@ def read_hold(home: Home, sweep: str) -> Hold | None:
     """The hold on a sweep, if there is one."""
     try:
         content = json.loads(_path(home, sweep).read_bytes())
+        return Hold(**content | {"submissions": tuple(content["submissions"])})
     except FileNotFoundError:
         return _hold_of_traps(home, sweep)
-    return Hold(**content | {"submissions": tuple(content["submissions"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise AblationsError(
+            f"{_path(home, sweep)}: not readable as the record of a hold ({error}); remove it, and `platform cancel` "
+            "and `platform sweep` put new jobs in the place of held ones"
+        ) from error
 
 
 def lift_hold(home: Home, sweep: str) -> None:
@@ -73,7 +79,9 @@ def lift_hold(home: Home, sweep: str) -> None:
 
 
 def hold_after_failure(home: Home, sweep: str) -> Hold | None:
-    """Hold what waits of a sweep if the last three of its runs to end all failed for one cause."""
+    """Hold what waits of a sweep, unless it is held, if the last three of its runs to end all failed for one cause."""
+    if read_hold(home, sweep):
+        return None
     submissions = read_submissions(home, sweep)
     submitted = {run: one.submitted for one in submissions for run in one.runs}
     ends = []
@@ -85,7 +93,9 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     causes = {cause(message) for _, state, message in last if state == "failed"}
     if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != "failed" for _, state, _ in last):
         return None
-    held = [one for one in submissions if one.job is not None]
+    # By name: an id that Slurm has given away again is another's job, and scontrol complains of those that have ended.
+    waiting = {job.name for job in commands.queue() if job.state == "PENDING"}
+    held = [one for one in submissions if one.name in waiting]
     found = Hold(cause=last[-1][2], since=time.time(), submissions=tuple(one.name for one in held))
     write_atomically(_path(home, sweep), json.dumps(asdict(found)).encode())
     commands.hold(one.job for one in held if one.job is not None)

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -26,6 +27,8 @@ from scalerl.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
 """Longer than the grace period of a preemption should be; then the job ends by itself."""
+ASK_AGAIN_S = 5.0
+"""Until Slurm is asked once more for what it did not answer."""
 
 
 @dataclass
@@ -73,8 +76,12 @@ class SlurmJob:
             self._write_state("failed", text)
             self._end_failed()
         self._write_state("requeued", "its time limit came near; its checkpoint is written")
-        commands.requeue(os.environ["SLURM_JOB_ID"])
-        time.sleep(WAIT_FOR_THE_END_S)
+        deadline = time.monotonic() + WAIT_FOR_THE_END_S
+        while time.monotonic() < deadline:  # Slurm ends this process sooner, unless its controller is away
+            with suppress(commands.SlurmSilent):
+                commands.requeue(os.environ["SLURM_JOB_ID"])
+                time.sleep(WAIT_FOR_THE_END_S)
+            time.sleep(ASK_AGAIN_S)
 
     def _end_failed(self) -> None:
         if hold := hold_after_failure(Home(self.home), self.sweep):

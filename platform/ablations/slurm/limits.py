@@ -5,14 +5,21 @@ Slurm itself takes a job that no node can ever run, and leaves it waiting for ev
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from ablations.counted import counted
-from ablations.errors import FileError, Problem, did_you_mean
+from ablations.errors import AblationsError, FileError, Problem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.asked import Asked
 from ablations.slurm.commands import Partition
 from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
 
+UNFIT_IN_PATHS = {
+    "%": "Slurm takes it for a pattern in the names of log files",
+    "\\": "Slurm takes it for the end of patterns in the names of log files",
+    ":": "PYTHONPATH, through which jobs find their code, is divided there",
+    "\n": "a batch script is read line by line",
+}
 LIFTS_TIME_LIMIT = "PartitionTimeLimit"
 """Flag of a quality of service whose jobs may be longer than their partition allows."""
 
@@ -30,6 +37,16 @@ def check_on_cluster(asked: Asked, *, threads: int) -> str:
     if problems:
         raise FileError(*problems)
     return ",".join(partition.name for partition in _chosen(asked, partitions))
+
+
+def check_home(home: Path) -> None:
+    """Raise AblationsError where jobs could not use this home folder for the characters in its path."""
+    for character, why in UNFIT_IN_PATHS.items():
+        if character in str(home):
+            raise AblationsError(
+                f"home folder {str(home)!r}: jobs cannot use a path with {character!r} in it: {why}; name another with "
+                "--home or ABLATIONS_HOME"
+            )
 
 
 def _known_options(names: Iterable[str]) -> frozenset[str]:

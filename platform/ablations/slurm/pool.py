@@ -6,28 +6,32 @@ which a killed job is never done.
 
 import math
 import os
+import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import submitit
 from filelock import FileLock, Timeout
+from submitit.core.utils import FailedJobError, FailedSubmissionError
 
 from ablations.cancellation import Cancellation
+from ablations.counted import counted
 from ablations.dispatch import THREAD_VARIABLES
 from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.slurm import commands
+from ablations.slurm.commands import SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import trap_folder, watch_lines
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
 from ablations.slurm.resources import Resources
 from ablations.slurm.snapshot import take_snapshot
-from ablations.slurm.states import SlurmStates
+from ablations.slurm.states import WAITING, SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
 from ablations.state import read_state
 
@@ -67,6 +71,8 @@ class SlurmPool:
     _submitted: dict[str, float] = field(default_factory=dict)
     """Runs whose end `work` waits for."""
     _stopping: set[str] = field(default_factory=set)
+    _to_cancel: set[str] = field(default_factory=set)
+    """Runs to stop whose jobs Slurm has not been told of yet: it was silent."""
 
     @property
     def where(self) -> str:
@@ -80,8 +86,9 @@ class SlurmPool:
     def stop(self, run_id: str) -> None:
         """Cancel the job of a run: it writes its checkpoint and ends; one that is not submitted is forgotten."""
         self._waiting.pop(run_id, None)
-        commands.cancel(SlurmStates(self.home).jobs([run_id]))
         self._stopping.add(run_id)
+        self._to_cancel.add(run_id)
+        self._cancel_stopped()
 
     def is_busy(self, run_id: str) -> bool:
         """Whether a run is added or has a job."""
@@ -94,8 +101,11 @@ class SlurmPool:
         they train on, and the same sweep, started again, finds them.
         """
         while self._waiting or self._submitted:
-            if self._waiting:
-                self.submit()
+            self._cancel_stopped()
+            with suppress(SlurmSilent):  # a controller that starts again; what waits is submitted then
+                if self._waiting:
+                    forget_interrupted(self.home, self.sweep)
+                    self.submit()
             ended = self._reap()
             yield from ended or [None]
             if self._waiting or self._submitted:
@@ -105,6 +115,11 @@ class SlurmPool:
         """How the job of a run ended that has not what it was given."""
         state = SlurmStates(self.home).state(run_id, read_state(self.home.run(run_id), math.inf))
         return f"{state.state}; {state.said}" if state.said else state.state
+
+    def _cancel_stopped(self) -> None:
+        with suppress(SlurmSilent):
+            commands.cancel(SlurmStates(self.home).jobs(self._to_cancel))
+            self._to_cancel.clear()
 
     def _reap(self) -> list[str]:
         """Forget runs whose jobs ended; returns those among them that have not what they were given."""
@@ -145,7 +160,12 @@ class SlurmPool:
                     self._submitted |= dict.fromkeys(chunk, budget)
                     for run_id in chunk:
                         del self._waiting[run_id]
+                    self._cancel_again(submitted[-1])
             return submitted
+
+    def _cancel_again(self, submission: Submission) -> None:
+        """Cancel what was cancelled while sbatch answered: `platform cancel` did not see these jobs yet."""
+        commands.cancel(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
         """The runs that need a job, by budget and by the jobs that must end first.
@@ -158,14 +178,17 @@ class SlurmPool:
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
-            queued = states.submission(run_id) if states.is_in_queue(run_id) else None
+            queued = states.in_queue(run_id)
+            # A job that was cancelled a moment ago is in the queue until its node has ended it.
+            staying = [one for one in queued if state != "cancelled" or one[1].state in WAITING]
             if state == "done":
                 del self._waiting[run_id]
-            elif queued and queued.budget_gpu_hours >= budget:
+            elif any(one.budget_gpu_hours >= budget for one, _ in staying):
                 del self._waiting[run_id]
                 self._submitted[run_id] = budget
             elif queued or state != "running":
-                first = sorted({job for job in (self.after, queued and queued.job) if job})
+                before = [one.job if (one, job) in staying else job.id for one, job in queued]
+                first = sorted({job for job in (self.after, *before) if job})
                 groups.setdefault((budget, tuple(first)), []).append(run_id)
         return groups
 
@@ -182,12 +205,22 @@ class SlurmPool:
                 jobs = [
                     executor.submit(SlurmJob(self.home.path, self.sweep, run, budget_gpu_hours, watch)) for run in runs
                 ]
-        except Exception:
-            submission.remove(self.home)
+        except BaseException as error:
+            undo(self.home, submission)
+            if isinstance(error, FailedJobError | FailedSubmissionError):
+                raise self._refusal(runs, str(error)) from None
             raise
         submission = submission.given(jobs[0].job_id.partition("_")[0])
         submission.write(self.home)
         return submission
+
+    def _refusal(self, runs: tuple[str, ...], said: str) -> SlurmError:
+        words = " ".join(said.replace("sbatch: error:", "").split())
+        text = f"{self.sweep}: sbatch refused the job of {counted(len(runs), 'run')}: {words}"
+        if commands.SILENT.search(said):
+            return SlurmSilent(text)
+        after = f", or --after {self.after}" if self.after else ""
+        return SlurmError(f"{text}; what it asks for is the resources: block of the sweep and of its scale{after}")
 
     def parameters(self, submission: Submission, after: tuple[str, ...] = ()) -> dict[str, Any]:
         """What submitit writes at the top of the batch script."""
@@ -201,7 +234,7 @@ class SlurmPool:
             threads,
             *asked.setup,
             # Last: a module that sets PYTHONPATH must not hide the snapshot.
-            f'export PYTHONPATH="{submission.snapshot}${{PYTHONPATH:+:$PYTHONPATH}}"',
+            f'export PYTHONPATH={shlex.quote(submission.snapshot)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
         ]
         found = {
             "job_name": submission.name,
@@ -220,20 +253,34 @@ class SlurmPool:
             "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
             "setup": setup,
             "additional_parameters": {"requeue": True, **more},
-            "wckey": None,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        # submitit has a wckey of its own by default, which a cluster that checks them refuses.
+        return {name: value for name, value in found.items() if value is not None} | {"wckey": None}
+
+
+def undo(home: Home, submission: Submission) -> None:
+    """Forget a submission that sbatch refused, or did not answer: its jobs, if there are any, are cancelled first.
+
+    Where Slurm cannot be asked for that the record stays, for `forget_interrupted`.
+    """
+    with suppress(SlurmError):
+        commands.cancel_named(submission.name)
+        submission.remove(home)
 
 
 def forget_interrupted(home: Home, sweep: str) -> list[str]:
     """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
 
-    Nobody else may be submitting runs of this sweep. Such jobs would wait in vain for what they are to run.
+    Such jobs would wait in vain for what they are to run. A record without a job may also be one that another command
+    is submitting this moment, so nobody may be.
     """
-    interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
-    for one in interrupted:
-        commands.cancel_named(one.name)
-        one.remove(home)
+    if all(one.job for one in read_submissions(home, sweep)):
+        return []
+    with submitting(home):
+        interrupted = [one for one in read_submissions(home, sweep) if one.job is None]
+        for one in interrupted:
+            commands.cancel_named(one.name)
+            one.remove(home)
     return [one.name for one in interrupted]
 
 

@@ -23,16 +23,10 @@ def cancel_held(home: Home, sweep: str) -> tuple[str, list[str]]:
     if hold is None:
         return "", []
     states = SlurmStates(home)
-    runs = [
-        run
-        for one in read_submissions(home, sweep)
-        if one.name in hold.submissions
-        for run in one.runs
-        if states.submission(run) == one and states.is_waiting(run)
-    ]
-    commands.cancel(states.jobs(runs))
+    waiting = [states.waiting_jobs(one) for one in read_submissions(home, sweep) if one.name in hold.submissions]
+    commands.cancel(job for jobs in waiting for job in jobs.values())
     lift_hold(home, sweep)
-    return str(hold), runs
+    return str(hold), list(dict.fromkeys(run for jobs in waiting for run in jobs))
 
 
 def prune(home: Home, plan: Plan) -> list[str]:
@@ -40,23 +34,18 @@ def prune(home: Home, plan: Plan) -> list[str]:
     wanted = {
         run.id for name in home.sweep_names() for variant in home.read_plan(name).variants for run in variant.runs
     }
-    states = SlurmStates(home)
-    left = [
-        run
-        for one in read_submissions(home, plan.sweep)
-        for run in one.runs
-        if run not in wanted and states.submission(run) == one and states.is_in_queue(run)
-    ]
-    commands.cancel(states.jobs(left))
-    return left
+    left = {run for one in read_submissions(home, plan.sweep) for run in one.runs if run not in wanted}
+    return cancel_runs(home, plan.sweep, sorted(left))[0]
 
 
 def cancel_runs(home: Home, sweep: str, run_ids: Iterable[str]) -> tuple[list[str], list[str]]:
     """Cancel the jobs of runs; returns those whose jobs were cancelled, and those whose job another sweep submitted."""
-    states, mine, others = SlurmStates(home), [], []
+    states, mine, others = SlurmStates(home), {}, []
     for run_id in run_ids:
-        submission = states.submission(run_id)
-        if submission and states.is_in_queue(run_id):
-            (mine if submission.sweep == sweep else others).append(run_id)
-    commands.cancel(states.jobs(mine))
-    return mine, others
+        there = states.in_queue(run_id)
+        if jobs := [job.id for submission, job in there if submission.sweep == sweep]:
+            mine[run_id] = jobs
+        elif there:
+            others.append(run_id)
+    commands.cancel(job for jobs in mine.values() for job in jobs)
+    return list(mine), others

@@ -8,7 +8,7 @@ from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.plan import Plan
 from ablations.rows import Row
-from ablations.slurm.pool import SlurmPool
+from ablations.slurm.pool import SlurmPool, forget_interrupted
 from ablations.slurm.reconcile import cancel_held
 from ablations.slurm.resources import Resources
 from ablations.slurm.states import SlurmStates
@@ -22,6 +22,8 @@ def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[str]
     Raises AblationsError when a row in such a state never was a job of Slurm's.
     """
     wanted = frozenset(states)
+    for name in forget_interrupted(home, plan.sweep):
+        yield f"{plan.sweep}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
     why, held = cancel_held(home, plan.sweep)
     chosen = [row for row in rows if row.state.state in wanted or row.id in held]
     submissions, slurm = {}, SlurmStates(home)

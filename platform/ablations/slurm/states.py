@@ -35,13 +35,13 @@ class SlurmStates:
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         self._home = home
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
-        self._last: dict[str, tuple[Submission, Key]] = {}
-        """Of each run the submission that it was in last, and its job there."""
+        self._jobs: dict[str, list[tuple[Submission, Key]]] = {}
+        """Of each run the submissions that it was in, the last one first, and its job there."""
         keys: set[Key] = set()
         for one in submissions:
-            jobs = {run: (one.name, job) for run, job in one.task_ids().items()}
-            keys.update(jobs.values())
-            self._last |= {run: (one, key) for run, key in jobs.items()}
+            for run, job in one.task_ids().items():
+                keys.add((one.name, job))
+                self._jobs.setdefault(run, []).insert(0, (one, (one.name, job)))
         self._answer = Answer()
         if submissions:
             cache = QueueCache(home.path / "slurm.json")
@@ -50,10 +50,9 @@ class SlurmStates:
 
     def state(self, run_id: str, own: RunState) -> RunState:
         """The state of a run, given what its own files say."""
-        if run_id not in self._last or own.state in ("done", "stopped"):
+        if run_id not in self._jobs or own.state in ("done", "stopped"):
             return own
-        submission, _ = self._last[run_id]
-        job = self._job(run_id)
+        submission, job = self._current(run_id)
         if job.state in WAITING and own.state == "running" and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
         found = in_slurm(own, job, has_begun=own.heartbeat >= submission.submitted)
@@ -77,22 +76,33 @@ class SlurmStates:
 
     def is_in_queue(self, run_id: str) -> bool:
         """Whether a job of this run waits or runs."""
-        return run_id in self._last and self._job(run_id).state not in ENDED
-
-    def is_waiting(self, run_id: str) -> bool:
-        """Whether a job of this run waits."""
-        return run_id in self._last and self._job(run_id).state in WAITING
+        return bool(self.in_queue(run_id))
 
     def submission(self, run_id: str) -> Submission | None:
         """The submission that a run was in last."""
-        return self._last[run_id][0] if run_id in self._last else None
+        return self._jobs[run_id][0][0] if run_id in self._jobs else None
 
     def jobs(self, run_ids: Iterable[str]) -> list[str]:
-        """Slurm's ids of those jobs that wait or run for these runs."""
-        return [self._job(run_id).id for run_id in run_ids if self.is_in_queue(run_id)]
+        """Slurm's ids of all jobs that wait or run for these runs."""
+        return [job.id for run_id in run_ids for _, job in self.in_queue(run_id)]
 
-    def _job(self, run_id: str) -> Job:
-        return self._answer.job(self._last[run_id][1])
+    def waiting_jobs(self, submission: Submission) -> dict[str, str]:
+        """Slurm's ids of the jobs of a submission that wait, by run."""
+        keys = {run: (submission.name, job) for run, job in submission.task_ids().items()}
+        return {run: key[1] for run, key in keys.items() if self._answer.job(key).state in WAITING}
+
+    def in_queue(self, run_id: str) -> list[tuple[Submission, Job]]:
+        """The jobs of a run that wait or run, the last submitted first: one to a larger budget waits for the others."""
+        return [(one, job) for one, job in self._all(run_id) if job.state not in ENDED]
+
+    def _current(self, run_id: str) -> tuple[Submission, Job]:
+        """The job that says what a run is doing: the one that runs, else one that waits, else the last one."""
+        there = self.in_queue(run_id)
+        runs = [one for one in there if one[1].state not in WAITING]
+        return [*runs, *there, *self._all(run_id)][0]
+
+    def _all(self, run_id: str) -> list[tuple[Submission, Job]]:
+        return [(one, self._answer.job(key)) for one, key in self._jobs.get(run_id, ())]
 
 
 def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:

@@ -12,11 +12,12 @@ and the jobs, if there are any, are found by their name.
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ablations.errors import AblationsError
 from ablations.home import Home
 from scalerl.run_folder import write_atomically
 
@@ -82,16 +83,24 @@ def folder(home: Home, sweep: str) -> Path:
 
 def read_submissions(home: Home, sweep: str) -> list[Submission]:
     """Those of one sweep, oldest first."""
-    found = [_read(path) for path in folder(home, sweep).glob("*.json")]
+    found = _read_all(folder(home, sweep).glob("*.json"))
     return sorted(found, key=lambda submission: submission.submitted)
 
 
 def all_submissions(home: Home) -> Iterator[Submission]:
     """Those of every sweep: a run may have been submitted by another sweep that contains it too."""
-    for path in home.sweeps.glob("*/submissions/*.json"):
-        yield _read(path)
+    return _read_all(home.sweeps.glob("*/submissions/*.json"))
 
 
-def _read(path: Path) -> Submission:
-    content = json.loads(path.read_bytes())
-    return Submission(**content | {"runs": tuple(content["runs"])})
+def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
+    for path in paths:
+        try:
+            content = json.loads(path.read_bytes())
+            yield Submission(**content | {"runs": tuple(content["runs"])})
+        except FileNotFoundError:
+            continue  # another command has forgotten it this moment: sbatch refused
+        except (ValueError, TypeError, KeyError) as error:
+            raise AblationsError(
+                f"{path}: not readable as the record of a submission ({error}); `scancel --me --name={path.stem}` ends "
+                "its jobs, then remove the file, and `platform sweep` submits again"
+            ) from error
