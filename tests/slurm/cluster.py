@@ -151,6 +151,15 @@ class SlurmCluster:
             self.run("scancel", "--user=root", "--signal=KILL", "--full", check=False)
         for name in reversed(list(self._processes)):
             self._end(name, signal.SIGTERM)
+        self._end_jobs()
+
+    def _end_jobs(self) -> None:
+        """SIGKILL to what jobs left: they outlive their daemons, and a controller that is gone cancels none."""
+        mine = f"SLURM_CONF={self.folder / 'slurm.conf'}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if int(process.name) != os.getpid() and mine in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
 
     def run(self, *command: str, check: bool = True, timeout_s: float = 30.0) -> subprocess.CompletedProcess[str]:
         """A command that talks to this cluster, and what it printed."""
