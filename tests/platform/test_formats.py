@@ -40,6 +40,7 @@ def home(tmp_path_factory):
     [
         (["fit", "loo", "--explain", "--json"], "`platform fit --json`", []),
         (["compare", "loo", "--json"], "`platform compare --json`", ["`platform fit --json`"]),
+        (["status", "loo", "--json"], "`platform status --json`", []),
         (["compare", "loo", "--paper", "--json"], "`platform compare --paper --json`", []),
     ],
 )

@@ -9,8 +9,8 @@
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
 
-Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit or the doctor found an error; 2 the input
-was wrong; 3 not finished or interrupted.
+Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor found an error; 2 the
+input was wrong; 3 not finished, or interrupted.
 """
 
 import os
