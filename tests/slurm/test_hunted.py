@@ -105,6 +105,19 @@ def test_a_run_that_trains_while_its_next_job_waits_is_running_and_cancel_ends_b
     assert len(set(study.queued())) == 2  # the other runs have theirs
 
 
+def test_a_run_whose_cancelled_job_is_still_ending_gets_a_new_job(empty, tmp_path):
+    study = SlurmStudy(cluster=empty, folder=tmp_path / "study", budget=10.0)
+    study.write(resources="""setup: ["trap '' TERM; trap 'sleep 4' EXIT"]""")
+    study.submit()
+    study.until_trains("scalerl")
+    study.cluster.run("scancel", study.job("scalerl"))
+    study.until(lambda rows: rows["scalerl"]["state"] == "cancelled")
+    cache = study.home / "slurm.json"
+    cache.write_text(json.dumps(json.loads(cache.read_text()) | {"asked": 0.0}))  # so that Slurm is asked at once
+    assert "trains 1 run\n" in study.submit()
+    assert len(study.submissions()) == 2
+
+
 def test_what_is_cancelled_while_sbatch_answers_is_cancelled(study, slow_sbatch):
     process = start_and_wait(study, *slow_sbatch)
     study.platform("cancel", "small", "--variant", "loo-loss")

@@ -58,11 +58,13 @@ class Hold:
 
 def read_hold(home: Home, sweep: str) -> Hold | None:
     """The hold on a sweep, if there is one."""
+    of_traps = _hold_of_traps(home, sweep)
     try:
         content = json.loads(_path(home, sweep).read_bytes())
-        return Hold(**content | {"submissions": tuple(content["submissions"])})
+        more = of_traps.submissions if of_traps else ()
+        return Hold(**content | {"submissions": (*content["submissions"], *more)})
     except FileNotFoundError:
-        return _hold_of_traps(home, sweep)
+        return of_traps
     except (ValueError, TypeError, KeyError) as error:
         raise AblationsError(
             f"{_path(home, sweep)}: not readable as the record of a hold ({error}); remove it, and `platform cancel` "

@@ -24,17 +24,16 @@ def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[str]
     wanted = frozenset(states)
     for name in forget_interrupted(home, plan.sweep):
         yield f"{plan.sweep}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
-    why, held = cancel_held(home, plan.sweep)
-    chosen = [row for row in rows if row.state.state in wanted or row.id in held]
-    submissions, slurm = {}, SlurmStates(home)
-    for row in chosen:
-        submission = slurm.submission(row.id)
-        if submission is None:
+    slurm = SlurmStates(home)
+    for row in rows:
+        if row.state.state in wanted and slurm.submission(row.id) is None:
             raise AblationsError(
                 f"{row.variant}, seed {row.seed}, was not trained by Slurm; `{plan.command or 'platform sweep FILE'}` "
                 "trains again what is missing"
             )
-        submissions[row.id] = submission
+    why, held = cancel_held(home, plan.sweep)
+    chosen = [row for row in rows if row.state.state in wanted or row.id in held]
+    submissions = {row.id: last for row in chosen if (last := slurm.submission(row.id))}
     if why:
         yield f"{plan.sweep}: {counted(len(held), 'held job')} cancelled ({why})"
     if not chosen:
@@ -52,8 +51,14 @@ def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[str]
         )
         for run_id in run_ids:
             pool.add(run_id, submissions[run_id].budget_gpu_hours)
-        for submission in pool.submit():
+        submitted = pool.submit()
+        for submission in submitted:
             yield f"{plan.sweep}: job {submission.job} trains {counted(len(submission.runs), 'run')}"
+        if left := len(run_ids) - sum(len(one.runs) for one in submitted):
+            yield (
+                f"{plan.sweep}: {counted(left, 'run')} left alone: the job still waits or runs, or all is trained; "
+                "`platform cancel` ends a job that does nothing"
+            )
 
 
 def _by_resources(submissions: dict[str, Submission]) -> list[tuple[list[str], Submission]]:
