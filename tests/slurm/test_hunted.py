@@ -175,3 +175,10 @@ def test_a_torn_record_is_named_with_what_to_do(study, file, content):
     assert str(path) in refused
     assert "remove" in refused
     assert json.loads(study.home.joinpath("sweeps", "small", "plan.json").read_text())
+
+
+def test_an_absent_controller_is_silent_whatever_its_commands_call_it(own_cluster):
+    job = sleeper(own_cluster, "--hold")
+    own_cluster.kill_controller()
+    with mock.patch.dict(os.environ, own_cluster.environment), pytest.raises(commands.SlurmSilent):
+        commands.requeue(job)

@@ -22,7 +22,9 @@ ANSWER_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 """Commands that the platform cannot do without; sacct it can."""
 SILENT = re.compile(
-    r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted", re.IGNORECASE
+    r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted"
+    r"|Unexpected message received",
+    re.IGNORECASE,
 )
 
 
