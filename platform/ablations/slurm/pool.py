@@ -252,6 +252,8 @@ class SlurmPool:
             "array_parallelism": asked.at_once or len(submission.runs),
             "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
             "setup": setup,
+            # Of several nodes only the first trains; without this srun may end it when the others have returned.
+            "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
             "additional_parameters": {"requeue": True, **more},
         }
         # submitit has a wckey of its own by default, which a cluster that checks them refuses.
