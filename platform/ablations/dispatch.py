@@ -18,14 +18,13 @@ import submitit
 
 from ablations.cancellation import Cancellation
 from ablations.home import Home
-from ablations.job import train_run
+from ablations.job import THREAD_VARIABLES, train_run
 from ablations.state import ask_to_stop, read_state
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
 """Seconds that interrupted runs get to write their checkpoints."""
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,9 @@ from pathlib import Path
 from ablations.code_version import code_version
 from scalerl.run_folder import RunFolder
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""How many threads the libraries of a job may start."""
+
 
 def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
     """Train the run in folder `path`. How it ended is in its status file and log; nothing is raised."""

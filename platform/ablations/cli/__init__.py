@@ -2,6 +2,8 @@
 
     common.py    options, the home folder's sweeps by name, output
     run.py       sweep, train
+    plan.py      what a sweep would train and cost
+    submit.py    a sweep on Slurm
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report

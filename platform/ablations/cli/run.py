@@ -17,7 +17,6 @@ from rich.console import Console
 
 from ablations.cli.common import (
     NOT_FINISHED,
-    WRONG_INPUT,
     HomeOption,
     JsonOption,
     SetOption,
@@ -27,22 +26,17 @@ from ablations.cli.common import (
     print_json,
     unfinished_code,
 )
-from ablations.counted import counted
+from ablations.cli.plan import show_cost, show_plan
+from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
-from ablations.executors import OnSlurm, OnThisMachine
+from ablations.executors import OnThisMachine
 from ablations.home import Home, find_home
 
 Executor = Literal["local", "slurm"]
-SEARCH_AT_ONCE = 8
-"""Runs that a search has in flight on Slurm where resources.at_once says nothing."""
-NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 
 if TYPE_CHECKING:
-    from ablations.expand import Study
     from ablations.plan import Plan
     from ablations.search.record import SearchRecord
-    from ablations.slurm.cost import SubmissionPlan
-    from ablations.slurm.resources import Resources
 
 
 def sweep(
@@ -110,90 +104,6 @@ def sweep(
         raise typer.Exit(code)
 
 
-def on_slurm(
-    study: "Study",
-    plan: "Plan",
-    home: Home,
-    *,
-    jobs: int | None,
-    hold: bool,
-    after: str | None,
-    prune: bool,
-    yes: bool,
-    out: Console,
-) -> "OnSlurm":
-    """What Slurm is asked for, checked against the cluster before anything is written."""
-    from ablations.slurm.limits import check_home, check_on_cluster
-
-    check_home(home.path)
-    resources, threads = study.resources, study.reference.recipe.total_threads
-    if jobs is not None:
-        resources = resources.model_copy(update={"at_once": jobs})
-    partition = check_on_cluster(study.asked, threads=threads)
-
-    def check(num_jobs: int) -> None:
-        # Of a search only the first jobs are known here; its trials are.
-        trials = len(study.sweep.seeds) * study.sweep.search.trials if study.sweep.search else 0
-        cost = cost_of(max(num_jobs, trials), resources, threads, partition)
-        out.print(cost.text(), soft_wrap=True, highlight=False, markup=False)
-        if not cost.needs_confirmation or yes:
-            return
-        if not sys.stdin.isatty():
-            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing is submitted; --yes submits it")
-        if not typer.confirm(cost.question()):
-            raise typer.Exit(WRONG_INPUT)
-
-    return OnSlurm(
-        resources=resources,
-        threads=threads,
-        jobs=resources.at_once or SEARCH_AT_ONCE,
-        hold=hold,
-        after=after,
-        prune=prune,
-        check=check,
-    )
-
-
-def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
-    """What jobs may cost at most on this cluster."""
-    from ablations.slurm import commands
-    from ablations.slurm.cost import submission_plan
-
-    most = int(commands.setting("MaxArraySize"))
-    return submission_plan(num_jobs, resources, threads=threads, partition=partition, max_array_size=most)
-
-
-def refuse_without_slurm(options: dict[str, object]) -> None:
-    """Raise AblationsError for options that mean nothing on this machine."""
-    if given := [name for name, value in options.items() if value]:
-        raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm; leave it out")
-
-
-def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
-    """What to type while the jobs wait and train."""
-    if as_json:
-        from ablations.progress import read_rows, to_json
-
-        print_json(to_json(plan, read_rows(home, plan)))
-        return
-    command = f"{own_command()} {{}} {plan.sweep} --home {shlex.quote(str(home.path))}"
-    lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
-    out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
-
-
-def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
-    """What the jobs of the missing runs may cost at most."""
-    from ablations.progress import read_rows
-    from ablations.slurm.limits import check_on_cluster
-    from ablations.state import ENDED
-
-    threads = study.reference.recipe.total_threads
-    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
-    missing = sum(row.state.state not in ENDED for row in read_rows(home, plan))
-    cost = cost_of(missing, resources, threads, check_on_cluster(study.asked, threads=threads))
-    console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
-
-
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
     """SIGTERM raises KeyboardInterrupt inside, as Ctrl-C does, so that no job outlives the sweep that started it."""
@@ -208,84 +118,6 @@ def check_budget(budget: float) -> None:
     """Raise AblationsError unless a run can reach it."""
     if not (math.isfinite(budget) and budget > 0):
         raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
-
-
-def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
-    """What a sweep would train, and what of it is already there."""
-    from ablations.progress import read_plan_allocation, read_rows
-    from ablations.rows import left_to_train
-
-    search = None
-    if study.space is not None:
-        from ablations.search.loop import resume
-
-        resumed = resume(study, plan, home)
-        plan, search = resumed.plan, resumed.record
-    rows = read_rows(home, plan)
-    overrides = {variant.name: variant.overrides for variant in plan.variants}
-    if as_json:
-        runs = [
-            {
-                "variant": row.variant,
-                "seed": row.seed,
-                "id": row.id,
-                "overrides": overrides[row.variant],
-                "state": row.state.state,
-                "compute_gpu_hours": row.state.compute_gpu_hours,
-            }
-            for row in rows
-        ]
-        print_json(
-            {
-                "sweep": plan.sweep,
-                "budget_gpu_hours": plan.budget_gpu_hours,
-                "total_gpu_hours": plan.total_gpu_hours,
-                "stop": plan.stop,
-                "search": search and search.to_json(),
-                "runs": runs,
-            }
-        )
-        return
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("variant", "seed", "run", "state", "changes"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        changes = ", ".join(f"{path} = {value}" for path, value in overrides[row.variant].items())
-        table.add_row(row.variant, str(row.seed), row.id, row.state.state, escape(changes) or "the reference")
-    out = console()
-    out.print(table)
-    if search is not None:
-        from ablations.search.tables import space_table, to_come_text
-
-        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
-    if plan.total_gpu_hours is None:
-        each = f"{plan.budget_gpu_hours:g} {plan.compute_name} each"
-    else:
-        each = f"{plan.total_gpu_hours:g} {plan.compute_name} to share, at most {plan.budget_gpu_hours:g} each"
-    rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
-    left = left_to_train(plan, rows, read_plan_allocation(home, plan))
-    out.print(
-        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {left:g} left to train",
-        soft_wrap=True,
-    )
-
-
-def stop_text(plan: "Plan") -> str:
-    """The stop rules in words: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
-    assert plan.stop is not None
-    rules = []
-    if plan.stop["gain_below"] is not None:
-        rules.append(f"whose gain to the budget stays below {plan.stop['gain_below']} (P > {plan.stop['probability']})")
-    if plan.stop["dominated"] is not None:
-        rules.append(f"that ends below {plan.reference} (P > {plan.stop['dominated']})")
-    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
-    if plan.stop["collapse"] == "stop":
-        return f"stops a run {' or '.join([*rules, collapse])}"
-    stops = f"stops a run {' or '.join(rules)}, " if rules else ""
-    return f"{stops}flags a run {collapse}"
 
 
 def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:

@@ -7,6 +7,7 @@ limits        whether this cluster has it
 cost          what a submission may cost at most
 submissions   what was given to Slurm, on disk before sbatch is asked
 snapshot      the code that jobs run
+batch_script  what stands at the top of a batch script
 pool          runs become job arrays, through submitit
 reconcile     what left the file or is held is cancelled; retry: runs submitted once more
 job           what runs in a job: one run, its checkpoint on Slurm's signals

@@ -6,13 +6,11 @@ which a killed job is never done.
 
 import math
 import os
-import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import submitit
 from filelock import FileLock, Timeout
@@ -20,13 +18,13 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 
 from ablations.cancellation import Cancellation
 from ablations.counted import counted
-from ablations.dispatch import THREAD_VARIABLES
 from ablations.errors import AblationsError
 from ablations.home import Home
 from ablations.slurm import commands
+from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
-from ablations.slurm.hold import trap_folder, watch_lines
+from ablations.slurm.hold import trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
 from ablations.slurm.resources import Resources
@@ -35,8 +33,6 @@ from ablations.slurm.states import WAITING, SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
 from ablations.state import read_state
 
-SIGNAL_BEFORE_LIMIT_S = 120
-"""Seconds before its time limit that a job is told; a checkpoint must fit in."""
 SUBMIT_LIMIT_S = 60.0
 """Seconds to wait while another command submits from the same home folder."""
 LOOK_EVERY_S = 2.0
@@ -117,6 +113,8 @@ class SlurmPool:
         return f"{state.state}; {state.said}" if state.said else state.state
 
     def _cancel_stopped(self) -> None:
+        if not self._to_cancel:
+            return
         with suppress(SlurmSilent):
             commands.cancel(SlurmStates(self.home).jobs(self._to_cancel))
             self._to_cancel.clear()
@@ -198,7 +196,8 @@ class SlurmPool:
         submission = new_submission(self.sweep, runs, budget_gpu_hours, snapshot, self.resources.model_dump())
         submission.write(self.home)
         executor = submitit.SlurmExecutor(log_folder(self.home, submission))
-        executor.update_parameters(**self.parameters(submission, after))
+        asked = parameters(self.home, submission, self.resources, threads=self.threads, hold=self.hold, after=after)
+        executor.update_parameters(**asked)
         watch = trap_folder(self.home, submission)
         try:
             with outside_of_jobs(), executor.batch():
@@ -221,43 +220,6 @@ class SlurmPool:
             return SlurmSilent(text)
         after = f", or --after {self.after}" if self.after else ""
         return SlurmError(f"{text}; what it asks for is the resources: block of the sweep and of its scale{after}")
-
-    def parameters(self, submission: Submission, after: tuple[str, ...] = ()) -> dict[str, Any]:
-        """What submitit writes at the top of the batch script."""
-        asked, cpus = self.resources, self.resources.cpus or self.threads
-        more: dict[str, Any] = dict(asked.sbatch)
-        if self.hold:
-            more["hold"] = True
-        threads = f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}"
-        setup = [
-            *watch_lines(self.home, submission),
-            threads,
-            *asked.setup,
-            # Last: a module that sets PYTHONPATH must not hide the snapshot.
-            f'export PYTHONPATH={shlex.quote(submission.snapshot)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
-        ]
-        found = {
-            "job_name": submission.name,
-            "time": asked.limit_min,
-            "nodes": asked.nodes,
-            "ntasks_per_node": 1,
-            "cpus_per_task": cpus,
-            "gpus_per_node": asked.gpus or None,
-            "mem": f"{asked.mem_mb}MB",
-            "partition": asked.partition,
-            "account": asked.account,
-            "qos": asked.qos,
-            "constraint": asked.constraint,
-            "dependency": ",".join(f"afterany:{job}" for job in after) or None,
-            "array_parallelism": asked.at_once or len(submission.runs),
-            "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
-            "setup": setup,
-            # Of several nodes only the first trains; without this srun may end it when the others have returned.
-            "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
-            "additional_parameters": {"requeue": True, **more},
-        }
-        # submitit has a wckey of its own by default, which a cluster that checks them refuses.
-        return {name: value for name, value in found.items() if value is not None} | {"wckey": None}
 
 
 def undo(home: Home, submission: Submission) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from ablations.counted import counted
 from ablations.slurm import commands
+from ablations.slurm.batch_script import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.commands import Nodes, Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.queue_cache import ASK_EVERY_S
@@ -14,7 +15,7 @@ from ablations.slurm.queue_cache import ASK_EVERY_S
 PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
 """States of nodes that take no jobs; those that sleep to save power wake up for one."""
-CHECKPOINT_S = 120.0
+CHECKPOINT_S = SIGNAL_BEFORE_LIMIT_S
 """What a checkpoint may need; as much time the platform takes before a time limit."""
 USUAL_KILL_WAIT_S = 30.0
 

@@ -1,0 +1,113 @@
+"""What a sweep would train and cost, before anything does."""
+
+from typing import TYPE_CHECKING
+
+from ablations.cli.common import console, print_json
+from ablations.counted import counted
+from ablations.home import Home
+
+if TYPE_CHECKING:
+    from ablations.expand import Study
+    from ablations.plan import Plan
+    from ablations.slurm.cost import SubmissionPlan
+    from ablations.slurm.resources import Resources
+
+
+def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
+    """What a sweep would train, and what of it is already there."""
+    from ablations.progress import read_plan_allocation, read_rows
+    from ablations.rows import left_to_train
+
+    search = None
+    if study.space is not None:
+        from ablations.search.loop import resume
+
+        resumed = resume(study, plan, home)
+        plan, search = resumed.plan, resumed.record
+    rows = read_rows(home, plan)
+    overrides = {variant.name: variant.overrides for variant in plan.variants}
+    if as_json:
+        runs = [
+            {
+                "variant": row.variant,
+                "seed": row.seed,
+                "id": row.id,
+                "overrides": overrides[row.variant],
+                "state": row.state.state,
+                "compute_gpu_hours": row.state.compute_gpu_hours,
+            }
+            for row in rows
+        ]
+        print_json(
+            {
+                "sweep": plan.sweep,
+                "budget_gpu_hours": plan.budget_gpu_hours,
+                "total_gpu_hours": plan.total_gpu_hours,
+                "stop": plan.stop,
+                "search": search and search.to_json(),
+                "runs": runs,
+            }
+        )
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("variant", "seed", "run", "state", "changes"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        changes = ", ".join(f"{path} = {value}" for path, value in overrides[row.variant].items())
+        table.add_row(row.variant, str(row.seed), row.id, row.state.state, escape(changes) or "the reference")
+    out = console()
+    out.print(table)
+    if search is not None:
+        from ablations.search.tables import space_table, to_come_text
+
+        out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
+    if plan.total_gpu_hours is None:
+        each = f"{plan.budget_gpu_hours:g} {plan.compute_name} each"
+    else:
+        each = f"{plan.total_gpu_hours:g} {plan.compute_name} to share, at most {plan.budget_gpu_hours:g} each"
+    rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
+    left = left_to_train(plan, rows, read_plan_allocation(home, plan))
+    out.print(
+        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {left:g} left to train",
+        soft_wrap=True,
+    )
+
+
+def stop_text(plan: "Plan") -> str:
+    """The stop rules in words: `stops a run whose gain stays below 0.01 (P > 0.9); flags a collapse`."""
+    assert plan.stop is not None
+    rules = []
+    if plan.stop["gain_below"] is not None:
+        rules.append(f"whose gain to the budget stays below {plan.stop['gain_below']} (P > {plan.stop['probability']})")
+    if plan.stop["dominated"] is not None:
+        rules.append(f"that ends below {plan.reference} (P > {plan.stop['dominated']})")
+    collapse = f"that collapses or truncates over {plan.stop['truncation_above']:.0%} of its answers"
+    if plan.stop["collapse"] == "stop":
+        return f"stops a run {' or '.join([*rules, collapse])}"
+    stops = f"stops a run {' or '.join(rules)}, " if rules else ""
+    return f"{stops}flags a run {collapse}"
+
+
+def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
+    """What the jobs of the missing runs may cost at most."""
+    from ablations.progress import read_rows
+    from ablations.slurm.limits import check_on_cluster
+    from ablations.state import ENDED
+
+    threads = study.reference.recipe.total_threads
+    resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
+    missing = sum(row.state.state not in ENDED for row in read_rows(home, plan))
+    cost = cost_of(missing, resources, threads, check_on_cluster(study.asked, threads=threads))
+    console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+
+
+def cost_of(num_jobs: int, resources: "Resources", threads: int, partition: str) -> "SubmissionPlan":
+    """What jobs may cost at most on this cluster."""
+    from ablations.slurm import commands
+    from ablations.slurm.cost import submission_plan
+
+    most = int(commands.setting("MaxArraySize"))
+    return submission_plan(num_jobs, resources, threads=threads, partition=partition, max_array_size=most)

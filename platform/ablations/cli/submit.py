@@ -1,0 +1,84 @@
+"""`platform sweep --executor slurm`: what is asked of Slurm and of the user, and what to type next."""
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from ablations.cli.common import WRONG_INPUT, own_command, print_json
+from ablations.cli.plan import cost_of
+from ablations.errors import AblationsError
+from ablations.executors import OnSlurm
+from ablations.home import Home
+
+if TYPE_CHECKING:
+    from ablations.expand import Study
+    from ablations.plan import Plan
+
+SEARCH_AT_ONCE = 8
+"""Runs that a search has in flight on Slurm where resources.at_once says nothing."""
+NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
+
+
+def on_slurm(
+    study: "Study",
+    plan: "Plan",
+    home: Home,
+    *,
+    jobs: int | None,
+    hold: bool,
+    after: str | None,
+    prune: bool,
+    yes: bool,
+    out: Console,
+) -> "OnSlurm":
+    """What Slurm is asked for, checked against the cluster before anything is written."""
+    from ablations.slurm.limits import check_home, check_on_cluster
+
+    check_home(home.path)
+    resources, threads = study.resources, study.reference.recipe.total_threads
+    if jobs is not None:
+        resources = resources.model_copy(update={"at_once": jobs})
+    partition = check_on_cluster(study.asked, threads=threads)
+
+    def check(num_jobs: int) -> None:
+        # Of a search only the first jobs are known here; its trials are.
+        trials = len(study.sweep.seeds) * study.sweep.search.trials if study.sweep.search else 0
+        cost = cost_of(max(num_jobs, trials), resources, threads, partition)
+        out.print(cost.text(), soft_wrap=True, highlight=False, markup=False)
+        if not cost.needs_confirmation or yes:
+            return
+        if not sys.stdin.isatty():
+            raise AblationsError(f"{cost.question().removesuffix('submit?')}nothing is submitted; --yes submits it")
+        if not typer.confirm(cost.question()):
+            raise typer.Exit(WRONG_INPUT)
+
+    return OnSlurm(
+        resources=resources,
+        threads=threads,
+        jobs=resources.at_once or SEARCH_AT_ONCE,
+        hold=hold,
+        after=after,
+        prune=prune,
+        check=check,
+    )
+
+
+def refuse_without_slurm(options: dict[str, object]) -> None:
+    """Raise AblationsError for options that mean nothing on this machine."""
+    if given := [name for name, value in options.items() if value]:
+        raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm; leave it out")
+
+
+def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
+    """What to type while the jobs wait and train."""
+    if as_json:
+        from ablations.progress import read_rows, to_json
+
+        print_json(to_json(plan, read_rows(home, plan)))
+        return
+    command = f"{own_command()} {{}} {plan.sweep} --home {shlex.quote(str(home.path))}"
+    lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
+    out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

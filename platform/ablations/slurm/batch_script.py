@@ -1,0 +1,54 @@
+"""What stands at the top of a batch script: options of sbatch, and lines before the run."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ablations.home import Home
+from ablations.job import THREAD_VARIABLES
+from ablations.slurm.hold import watch_lines
+from ablations.slurm.resources import Resources
+from ablations.slurm.submissions import Submission
+
+SIGNAL_BEFORE_LIMIT_S = 120
+"""Seconds before its time limit that a job is told; a checkpoint must fit in."""
+
+
+def parameters(
+    home: Home, submission: Submission, asked: Resources, *, threads: int, hold: bool, after: Sequence[str]
+) -> dict[str, Any]:
+    """What submitit is told of a submission: `threads` where the resources name no processors, `after` which jobs."""
+    cpus = asked.cpus or threads
+    found = {
+        "job_name": submission.name,
+        "time": asked.limit_min,
+        "nodes": asked.nodes,
+        "ntasks_per_node": 1,
+        "cpus_per_task": cpus,
+        "gpus_per_node": asked.gpus or None,
+        "mem": f"{asked.mem_mb}MB",
+        "partition": asked.partition,
+        "account": asked.account,
+        "qos": asked.qos,
+        "constraint": asked.constraint,
+        "dependency": ",".join(f"afterany:{job}" for job in after) or None,
+        "array_parallelism": asked.at_once or len(submission.runs),
+        "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
+        "setup": setup_lines(home, submission, asked, cpus),
+        # Of several nodes only the first trains; without this srun may end it when the others have returned.
+        "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
+        "additional_parameters": {"requeue": True, **asked.sbatch, **({"hold": True} if hold else {})},
+    }
+    # submitit has a wckey of its own by default, which a cluster that checks them refuses.
+    return {name: value for name, value in found.items() if value is not None} | {"wckey": None}
+
+
+def setup_lines(home: Home, submission: Submission, asked: Resources, cpus: int) -> list[str]:
+    """Lines before the run: the watch over it, its threads, the user's own, the code."""
+    return [
+        *watch_lines(home, submission),
+        f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}",
+        *asked.setup,
+        # Last: a module that sets PYTHONPATH must not hide the snapshot.
+        f'export PYTHONPATH={shlex.quote(submission.snapshot)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
+    ]
