@@ -36,7 +36,7 @@ debian:
 	else echo "not root, or no apt: tests that need $(DEBIAN) are left out where these are missing"; fi
 
 unit: $(VENV)/.installed-dev debian
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
