@@ -78,7 +78,7 @@ def test_jobs_train_and_are_held_in_a_home_folder_whose_name_a_shell_would_take_
     study.submit()
     pid = study.until_trains("scalerl")["pid"]
     (snapshot,) = (home / "snapshots").iterdir()
-    assert f"PYTHONPATH={snapshot}:" in Path(f"/proc/{pid}/environ").read_text()
+    assert f"PYTHONPATH={snapshot}" in Path(f"/proc/{pid}/environ").read_text()
 
 
 def test_a_home_folder_that_slurm_or_python_would_misread_is_refused(study):

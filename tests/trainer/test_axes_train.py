@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from recipe_files import read_scale
 from trainer.tiny import make_cluster
 
 from scalerl.model import new_policy
@@ -16,7 +17,7 @@ from scalerl.tokens import make_tokenizer
 from scalerl.warm_start import load_or_train
 
 RECIPES = Path(__file__).parents[2] / "recipes"
-SMOKE = yaml.safe_load((RECIPES / "scales/smoke.yaml").read_text())
+SMOKE = read_scale("smoke")
 PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
 VALUES = {"type": "value_network"}
 CRITIC = {"critic": VALUES, "zero_variance": "keep", "epochs": 2}

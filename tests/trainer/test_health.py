@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from recipe_files import read_scale
 from trainer.learner_cases import random_groups
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
@@ -121,7 +122,7 @@ def test_a_warning_is_said_once_while_it_lasts():
 
 
 def test_a_healthy_smoke_run_has_no_warning(tmp_path):
-    recipe, scale = (yaml.safe_load((RECIPES / name).read_text()) for name in ("scalerl.yaml", "scales/smoke.yaml"))
+    recipe, scale = yaml.safe_load((RECIPES / "scalerl.yaml").read_text()), read_scale("smoke")
     folder = RunFolder(tmp_path / "run")
     folder.create(ResolvedRecipe.model_validate({**recipe, **scale}), 0)
     train(folder.path, budget_gpu_hours=26.0, warm_starts=tmp_path)

@@ -1,11 +1,9 @@
 """Interruption at a 24-token limit (ScaleRL A.10): answers end inside the budget, what was forced teaches nothing."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-import yaml
+from recipe_files import read_scale
 
 from scalerl.batch import Group, make_batch
 from scalerl.cluster import draw_cuts, make_generator
@@ -17,7 +15,7 @@ from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 from scalerl.warm_start import load_or_train
 
-SMOKE = yaml.safe_load((Path(__file__).parents[2] / "recipes/scales/smoke.yaml").read_text())
+SMOKE = read_scale("smoke")
 GENERATIONS = 8
 
 

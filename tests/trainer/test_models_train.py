@@ -1,10 +1,8 @@
 """Whole runs of other models and precisions: twenty steps at scale `smoke`, and a folder that `transformers` loads."""
 
-from pathlib import Path
-
 import pytest
 import torch
-import yaml
+from recipe_files import read_scale
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import TEMPLATE, text_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -18,7 +16,7 @@ from scalerl.tokens import make_tokenizer
 from scalerl.train import Run, train
 from scalerl.warm_start import load_or_train
 
-SMOKE = yaml.safe_load((Path(__file__).parents[2] / "recipes/scales/smoke.yaml").read_text())
+SMOKE = read_scale("smoke")
 MOE = {
     "type": "moe", "hidden": 32, "layers": 2, "heads": 2, "mlp": 48, "experts": 4, "experts_per_token": 2,
     "router_loss": 0.01,

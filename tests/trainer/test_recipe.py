@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from pydantic import ValidationError
+from recipe_files import read_scale
 
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -82,8 +83,7 @@ def test_every_recipe_file_is_valid(file):
 
 @pytest.mark.parametrize("file", sorted((RECIPES / "scales").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_scale_file_is_valid_with_every_recipe(file):
-    scale = yaml.safe_load(file.read_text())
-    scale.pop("resources", None)  # of the platform, which the trainer knows nothing of
+    scale = read_scale(file.stem)
     Scale.model_validate(scale)
     for recipe in RECIPES.glob("*.yaml"):
         ResolvedRecipe.model_validate({**yaml.safe_load(recipe.read_text()), **scale})
