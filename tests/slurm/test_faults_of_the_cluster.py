@@ -14,7 +14,7 @@ def start(study: SlurmStudy, budget: float) -> None:
 
 def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
     study = broken_study
-    start(study, 6.0)
+    start(study, 20.0)
     study.cluster.kill_controller()
     time.sleep(11)  # so that status asks, in vain
     said = study.platform("status", code=None)
