@@ -18,6 +18,9 @@ from ablations.progress import read_rows, to_json
 from ablations.slurm.submissions import Submission, read_submissions
 
 LIMIT_S = 150.0
+"""How long a command of the platform, or a state that a test waits for, may take."""
+UNDISTURBED_LIMIT_S = 500.0
+"""How long the study may take on this machine beside other tests: the longest budget trains for two minutes alone."""
 UNDISTURBED: dict[float, dict[str, Any]] = {}
 """Run logs by budget: they are the same to the bit however often they are made."""
 
@@ -136,6 +139,8 @@ class SlurmStudy:
         if self.budget not in UNDISTURBED:
             other = self.folder / "undisturbed"
             command = [sys.executable, "-m", "ablations.cli", "sweep", str(self.file), "--home", str(other)]
-            subprocess.run(command, env=self.cluster.environment, check=True, capture_output=True, timeout=LIMIT_S)
+            subprocess.run(
+                command, env=self.cluster.environment, check=True, capture_output=True, timeout=UNDISTURBED_LIMIT_S
+            )
             UNDISTURBED[self.budget] = read_metrics(other)
         return UNDISTURBED[self.budget]
