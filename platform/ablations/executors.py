@@ -86,8 +86,15 @@ class OnSlurm:
     after: str | None = None
     prune: bool = False
     """Cancel the jobs of runs that left the sweep file."""
-    check: Callable[[int], None] | None = None
-    """Called with the number of jobs before any is submitted; may raise."""
+    agree: Callable[[int], None]
+    """Called with the number of jobs before anything is written; raises when they are not wanted."""
+
+    def ask(self, home: Home, plan: Plan, num_to_come: int = 0) -> None:
+        """Ask whether what a sweep would submit is wanted, `num_to_come` runs of trials not proposed yet included."""
+        from ablations.slurm.reconcile import num_missing
+
+        if num_jobs := num_missing(home, plan) + num_to_come:
+            self.agree(num_jobs)
 
     def pool(self, home: Home, plan: Plan, console: Console) -> "SlurmPool":
         """What submits a sweep's runs, after what went wrong in the queue before is put right."""
@@ -111,5 +118,4 @@ class OnSlurm:
             cancelled=cancellation(home, plan.sweep),
             hold=self.hold,
             after=self.after,
-            check=self.check,
         )

@@ -40,6 +40,8 @@ def run_sweep(
     try:
         with FileLock(folder / "lock", timeout=0):
             if study.space is None:
+                if isinstance(executor, OnSlurm):
+                    executor.ask(home, plan)
                 prepare(study, plan, home, file)
                 if isinstance(executor, OnSlurm) and not plan.is_steered:
                     submit_missing(plan, home, executor, tracking_uri, console)
@@ -49,6 +51,8 @@ def run_sweep(
                 from ablations.search.loop import prepare_search, resume, run_search
 
                 search = resume(study, plan, home)
+                if isinstance(executor, OnSlurm):
+                    executor.ask(home, search.plan, search.record.num_to_come * len(study.sweep.seeds))
                 prepare_search(search, home)
                 prepare(search.study, search.plan, home, file)
                 pool = executor.pool(home, search.plan, console)

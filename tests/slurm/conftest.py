@@ -1,10 +1,14 @@
 """Two clusters for all tests that need one. Without Slurm's packages these tests are left out, but never on CI."""
 
 import os
+import shutil
 
 import pytest
 from slurm.cluster import SlurmCluster, missing
 from slurm.study import SlurmStudy
+
+import ablations
+import scalerl
 
 
 def require(*, accounting=False):
@@ -67,3 +71,12 @@ def study(empty, tmp_path):
 def broken_study(own_cluster, tmp_path):
     """A study on a cluster to break."""
     return SlurmStudy(cluster=own_cluster, folder=tmp_path / "study")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the code, to be broken and mended."""
+    folder = tmp_path / "source"
+    for name, package in (("ablations", ablations), ("scalerl", scalerl)):
+        shutil.copytree(package.__path__[0], folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder

@@ -1,19 +1,8 @@
 """A sweep through a real Slurm, from its file to its table, and all that its user may do to it on the way."""
 
 import json
-import shutil
-from pathlib import Path
 
-import pytest
 from slurm.study import SlurmStudy
-
-import ablations
-import scalerl
-
-
-def numbers(table: str) -> list[str]:
-    """The lines of a comparison without those that name the home folder."""
-    return [line for line in table.splitlines() if "home" not in line]
 
 
 def test_the_table_is_that_of_the_local_executor(study):
@@ -88,17 +77,8 @@ def test_a_dependency_and_a_hold_are_given_to_slurm(study):
     study.until_done()
 
 
-@pytest.fixture
-def source(tmp_path):
-    """A copy of the code, to be broken and mended."""
-    folder = tmp_path / "source"
-    for name, package in (("ablations", ablations), ("scalerl", scalerl)):
-        shutil.copytree(package.__path__[0], folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
-
-
 def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, source):
-    path = Path(source) / "scalerl" / "train.py"
+    path = source / "scalerl" / "train.py"
     whole = path.read_text()
     healthy = "status.beat(threads=self.recipe.threads)"
     assert healthy in whole
@@ -130,23 +110,3 @@ def test_jobs_that_die_before_any_python_are_held_too(study):
     study.write(resources="at_once: 3")
     study.submit()
     study.until_done()
-
-
-def test_a_sweep_that_stops_runs_decides_while_its_jobs_train(study):
-    study.budget = 3.0
-    study.write(stop="{gain_below: 0.9, probability: 0.6}")
-    said = study.submit()
-    states = study.states()
-    assert states["scalerl"] == "done"  # the reference is never stopped
-    assert set(states.values()) <= {"done", "stopped"}
-    assert "report" in said
-
-
-def test_options_without_effect_and_costs_nobody_agreed_to_are_refused(study):
-    refused = study.platform("sweep", str(study.file), "--hold", code=2)
-    assert "--executor slurm" in refused
-    study.write(resources="confirm_above_device_hours: 0.1")
-    refused = study.platform("sweep", str(study.file), "--executor", "slurm", code=2)
-    assert "--yes" in refused
-    assert study.queued() == []
-    assert study.submissions() == []

@@ -92,15 +92,21 @@ def stop_text(plan: "Plan") -> str:
 
 
 def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
-    """What the jobs of the missing runs may cost at most."""
-    from ablations.progress import read_rows
+    """What the jobs of the missing runs, and of trials to come, may cost at most."""
     from ablations.slurm.limits import check_on_cluster
-    from ablations.state import ENDED
+    from ablations.slurm.reconcile import num_missing
 
+    num_to_come = 0
+    if study.space is not None:
+        from ablations.search.loop import resume
+
+        resumed = resume(study, plan, home)
+        plan, num_to_come = resumed.plan, resumed.record.num_to_come * len(study.sweep.seeds)
     threads = study.reference.recipe.total_threads
     resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
-    missing = sum(row.state.state not in ENDED for row in read_rows(home, plan))
-    cost = cost_of(missing, resources, threads, check_on_cluster(study.asked, threads=threads))
+    cost = cost_of(
+        num_missing(home, plan) + num_to_come, resources, threads, check_on_cluster(study.asked, threads=threads)
+    )
     console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
 
 

@@ -43,10 +43,8 @@ def on_slurm(
         resources = resources.model_copy(update={"at_once": jobs})
     partition = check_on_cluster(study.asked, threads=threads)
 
-    def check(num_jobs: int) -> None:
-        # Of a search only the first jobs are known here; its trials are.
-        trials = len(study.sweep.seeds) * study.sweep.search.trials if study.sweep.search else 0
-        cost = cost_of(max(num_jobs, trials), resources, threads, partition)
+    def agree(num_jobs: int) -> None:
+        cost = cost_of(num_jobs, resources, threads, partition)
         out.print(cost.text(), soft_wrap=True, highlight=False, markup=False)
         if not cost.needs_confirmation or yes:
             return
@@ -62,7 +60,7 @@ def on_slurm(
         hold=hold,
         after=after,
         prune=prune,
-        check=check,
+        agree=agree,
     )
 
 

@@ -119,6 +119,11 @@ class SearchRecord:
         return is_full and all(trial.state != "running" for trial in self.trials)
 
     @property
+    def num_to_come(self) -> int:
+        """Trials that are not proposed yet."""
+        return 0 if self.is_exhausted else max(0, self.num_trials - len(self.trials))
+
+    @property
     def ranked(self) -> list[SearchTrial]:
         """The trials that are done, best first in the first objective, earlier ones first among equals."""
         sign = -1 if is_maximised(self.objectives[0]) else 1

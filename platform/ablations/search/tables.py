@@ -38,8 +38,7 @@ def objective_text(record: SearchRecord) -> str:
 
 def to_come_text(record: SearchRecord, num_seeds: int, compute_name: str) -> str:
     """`12 trials to come, each 2 runs of 1500 modelled GPU-hours`."""
-    num_left = max(0, record.num_trials - len(record.trials))
-    to_come = f"{counted(num_left, 'trial')} to come, each {counted(num_seeds, 'run')}"
+    to_come = f"{counted(record.num_to_come, 'trial')} to come, each {counted(num_seeds, 'run')}"
     return f"{to_come} of {record.budget_gpu_hours:g} {compute_name}"
 
 

@@ -7,7 +7,7 @@ which a killed job is never done.
 import math
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
 from ablations.slurm.cost import most_tasks
-from ablations.slurm.hold import trap_folder
+from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
 from ablations.slurm.resources import Resources
@@ -60,8 +60,6 @@ class SlurmPool:
     """Submit, but let nothing start before `scontrol release`."""
     after: str | None = None
     """Job that must have ended first."""
-    check: Callable[[int], None] | None = None
-    """Called with the number of jobs before any is submitted; may raise."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Runs not submitted yet with their budgets, first added first."""
     _submitted: dict[str, float] = field(default_factory=dict)
@@ -95,11 +93,16 @@ class SlurmPool:
 
         Yields every two seconds: a run whose job ended before the run did, or None. Leaving the loop leaves the jobs:
         they train on, and the same sweep, started again, finds them.
+
+        Raises SlurmError when the sweep is held after equal failures and the last job that was not has ended.
         """
         while self._waiting or self._submitted:
             self._cancel_stopped()
+            hold = read_hold(self.home, self.sweep)
+            if hold and self._all_held(hold):
+                raise SlurmError(f"{self.sweep}: {hold}; its jobs are held: mend it, then the same command goes on")
             with suppress(SlurmSilent):  # a controller that starts again; what waits is submitted then
-                if self._waiting:
+                if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
             ended = self._reap()
@@ -111,6 +114,11 @@ class SlurmPool:
         """How the job of a run ended that has not what it was given."""
         state = SlurmStates(self.home).state(run_id, read_state(self.home.run(run_id), math.inf))
         return f"{state.state}; {state.said}" if state.said else state.state
+
+    def _all_held(self, hold: Hold) -> bool:
+        states = SlurmStates(self.home)
+        jobs = [there for run_id in self._submitted for there in states.in_queue(run_id)]
+        return all(one.name in hold.submissions and job.state in WAITING for one, job in jobs)
 
     def _cancel_stopped(self) -> None:
         if not self._to_cancel:
@@ -144,9 +152,6 @@ class SlurmPool:
             groups = self._groups()
             if not groups:
                 return []
-            if self.check:
-                self.check(sum(map(len, groups.values())))
-                self.check = None
             most = most_tasks(int(commands.setting("MaxArraySize")))
             snapshot, submitted = take_snapshot(self.home), []
             for (budget, after), run_ids in groups.items():

@@ -1,4 +1,4 @@
-"""A sweep and its jobs brought to agree: what is missing is added, what left the file or was held is cancelled.
+"""A sweep and its jobs brought to agree: what is missing is counted, what left the file or was held is cancelled.
 
 Nothing here trains or waits; what is submitted needs no process of ours any more.
 """
@@ -7,14 +7,34 @@ from collections.abc import Iterable
 
 from ablations.home import Home
 from ablations.plan import Plan
+from ablations.progress import read_rows
+from ablations.rows import Row
 from ablations.slurm import commands
 from ablations.slurm.hold import lift_hold, read_hold
-from ablations.slurm.states import SlurmStates
+from ablations.slurm.states import WAITING, SlurmStates
 from ablations.slurm.submissions import read_submissions
-from ablations.state import State
+from ablations.state import ENDED, State
 
 RETRIED: tuple[State, ...] = ("failed", "lost", "timed out", "out of memory", "node failed", "preempted")
 """States that `platform retry` means when none is named."""
+
+
+def num_missing(home: Home, plan: Plan) -> int:
+    """How many runs of a plan a sweep would submit now: they have not ended, nor a job that goes on to the budget."""
+    states, hold = SlurmStates(home), read_hold(home, plan.sweep)
+    held = hold.submissions if hold else ()
+
+    def goes_on(row: Row) -> bool:
+        jobs = states.in_queue(row.id)
+        if not jobs:
+            return row.state.state == "running"  # from another command, on this machine
+        return any(
+            one.budget_gpu_hours >= plan.budget_gpu_hours
+            and (one.name not in held if job.state in WAITING else row.state.state != "cancelled")
+            for one, job in jobs
+        )
+
+    return sum(row.state.state not in ENDED and not goes_on(row) for row in read_rows(home, plan))
 
 
 def cancel_held(home: Home, sweep: str) -> tuple[str, list[str]]:
