@@ -1,11 +1,17 @@
 """What a run's own word and Slurm's mean together; that Slurm really says so is tests/slurm."""
 
+import json
+import time
+from dataclasses import replace
+
 import pytest
 
 from ablations.cancellation import Cancellation
+from ablations.home import Home
 from ablations.slurm.commands import Job
 from ablations.slurm.queue_cache import GONE, Answer, vanished
-from ablations.slurm.states import in_slurm
+from ablations.slurm.states import SlurmStates, in_slurm
+from ablations.slurm.submissions import new_submission
 from ablations.state import RunState
 
 
@@ -44,6 +50,26 @@ def test_a_run_is_what_it_says_and_else_what_slurm_says(own, has_begun, slurm, e
     found = in_slurm(state, Job(id="17_3", name="loo.1f0c9ad2", state=slurm, reason="Priority"), has_begun=has_begun)
     assert found.state == expected
     assert "17_3" in found.message or found.message == "its own"
+
+
+@pytest.mark.parametrize(
+    ("own", "after_s", "expected"),
+    [
+        ("running", 3.0, "running"),
+        ("failed", 3.0, "failed"),
+        ("preempted", 3.0, "preempted"),
+        ("preempted", -3.0, "requeued"),
+        ("failed", -30.0, "queued"),
+    ],
+)
+def test_a_run_that_spoke_after_slurm_was_asked_no_longer_waits(tmp_path, own, after_s, expected):
+    home, asked = Home(tmp_path), time.time()
+    submission = replace(new_submission("loo", ("81d2f0a95c3b",), 1.0, tmp_path, {}), submitted=asked - 20.0, job="17")
+    submission.write(home)
+    job = {"id": "17", "name": submission.name, "state": "PENDING", "reason": "Priority"}
+    (tmp_path / "slurm.json").write_text(json.dumps({"asked": asked, "problem": "", "jobs": [job]}))
+    state = RunState(state=own, heartbeat=asked + after_s)
+    assert SlurmStates(home).state("81d2f0a95c3b", state).state == expected
 
 
 def test_a_waiting_task_that_is_gone_from_an_array_that_is_there_was_cancelled():

@@ -157,7 +157,8 @@ def run_search(
     with Progress(home, loop.state.plan, console) as progress, closing(pool.work()) as events:
         for killed in events:
             if killed:
-                say(console, f"{killed}: {pool.ending(killed)}")
+                name = next(run.variant for run in loop.state.study.runs if run.id == killed)
+                say(console, f"{name}: {pool.ending(killed)}")
             loop.step()
             progress.follow(loop.state.plan)
             tracker.follow(loop.state.plan)

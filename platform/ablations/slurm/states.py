@@ -53,9 +53,10 @@ class SlurmStates:
         if run_id not in self._jobs or own.state in ("done", "stopped"):
             return own
         submission, job = self._current(run_id)
-        if job.state in WAITING and own.state == "running" and own.heartbeat > self._answer.asked:
+        has_begun = own.heartbeat >= submission.submitted
+        if job.state in WAITING and has_begun and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
-        found = in_slurm(own, job, has_begun=own.heartbeat >= submission.submitted)
+        found = in_slurm(own, job, has_begun=has_begun)
         if job.state == "FAILED" and found.state != "done" and own.state != "failed":
             # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
             found = self._explained(found, job, submission, run_id)
