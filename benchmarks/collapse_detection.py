@@ -9,14 +9,12 @@ Writes `results/collapse_detection.json`.
 """
 
 import json
-import os
 import time
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import NOISES, NUM_SAMPLES, RUN_NOISE_SD, START_LEVELS, TRUTHS, processor_name, simulate
+from record import write_record
+from simulation import NOISES, NUM_SAMPLES, RUN_NOISE_SD, START_LEVELS, TRUTHS, simulate
 
 from ablations.fit.collapse import Collapse, find_collapse
 
@@ -30,7 +28,6 @@ NUM_RUNS = 60
 NUM_RUNS_OF_OTHERS = 20
 SEED = 2510
 TIMED_READINGS = 36
-RESULTS = Path(__file__).parent / "results" / "collapse_detection.json"
 
 
 def main() -> None:
@@ -40,8 +37,6 @@ def main() -> None:
             results.append({"noise": noise, "samples_known": samples_known, **measure(rho, samples_known)})
             print(json.dumps(results[-1], indent=2))
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "start_levels": START_LEVELS,
             "num_samples": NUM_SAMPLES,
@@ -53,8 +48,7 @@ def main() -> None:
         },
         "results": results,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("collapse_detection", report)
 
 
 def measure(rho: float, samples_known: bool) -> dict[str, Any]:

@@ -10,14 +10,12 @@ Writes `results/comparison_power.json`.
 """
 
 import json
-import os
 from collections.abc import Sequence
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, processor_name, simulate
+from record import write_record
+from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 
 from ablations.compare import compare
 from ablations.curve import Curve
@@ -28,7 +26,6 @@ EVERY, BUDGET = 213, 16_000
 RUN_TO_RUN_SD = 0.0075
 TRUE_DIFFERENCE = 0.03
 NUM_PAIRS = 300
-RESULTS = Path(__file__).parent / "results" / "comparison_power.json"
 
 
 def main() -> None:
@@ -38,8 +35,6 @@ def main() -> None:
             results += measure(noise, rho, share)
             print(json.dumps(results[-2:], indent=1))
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
             "run_to_run_sd": RUN_TO_RUN_SD,
@@ -49,7 +44,7 @@ def main() -> None:
         },
         "results": results,
     }
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("comparison_power", report)
 
 
 def measure(noise: str, rho: float, share: float) -> list[dict[str, Any]]:

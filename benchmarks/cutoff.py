@@ -14,19 +14,16 @@ about, the share called off the law. Bias: mean of A less the truth. Writes `res
 """
 
 import json
-import os
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import NOISES, NUM_SAMPLES, SEED, processor_name, simulate
+from record import write_record
+from simulation import NOISES, NUM_SAMPLES, SEED, simulate
 
 from ablations.curve import Curve
 from ablations.fit import fit_curve
 from ablations.fit.cutoff import BLOCK_READINGS, Cutoff, automatic_cutoff, num_early
 
-RESULTS = Path(__file__).parent / "results" / "cutoff.json"
 TRUTH = {"A": 0.610, "B": 1.92, "C_mid": 2542.0, "R_0": 0.3}
 EARLY_GPU_HOURS = 1500.0
 RUNS = 120
@@ -40,12 +37,10 @@ def main() -> None:
             results.append({"noise": noise, "early_phase": phase, **measure(phase, rho)})
             print(json.dumps(results[-1]), flush=True)
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {"truth": TRUTH, "runs": RUNS, "early_gpu_hours": EARLY_GPU_HOURS, "seed": SEED},
         "results": results,
     }
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("cutoff", report)
 
 
 def measure(phase: str | float, rho: float) -> dict[str, Any]:

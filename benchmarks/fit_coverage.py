@@ -9,14 +9,12 @@ Writes `results/fit_coverage.json`.
 """
 
 import json
-import os
 import time
 from collections import Counter
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import write_record
 from simulation import (
     FIT_FROM_GPU_HOURS,
     FIT_TO_SHARE_OF_BUDGET,
@@ -26,7 +24,6 @@ from simulation import (
     SEED,
     START_LEVELS,
     TRUTHS,
-    processor_name,
     simulate,
 )
 
@@ -35,7 +32,6 @@ from ablations.fit import Fit, fit_curve
 
 CURVES_PER_TRUTH = 20
 CURVES_AT_C_MID = 20
-RESULTS = Path(__file__).parent / "results" / "fit_coverage.json"
 
 
 def main() -> None:
@@ -47,8 +43,6 @@ def main() -> None:
     at_c_mid = [{"noise": noise, **measure_at_c_mid(rho)} for noise, rho in NOISES.items()]
     print(json.dumps(at_c_mid, indent=2))
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
             "fit_to_share_of_budget": FIT_TO_SHARE_OF_BUDGET,
@@ -61,8 +55,7 @@ def main() -> None:
         "results": results,
         "readings_that_end_at_c_mid": at_c_mid,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("fit_coverage", report)
 
 
 def measure(rho: float, samples_known: bool) -> dict[str, Any]:

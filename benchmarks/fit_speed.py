@@ -8,14 +8,12 @@ Writes `results/fit_speed.json`.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, SEED, TRUTHS, processor_name, simulate
+from record import write_record
+from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, SEED, TRUTHS, simulate
 
 from ablations.compare import compare
 from ablations.curve import Curve
@@ -27,7 +25,6 @@ from ablations.fit.projection import Prior, solve
 
 NUM_CURVES = 100
 PROFILE_POINTS = 33
-RESULTS = Path(__file__).parent / "results" / "fit_speed.json"
 
 
 def main() -> None:
@@ -62,15 +59,13 @@ def main() -> None:
         )
         whole.append(warm_ms(lambda curve=curve: fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS)))
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "point_fit_ms": round(float(np.median(point)), 3),
         f"profile_of_{PROFILE_POINTS}_ceilings_ms": round(float(np.median(profile)), 2),
         "fit_with_posterior_ms": round(float(np.median(whole)), 2),
         "100_curves_fitted_and_compared_s": round(compared_s, 2),
     }
     print(json.dumps(report, indent=2))
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("fit_speed", report)
 
 
 def warm_ms(function: Callable[[], object]) -> float:

@@ -11,12 +11,10 @@ median of eq. 1's draws, and the median of the draws averaged over families. Bas
 """
 
 import json
-import os
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import write_record
 from simulation import (
     FIT_FROM_GPU_HOURS,
     FIT_TO_SHARE_OF_BUDGET,
@@ -26,7 +24,6 @@ from simulation import (
     SEED,
     START_LEVELS,
     TRUTHS,
-    processor_name,
     simulate,
 )
 
@@ -38,7 +35,6 @@ from ablations.forecast.forecasts import joint_draws, predict
 
 NUM_CURVES = 400
 OFF_THE_LAW = 0.10
-RESULTS = Path(__file__).parent / "results" / "forecast.json"
 
 
 def main() -> None:
@@ -48,8 +44,6 @@ def main() -> None:
             results.append({"noise": noise, "step_0_below_the_law": off, **measure(rho, off)})
             print(json.dumps(results[-1], indent=2), flush=True)
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
             "fit_to_share_of_budget": FIT_TO_SHARE_OF_BUDGET,
@@ -61,8 +55,7 @@ def main() -> None:
         },
         "results": results,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("forecast", report)
 
 
 def measure(rho: float, off: float) -> dict[str, Any]:

@@ -19,18 +19,16 @@ figures are medians over rounds in which everything runs in turn. Writes `result
 """
 
 import argparse
-import json
-import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from record import write_record
 from torch import Tensor
 
 from ablations.resolve import load_resolved
@@ -42,12 +40,10 @@ from scalerl.learner import Learner
 from scalerl.model import new_policy
 from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.status import processor
 from scalerl.tasks import Task, make_task
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, PAD_ID, SymbolTokenizer
 from scalerl.warm_start import load_or_train
 
-RESULT = Path(__file__).parent / "results" / "generation_speed.json"
 ROUNDS_OF_SLOTS = 8
 """Rollouts of one measurement, in multiples of the rows decoded at once."""
 
@@ -65,11 +61,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         start = load_or_train(policy, task, recipe, 0, Path(folder))
         llama = transformers.LlamaForCausalLM.from_pretrained(start, dtype=torch.float32).eval()
-    load_before = os.getloadavg()
     threads = {str(n): measure(n, options.repetitions, recipe, task, policy, llama) for n in options.threads}
     result = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_average_before": load_before},
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
         "model": {**recipe.model.model_dump(), "num_parameters": policy.num_parameters(), "dtype": "float32"},
         "slots": num_slots(recipe),
@@ -78,8 +71,7 @@ def main() -> None:
         "recipe": recipe.model_dump(mode="json"),
         "threads": threads,
     }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    write_record("generation_speed", result)
     for number, measured in threads.items():
         report(number, measured)
 

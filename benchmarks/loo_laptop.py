@@ -8,21 +8,21 @@ Trains what is missing in the home folder, runs the same command again to time a
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
 import time
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from record import write_record
 
 from ablations.figures import curves_figure
 from ablations.home import Home
 from ablations.plan import Plan
 from ablations.results import Results, read_results
 from ablations.summary import columns
-from scalerl.status import processor
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"
@@ -39,8 +39,6 @@ def main() -> None:
     results = read_results(home, plan)
     record = {
         "command": COMMAND,
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor(), "cores": os.cpu_count()},
         "code_versions": results.code_versions,
         "sweep_min": round(training_minutes(home), 1),
         "rerun_s": round(rerun_s, 2),
@@ -48,7 +46,7 @@ def main() -> None:
         "table": [columns(results, variant) for variant in results.variants],
         "comparison": results.to_json(),
     }
-    (ROOT / "benchmarks/results/loo_laptop.json").write_text(json.dumps(record, indent=1) + "\n")
+    write_record("loo_laptop", record)
     draw(results)
     print(json.dumps({name: record[name] for name in ("sweep_min", "rerun_s", "reference")}, indent=1))
     print(markdown([columns(results, variant) for variant in results.variants]))

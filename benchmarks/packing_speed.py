@@ -8,15 +8,14 @@ the processor time. Writes `results/packing_speed.json`.
 """
 
 import json
-import os
 import statistics
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import torch
+from record import write_record
 
 from ablations.resolve import load_resolved
 from scalerl.batch import Group
@@ -27,13 +26,11 @@ from scalerl.model import new_policy
 from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
-from scalerl.status import processor
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 from scalerl.virtual_cluster import VirtualCluster
 from scalerl.warm_start import load_or_train
 
-RESULT = Path(__file__).parent / "results" / "packing_speed.json"
 KINDS = ("none", "sequences", "prompts")
 MICRO_BATCH_TOKENS = (512, 1024, 2048)
 ROUNDS = 9
@@ -41,7 +38,6 @@ ROUNDS = 9
 
 def main() -> None:
     torch.set_num_threads(1)
-    load_before = os.getloadavg()
     policy, groups = first_batch(recipe_of("none", 1024))
     learners = {}
     for kind in KINDS:
@@ -59,13 +55,11 @@ def main() -> None:
                 rounds[name].append(time.process_time() - begin)
     seconds = {name: statistics.median(each) for name, each in rounds.items()}
     result = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_average_before": load_before},
         "recipe": recipe_of("none", 1024).model_dump(mode="json"),
         "processor_seconds_a_step": seconds,
         "rounds": rounds,
     }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    write_record("packing_speed", result)
     print(json.dumps(seconds, indent=1))
 
 

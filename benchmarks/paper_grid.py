@@ -11,16 +11,14 @@ Writes `results/paper_grid.json`.
 
 import json
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable
-from datetime import date
 from itertools import cycle, islice, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import write_record
 from scipy.optimize import curve_fit
 from simulation import (
     FIT_FROM_GPU_HOURS,
@@ -29,7 +27,6 @@ from simulation import (
     SEED,
     START_LEVELS,
     TRUTHS,
-    processor_name,
     simulate,
 )
 
@@ -51,13 +48,10 @@ PUBLISHED_B_DIFFERENCE = 0.24
 """B of CISPO less B of DAPO at a common A (ScaleRL §4): 2.01 - 1.77."""
 CEILINGS = np.arange(450, 801, 5) / 1000
 MIDPOINTS = np.linspace(100, 40_000, 100)
-RESULTS = Path(__file__).parent / "results" / "paper_grid.json"
 
 
 def main() -> None:
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "num_curves": NUM_CURVES,
             "noises": NOISES,
@@ -78,7 +72,7 @@ def main() -> None:
         ],
     }
     print(json.dumps(report, indent=2))
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    write_record("paper_grid", report)
 
 
 def measure_grid() -> dict[str, Any]:

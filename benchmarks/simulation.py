@@ -5,8 +5,6 @@ GPU-hours to 16k (other budgets for the runs that had them); noise: binomial ove
 noise of sd 0.0045, white or AR(1) with rho 0.7.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 # Run, C_mid, B, A, GPU-hours between readings, budget.
@@ -40,8 +38,3 @@ def simulate(
     for index in range(1, compute.size):
         run_noise[index] = rho * run_noise[index - 1] + np.sqrt(1 - rho**2) * run_noise[index]
     return rng.binomial(NUM_SAMPLES, np.clip(law + run_noise, 0, 1)) / NUM_SAMPLES
-
-
-def processor_name() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

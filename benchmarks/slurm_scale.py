@@ -3,23 +3,21 @@
     PYTHONPATH=tests python benchmarks/slurm_scale.py [--runs 2000] [--repeat 3]
 
 Starts the tests' cluster of one node; the jobs are submitted held, so that nothing trains meanwhile. Times are of whole
-commands, Python's start included, on a machine with nothing else to do.
+commands, Python's start included, on a machine with nothing else to do. Writes `results/slurm_scale.json`.
 """
 
 import argparse
-import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 from integration.conftest import SCALE
+from record import write_record
 from slurm.cluster import SlurmCluster
 
 LIMITS = {"plan_s": 3.0, "submit_s": 30.0, "status_s": 2.0, "memory_mb": 500.0}
@@ -72,7 +70,7 @@ def measure(cluster: SlurmCluster, folder: Path, num_runs: int, repeat: int) -> 
 
 
 def main() -> None:
-    """Print the figures beside their limits, and as JSON with machine and date."""
+    """Print the figures beside their limits and write them down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--repeat", type=int, default=3)
@@ -81,10 +79,10 @@ def main() -> None:
         Path(path).chmod(0o755)
         with SlurmCluster(folder=Path(path) / "cluster") as cluster:
             found = measure(cluster, Path(path) / "study", options.runs, options.repeat)
+            version = cluster.run("sinfo", "--version").stdout.strip()
     for name, value in found.items():
         print(f"{name:10} {value:8.2f}   limit {LIMITS[name]:g}")
-    machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
-    print(json.dumps({"date": datetime.now(UTC).date().isoformat(), "runs": options.runs, **machine, **found}))
+    write_record("slurm_scale", {"runs": options.runs, "repeats": options.repeat, **found}, slurm=version)
 
 
 if __name__ == "__main__":

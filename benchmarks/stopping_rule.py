@@ -11,14 +11,12 @@ saved stands what a rule that knew the law would save. Writes `results/stopping_
 """
 
 import json
-import os
 import time
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVELS, TRUTHS, processor_name, simulate
+from record import write_record
+from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVELS, TRUTHS, simulate
 
 from ablations.curve import Curve
 from ablations.fit import Fit, fit_curve
@@ -31,7 +29,6 @@ GAIN_BELOW = 0.01
 STOP = Stop(gain_below=GAIN_BELOW, probability=0.9)
 SETTINGS = {"16,000 GPU-hours each": (213.0, 16_000.0), "each its own budget": None}
 RUNS_PER_TRUTH = 2
-RESULTS = Path(__file__).parent / "results" / "stopping_rule.json"
 
 
 def main() -> None:
@@ -45,8 +42,6 @@ def main() -> None:
             print(json.dumps(found, indent=1), flush=True)
             results.append({**found, "runs": runs})
     report = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor_name(), "cores": os.cpu_count()},
         "settings": {
             "stop": STOP.model_dump(),
             "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
@@ -56,7 +51,7 @@ def main() -> None:
         },
         "results": results,
     }
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+    write_record("stopping_rule", report)
 
 
 def simulate_runs(rho: float, grid: tuple[float, float] | None) -> list[dict[str, Any]]:

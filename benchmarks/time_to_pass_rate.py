@@ -22,13 +22,11 @@ hour. Writes `results/time_to_pass_rate.json`.
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +35,7 @@ import torch
 import transformers
 import trl
 from datasets import Dataset
+from record import write_record
 
 from ablations.resolve import load_resolved
 from scalerl.cluster import Cluster, make_generator
@@ -49,14 +48,12 @@ from scalerl.model import new_policy
 from scalerl.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
-from scalerl.status import processor
 from scalerl.tasks import Task, make_task
 from scalerl.tokens import make_tokenizer
 from scalerl.virtual_cluster import VirtualCluster
 from scalerl.wall import WallCluster
 from scalerl.warm_start import load_or_train
 
-RESULT = Path(__file__).parent / "results" / "time_to_pass_rate.json"
 EVERY = 10
 """Optimiser steps between two measurements."""
 GRPO = {
@@ -122,7 +119,6 @@ def main() -> None:
     recipes = {name: ResolvedRecipe.model_validate(base | changes) for name, changes in OURS.items()}
     recipe = recipes["in turns"]
     task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
-    load_before = os.getloadavg()
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in options.seeds:
@@ -135,8 +131,6 @@ def main() -> None:
                 runs.append({"trainer": name, "seed": seed, **measured})
                 print(seed, name, {key: value for key, value in measured.items() if key != "rows"}, flush=True)
     result = {
-        "date": date.today().isoformat(),
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "load_average_before": load_before},
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__, "trl": trl.__version__},
         "threads": options.threads,
         "target": options.target,
@@ -145,7 +139,7 @@ def main() -> None:
         "ratios": {name: ratios(runs, name) for name in OURS},
         "runs": runs,
     }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    write_record("time_to_pass_rate", result)
     print(json.dumps(result["ratios"], indent=1))
 
 

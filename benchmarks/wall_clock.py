@@ -22,18 +22,16 @@ import os
 import statistics
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import write_record
 
 from ablations.resolve import load_resolved
 from scalerl.metrics import read_rows
 from scalerl.run_folder import RunFolder
-from scalerl.status import processor
 
-RESULT = Path(__file__).parent / "results" / "wall_clock.json"
 SCALES = {"wall": "laptop_wall", "virtual": "laptop"}
 SCHEDULES = ("pipeline", "ppo_off_policy")
 K = 8
@@ -66,19 +64,13 @@ def main() -> None:
     seeds, spread = (" ".join(map(str, each)) for each in (options.seeds, options.spread))
     result = {
         "command": f"python benchmarks/wall_clock.py --steps {options.steps} --seeds {seeds} --spread {spread}",
-        "date": date.today().isoformat(),
-        "machine": {
-            "processor": processor(),
-            "cores": os.cpu_count(),
-            "load_averages": [loads(each) for each in homes],
-        },
         "recipe": load_resolved("scalerl", SCALES["wall"]).model_dump(mode="json"),
         "idle": [idle(each, seed) for each in homes for seed in options.seeds],
         "target": TARGET,
         "learning": {schedule: learning(homes, schedule, options.seeds, options.spread) for schedule in SCHEDULES},
     }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps({name: result[name] for name in ("machine", "idle", "learning")}, indent=1))
+    write_record("wall_clock", result, load_averages=[loads(each) for each in homes])
+    print(json.dumps({name: result[name] for name in ("idle", "learning")}, indent=1))
 
 
 # --- training -------------------------------------------------------------------------------------------------------

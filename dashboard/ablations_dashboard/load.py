@@ -10,12 +10,11 @@ import streamlit as st
 
 from ablations.home import Home
 from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import all_ended, read_plan_allocation
-from ablations.results import FittedRun, FittedVariant, Results, compare_variants, read_results
+from ablations.progress import all_ended
+from ablations.results import FittedRun, FittedVariant, Results, compared, read_results
 from ablations.rows import Row
 from ablations.scalars import row_scalars
 from ablations.state import HEARTBEAT_LIMIT_S, is_locked
-from ablations.steering.stops import read_stops
 from ablations.summary import numbers
 from scalerl.metrics import read_rows
 
@@ -29,14 +28,7 @@ Stamp = tuple[int, int]
 
 def load_results(home: Home, plan: Plan) -> Results:
     """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
-    variants = tuple(_load_variant(home, plan, variant) for variant in plan.variants)
-    return Results(
-        plan=plan,
-        variants=variants,
-        comparison=compare_variants(variants, plan.reference),
-        stops=read_stops(home.sweep(plan.sweep), plan),
-        allocation=read_plan_allocation(home, plan),
-    )
+    return compared(home, plan, tuple(_load_variant(home, plan, variant) for variant in plan.variants))
 
 
 def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:

@@ -219,7 +219,11 @@ def _shown_row(row: CutoffRow) -> dict[str, Any]:
 
 def read_results(home: Home, plan: Plan) -> Results:
     """The runs of a plan as they are, fitted in the plan's window and compared."""
-    variants = tuple(_read_variant(home, plan, variant) for variant in plan.variants)
+    return compared(home, plan, tuple(_read_variant(home, plan, variant) for variant in plan.variants))
+
+
+def compared(home: Home, plan: Plan, variants: tuple[FittedVariant, ...]) -> Results:
+    """Fitted variants of a plan beside each other, with what the sweep decided of them."""
     return Results(
         plan=plan,
         variants=variants,

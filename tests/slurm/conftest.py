@@ -5,10 +5,17 @@ import shutil
 
 import pytest
 from slurm.cluster import SlurmCluster, missing
-from slurm.study import SlurmStudy
+from slurm.study import SlurmStudy, wait_for
 
 import ablations
 import scalerl
+
+SLOW_SBATCH = """#!/bin/sh
+# The real sbatch, whose answer is late.
+{real} "$@"
+touch {asked}
+sleep 10
+"""
 
 
 def require(*, accounting=False):
@@ -80,3 +87,17 @@ def source(tmp_path):
     for name, package in (("ablations", ablations), ("scalerl", scalerl)):
         shutil.copytree(package.__path__[0], folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
+
+
+@pytest.fixture
+def submitting(study, tmp_path):
+    """A sweep whose held jobs are there while it still waits for their id."""
+    folder, asked = tmp_path / "slow", tmp_path / "asked"
+    folder.mkdir()
+    script = folder / "sbatch"
+    script.write_text(SLOW_SBATCH.format(real=shutil.which("sbatch"), asked=asked))
+    script.chmod(0o755)
+    path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
+    process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
+    wait_for(asked)
+    return process

@@ -144,3 +144,11 @@ class SlurmStudy:
             )
             UNDISTURBED[self.budget] = read_metrics(other)
         return UNDISTURBED[self.budget]
+
+
+def wait_for(path: Path) -> None:
+    """Until a file is there, at most a minute."""
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} does not come"
+        time.sleep(0.1)

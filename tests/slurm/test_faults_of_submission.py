@@ -1,8 +1,6 @@
 """What goes wrong around the submission: it is killed, comes twice, from inside a job, or its surroundings change."""
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,41 +10,12 @@ from pathlib import Path
 
 import pytest
 from mlflow_server import mlflow_server
-from slurm.study import SlurmStudy
-
-SLOW_SBATCH = """#!/bin/sh
-# The real sbatch, whose answer is late: the jobs are there while the command still waits for their id.
-{real} "$@"
-touch {asked}
-sleep 30
-"""
+from slurm.study import SlurmStudy, wait_for
 
 
-@pytest.fixture
-def slow_sbatch(tmp_path):
-    """A folder for PATH, and the file that says that sbatch has submitted."""
-    folder, asked = tmp_path / "slow", tmp_path / "asked"
-    folder.mkdir()
-    script = folder / "sbatch"
-    script.write_text(SLOW_SBATCH.format(real=shutil.which("sbatch"), asked=asked))
-    script.chmod(0o755)
-    return folder, asked
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} does not come"
-        time.sleep(0.1)
-
-
-def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_and_no_double(study, slow_sbatch):
-    folder, asked = slow_sbatch
-    path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
-    process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
-    wait_for(asked)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_and_no_double(study, submitting):
+    submitting.send_signal(signal.SIGKILL)
+    submitting.communicate()
     assert len(study.queued()) == 3
     said = study.submit()
     assert "was interrupted while it was submitted" in said
@@ -77,13 +46,7 @@ def test_two_different_sweeps_train_the_reference_they_share_once(study):
     study.until_done()
 
 
-def test_jobs_that_wait_run_the_code_of_their_submission(study, tmp_path):
-    source = tmp_path / "source"
-    import ablations
-    import scalerl
-
-    for name, package in (("ablations", ablations), ("scalerl", scalerl)):
-        shutil.copytree(package.__path__[0], source / name, ignore=shutil.ignore_patterns("__pycache__"))
+def test_jobs_that_wait_run_the_code_of_their_submission(study, source):
     study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PYTHONPATH=str(source))
     broken = "raise RuntimeError('edited while jobs wait')\n"
     for path in (source / "scalerl" / "train.py", source / "ablations" / "slurm" / "job.py"):

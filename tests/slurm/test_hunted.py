@@ -2,9 +2,7 @@
 
 import json
 import os
-import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 from unittest import mock
@@ -16,30 +14,6 @@ from ablations.home import Home
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
 from ablations.slurm.submissions import Submission, new_submission
-
-SBATCH = '#!/bin/sh\n{real} "$@"\ntouch {asked}\nsleep 5\n'
-
-
-@pytest.fixture
-def slow_sbatch(tmp_path):
-    """A folder for PATH with an sbatch that answers late, and the file that says that it has submitted."""
-    folder, asked = tmp_path / "slow", tmp_path / "asked"
-    folder.mkdir()
-    script = folder / "sbatch"
-    script.write_text(SBATCH.format(real=shutil.which("sbatch"), asked=asked))
-    script.chmod(0o755)
-    return folder, asked
-
-
-def start_and_wait(study: SlurmStudy, folder: Path, asked: Path) -> subprocess.Popen[str]:
-    """A sweep whose jobs are there while it still waits for their id."""
-    path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
-    process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
-    deadline = time.monotonic() + 60
-    while not asked.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return process
 
 
 def sleeper(cluster, *options: str) -> str:
@@ -118,18 +92,16 @@ def test_a_run_whose_cancelled_job_is_still_ending_gets_a_new_job(empty, tmp_pat
     assert len(study.submissions()) == 2
 
 
-def test_what_is_cancelled_while_sbatch_answers_is_cancelled(study, slow_sbatch):
-    process = start_and_wait(study, *slow_sbatch)
+def test_what_is_cancelled_while_sbatch_answers_is_cancelled(study, submitting):
     study.platform("cancel", "small", "--variant", "loo-loss")
-    process.communicate(timeout=60)
+    submitting.communicate(timeout=60)
     assert len(study.queued()) == 2
 
 
-def test_a_sweep_interrupted_while_sbatch_answers_leaves_no_jobs(study, slow_sbatch):
-    process = start_and_wait(study, *slow_sbatch)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 3
+def test_a_sweep_interrupted_while_sbatch_answers_leaves_no_jobs(study, submitting):
+    submitting.send_signal(signal.SIGINT)
+    submitting.communicate(timeout=60)
+    assert submitting.returncode == 3
     assert study.queued() == []
     assert study.submissions() == []
 
