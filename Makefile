@@ -35,9 +35,8 @@ debian:
 	    apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN) >/dev/null; }; \
 	else echo "not root, or no apt: tests that need $(DEBIAN) are left out where these are missing"; fi
 
-# Three at a time on two cores: the tests on Slurm mostly wait.
 unit: $(VENV)/.installed-dev debian
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
