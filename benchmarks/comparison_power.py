@@ -17,9 +17,10 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 
-from ablations.compare import compare
-from ablations.curve import Curve
-from ablations.fit import Fit, fit_curve
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
+from ablations.verdict.compare import compare
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
 EVERY, BUDGET = 213, 16_000

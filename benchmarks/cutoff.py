@@ -20,9 +20,9 @@ import numpy as np
 from record import write_record
 from simulation import NOISES, NUM_SAMPLES, SEED, simulate
 
-from ablations.curve import Curve
-from ablations.fit import fit_curve
+from ablations.fit.curve import Curve
 from ablations.fit.cutoff import BLOCK_READINGS, Cutoff, automatic_cutoff, num_early
+from ablations.fit.fitting import fit_curve
 
 TRUTH = {"A": 0.610, "B": 1.92, "C_mid": 2542.0, "R_0": 0.3}
 EARLY_GPU_HOURS = 1500.0

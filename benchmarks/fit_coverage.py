@@ -27,8 +27,9 @@ from simulation import (
     simulate,
 )
 
-from ablations.curve import Curve
-from ablations.fit import Fit, fit_curve
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
 
 CURVES_PER_TRUTH = 20
 CURVES_AT_C_MID = 20

@@ -15,13 +15,13 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, SEED, TRUTHS, simulate
 
-from ablations.compare import compare
-from ablations.curve import Curve
-from ablations.fit import fit_curve
-from ablations.fit.ceiling_profile import ceiling_profile
-from ablations.fit.family import SIGMOID
-from ablations.fit.noise import AR1
-from ablations.fit.projection import Prior, solve
+from ablations.fit.curve import Curve
+from ablations.fit.engine.ceiling_profile import ceiling_profile
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.noise import AR1
+from ablations.fit.engine.projection import Prior, solve
+from ablations.fit.fitting import fit_curve
+from ablations.verdict.compare import compare
 
 NUM_CURVES = 100
 PROFILE_POINTS = 33

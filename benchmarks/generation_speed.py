@@ -13,9 +13,9 @@ dynamic and static cache; no top-k):
 Ours also returns the log-probability of every token, theirs does not; ours shares the prefill of one prompt among its
 rollouts, refills rows that ended, and cuts answers off at their own limit, past which theirs may go on and is credited.
 
-The share is that of FLOPs (`scalerl.cost.forward_flops`, each prompt prefilled once) in the rate of large float32
-matrix products at the same number of threads, measured in the same round. All
-figures are medians over rounds in which everything runs in turn. Writes `results/generation_speed.json`.
+The share is that of FLOPs (`scalerl.cluster.cost.forward_flops`, each prompt prefilled once) in the rate of large
+float32 matrix products at the same number of threads, measured in the same round. All figures are medians over rounds
+in which everything runs in turn. Writes `results/generation_speed.json`.
 """
 
 import argparse
@@ -31,18 +31,20 @@ import transformers
 from record import write_record
 from torch import Tensor
 
-from ablations.resolve import load_resolved
-from scalerl.batch import Group, Prompt, Rollout, make_batch
-from scalerl.cluster import make_generator
-from scalerl.cost import forward_flops
-from scalerl.generator import Generator, Request
-from scalerl.learner import Learner
-from scalerl.model import new_policy
-from scalerl.policy import Policy
+from ablations.study.resolve import load_resolved
+from scalerl.cluster.cost import forward_flops
+from scalerl.generator.make import make_generator
+from scalerl.generator.request import Request
+from scalerl.generator.torch_generator import Generator
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Prompt, Rollout
+from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import Task, make_task
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, PAD_ID, SymbolTokenizer
-from scalerl.warm_start import load_or_train
 
 ROUNDS_OF_SLOTS = 8
 """Rollouts of one measurement, in multiples of the rows decoded at once."""

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 from record import write_record
 
-from ablations.figures import curves_figure
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.results import Results, read_results
-from ablations.summary import columns
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.report.curves import curves_figure
+from ablations.verdict.results import Results, read_results
+from ablations.verdict.words import columns
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"

@@ -17,19 +17,19 @@ import numpy as np
 import torch
 from record import write_record
 
-from ablations.resolve import load_resolved
-from scalerl.batch import Group
-from scalerl.cluster import make_generator
-from scalerl.learner import Learner
-from scalerl.mixed_pool import make_pool
-from scalerl.model import new_policy
-from scalerl.policy import Policy
+from ablations.study.resolve import load_resolved
+from scalerl.cluster.virtual_cluster import VirtualCluster
+from scalerl.generator.make import make_generator
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.model.policy import Policy
+from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group
+from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.virtual_cluster import VirtualCluster
-from scalerl.warm_start import load_or_train
 
 KINDS = ("none", "sequences", "prompts")
 MICRO_BATCH_TOKENS = (512, 1024, 2048)

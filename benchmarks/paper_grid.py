@@ -30,11 +30,11 @@ from simulation import (
     simulate,
 )
 
-from ablations.compare import TAU, paper_rule
-from ablations.curve import Curve
-from ablations.fit.family import SIGMOID
-from ablations.fit.paper import LARGEST_B, LEAST_B, PaperFit, paper_fit
-from ablations.fit.projection import Prior, solve
+from ablations.fit.curve import Curve
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.projection import Prior, solve
+from ablations.paper.grid import LARGEST_B, LEAST_B, PaperFit, paper_fit
+from ablations.verdict.compare import TAU, paper_rule
 
 NUM_CURVES = 50
 BOUNDED_EVERY = 5

@@ -18,12 +18,13 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVELS, TRUTHS, simulate
 
-from ablations.curve import Curve
-from ablations.fit import Fit, fit_curve
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
 from ablations.fit.window import MIN_POINTS
 from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import Finding, judge
-from ablations.sweep import Stop
+from ablations.study.sweep import Stop
 
 GAIN_BELOW = 0.01
 STOP = Stop(gain_below=GAIN_BELOW, probability=0.9)

@@ -37,22 +37,24 @@ import trl
 from datasets import Dataset
 from record import write_record
 
-from ablations.resolve import load_resolved
-from scalerl.cluster import Cluster, make_generator
-from scalerl.evaluate import Evaluator
-from scalerl.generator import Generator
-from scalerl.learner import Learner, frozen_copy
-from scalerl.llama import Llama, from_hugging_face
-from scalerl.mixed_pool import make_pool
-from scalerl.model import new_policy
-from scalerl.policy import Policy
+from ablations.study.resolve import load_resolved
+from scalerl.cluster.cluster import Cluster
+from scalerl.cluster.virtual_cluster import VirtualCluster
+from scalerl.evaluation.held_out import Evaluator
+from scalerl.generator.make import make_generator
+from scalerl.generator.torch_generator import Generator
+from scalerl.learner.torch_learner import Learner, frozen_copy
+from scalerl.model.build import new_policy
+from scalerl.model.llama import Llama
+from scalerl.model.llama_files import from_hugging_face
+from scalerl.model.policy import Policy
+from scalerl.processes import WallCluster
+from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import Task, make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.virtual_cluster import VirtualCluster
-from scalerl.wall import WallCluster
-from scalerl.warm_start import load_or_train
 
 EVERY = 10
 """Optimiser steps between two measurements."""
@@ -216,7 +218,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     evaluator = Evaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(copy))
 
     def measure(index: int) -> float:
-        from_hugging_face(copy, llama.state_dict())
+        copy.load_state_dict(from_hugging_face(llama.state_dict(), copy.shape))
         return evaluator.measure(copy, index)[-1]["pass_rate"]
 
     def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:

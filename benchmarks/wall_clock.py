@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from record import write_record
 
-from ablations.resolve import load_resolved
-from scalerl.metrics import read_rows
-from scalerl.run_folder import RunFolder
+from ablations.study.resolve import load_resolved
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
 
 SCALES = {"wall": "laptop_wall", "virtual": "laptop"}
 SCHEDULES = ("pipeline", "ppo_off_policy")
@@ -108,7 +108,7 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
     done = max((row["step"] for row in read_rows(folder.metrics, "eval")), default=0)
     if done >= steps:
         return
-    from scalerl import train as training  # seconds to import
+    from scalerl.run import train as training  # seconds to import
 
     recipe = load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"])
     folder.create(recipe, seed)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ablations.home import Home
-from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.home import Home
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 
 BUDGET = 2000.0
 NUM_SAMPLES = 16000

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from fixtures_home import BUDGET, make_plan
 
-from ablations.expand import Run, Study
-from ablations.home import Home
-from ablations.plan import Plan
+from ablations.home.home import Home
+from ablations.home.plan import Plan
 from ablations.steering.steering import Steering
-from ablations.sweep import Stop
+from ablations.study.expand import Run, Study
+from ablations.study.sweep import Stop
 
 # As much of a resolved recipe as steering reads: an evaluation every 50 GPU-hours.
 RECIPE = cast(Any, SimpleNamespace(evaluation=SimpleNamespace(every=50 / BUDGET), compute_unit_gpu_hours=BUDGET))

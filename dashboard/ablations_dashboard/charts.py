@@ -6,7 +6,7 @@ from typing import Literal
 import pandas as pd
 from plotly.graph_objects import Figure, Scatter
 
-from ablations.figures import Style, dress
+from ablations.report.style import Style, dress
 
 Axis = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25

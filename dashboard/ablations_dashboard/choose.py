@@ -3,8 +3,8 @@
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.home import Home, find_home
-from ablations.plan import Plan
+from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
 
 
 def choose_sweep() -> tuple[Home, Plan]:

@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from ablations.home import Home
-from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import all_ended
-from ablations.results import FittedRun, FittedVariant, Results, compared, read_results
-from ablations.rows import Row
-from ablations.scalars import row_scalars
-from ablations.state import HEARTBEAT_LIMIT_S, is_locked
-from ablations.summary import numbers
-from scalerl.metrics import read_rows
+from ablations.home.home import Home
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.state import HEARTBEAT_LIMIT_S, is_locked
+from ablations.running.ending import all_ended
+from ablations.status.rows import Row
+from ablations.tracking.scalars import row_scalars
+from ablations.verdict.results import FittedRun, FittedVariant, Results, compared, read_results
+from ablations.verdict.words import numbers
+from scalerl.run.metrics import read_rows
 
 MAX_FITS = 256
 """Kept in memory, 0.2 MB each."""

@@ -13,13 +13,13 @@ from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, writ
 from streamlit.testing.v1 import AppTest
 
 import ablations_dashboard
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.progress import read_rows
-from ablations.results import read_results
+from ablations.home.home import Home
+from ablations.home.plan import Plan
 from ablations.search.record import SearchRecord, SearchTrial
-from ablations.search.space import Asymptote
-from ablations.sweep import Stop
+from ablations.status.progress import read_rows
+from ablations.study.search_space import Asymptote
+from ablations.study.sweep import Stop
+from ablations.verdict.results import read_results
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 
 APP = Path(ablations_dashboard.__file__).with_name("app.py")
@@ -158,7 +158,7 @@ def fragment(path: str) -> None:
 
     from fixtures_home import TRUTH, make_plan
 
-    from ablations.home import Home
+    from ablations.home.home import Home
     from ablations_dashboard.views.sweep import show_sweep
 
     show_sweep(Home(Path(path)), make_plan(), list(TRUTH), False)

@@ -6,7 +6,7 @@ from fixtures_home import BUDGET, TRUTH, make_home
 from streamlit.testing.v1 import AppTest
 
 from ablations.forecast.of_sweep import forecast_sweep
-from ablations.results import read_results
+from ablations.verdict.results import read_results
 
 
 def open_page(monkeypatch, home: Path, **query) -> AppTest:

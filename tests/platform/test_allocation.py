@@ -9,19 +9,20 @@ import pytest
 from fixtures_home import TRUTH, eval_row, make_plan, planned_run, rows_at, train_row, write_run, write_state
 from fixtures_steering import RecordedPool, steered
 
-from ablations.cancellation import cancellation
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.fit import Fit, fit_curve
-from ablations.home import Home
-from ablations.plan import Plan, PlannedVariant
-from ablations.progress import all_ended, read_rows
-from ablations.rows import left_to_train
-from ablations.status_table import summary
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
+from ablations.home.allocation import Allocation, Extension, read_allocation, write_allocation
+from ablations.home.cancellation import cancellation
+from ablations.home.home import Home
+from ablations.home.plan import Plan, PlannedVariant
+from ablations.running.ending import all_ended
+from ablations.status.progress import read_rows
+from ablations.status.rows import left_to_train
+from ablations.status.table import summary
 from ablations.steering.allocation import (
-    Allocation,
     Candidate,
-    Extension,
     Grid,
     Newcomer,
     equal_share,
@@ -29,11 +30,11 @@ from ablations.steering.allocation import (
     least_of_first_round,
     least_share,
     next_round,
-    read_allocation,
-    write_allocation,
+    standings,
+    why_closed,
 )
 from ablations.steering.stopping import ceiling_below_probability
-from ablations.sweep import Stop
+from ablations.study.sweep import Stop
 
 GRID = Grid(every=100.0, slice_evaluations=5)
 
@@ -158,7 +159,7 @@ def share_out(total: float) -> Allocation:
     least = least_share(every=EVERY, fit_from=0.0)
     allocation = Allocation(total_gpu_hours=total)
     allocation = allocation.with_round(
-        first_round([new(name) for name in LAWS], total, most=MOST, least=least, grid=grid)
+        first_round([new(name) for name in LAWS], total, most=MOST, least=least, grid=grid), standings={}
     )
     while True:
         fits = {name: simulated_fit(name, reached) for name, reached in allocation.allotted.items()}
@@ -176,8 +177,8 @@ def share_out(total: float) -> Allocation:
         ]
         extensions = next_round(candidates, allocation.left(), grid=grid)
         if not extensions:
-            return allocation.closed(candidates, allocation.left())
-        allocation = allocation.with_round(extensions, candidates)
+            return allocation.closed(why_closed(candidates, allocation.left()), standings(candidates))
+        allocation = allocation.with_round(extensions, standings(candidates))
 
 
 def test_a_simulated_study_spends_less_on_decided_variants_than_an_equal_split():
@@ -285,8 +286,11 @@ def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
         Extension(run="b", name="b, seed 0", start=200.0, to=800.0, why="first"),
     ]
     more = Extension(run="a", name="a, seed 0", start=800.0, to=1300.0, why="wide")
-    allocation = Allocation(total_gpu_hours=2000.0).with_round(first).with_round([more], [candidate("a")])
-    allocation = allocation.closed([candidate("a", above=0.99)], 100.0)
+    allocation = (
+        Allocation(total_gpu_hours=2000.0).with_round(first, {}).with_round([more], standings([candidate("a")]))
+    )
+    decided = [candidate("a", above=0.99)]
+    allocation = allocation.closed(why_closed(decided, 100.0), standings(decided))
     write_allocation(tmp_path, allocation)
     assert read_allocation(tmp_path, 2000.0) == allocation
     assert allocation.allotted == {"a": 1300.0, "b": 800.0}
@@ -299,11 +303,10 @@ def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
 
 
 def test_a_closed_total_counts_the_runs_that_were_not_trained():
-    allocation = Allocation(total_gpu_hours=2000.0)
     runs = [candidate("reference"), candidate("a")]
-    assert allocation.closed(runs, 0.0).finished == "the total is spent; the rank of 1 run is open"
-    closed = allocation.closed([*runs, candidate("b")], 0.0, num_untrained=1)
-    assert closed.finished == "the total is spent; the rank of 2 runs is open; 1 run is not trained"
+    assert why_closed(runs, 0.0) == "the total is spent; the rank of 1 run is open"
+    untrained = why_closed([*runs, candidate("b")], 0.0, num_untrained=1)
+    assert untrained == "the total is spent; the rank of 2 runs is open; 1 run is not trained"
 
 
 def variants(plan: Plan, names: list[str], seeds: list[int]) -> tuple[PlannedVariant, ...]:

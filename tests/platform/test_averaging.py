@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ablations.curve import Curve
-from ablations.fit import fit_curve
 from ablations.fit.averaging import aicc, akaike_weights, average, family_weights, model_error_share
-from ablations.fit.family import FAMILIES, SIGMOID
-from ablations.fit.projection import Prior, solve
+from ablations.fit.curve import Curve
+from ablations.fit.engine.family import FAMILIES, SIGMOID
+from ablations.fit.engine.projection import Prior, solve
+from ablations.fit.fitting import fit_curve
 
 NUM_SAMPLES = 16_000
 POWER_LAW = next(family for family in FAMILIES if family.name == "power law")

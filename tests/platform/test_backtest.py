@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ablations.curve import Curve
-from ablations.fit import fit_curve
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
 from ablations.forecast.backtest import Check, backtest, check, mean_noise_variance, score
 
 NUM_SAMPLES = 16_000

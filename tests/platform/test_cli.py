@@ -15,7 +15,7 @@ from fixtures_steering import steered
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.sweep import Stop
+from ablations.study.sweep import Stop
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
@@ -93,7 +93,7 @@ def test_a_total_that_shares_nothing_out_is_refused_with_its_bounds(total, tmp_p
 
 def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("ablations.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("ablations.running.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     file = steered_sweep(tmp_path, 1.5)
     assert "goes on from the last checkpoints" in run("sweep", str(file), "--home", str(tmp_path / "home"), code=3)
     assert signal.getsignal(signal.SIGTERM) == before

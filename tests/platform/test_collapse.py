@@ -12,7 +12,7 @@ from ablations.fit.collapse import (
     noise_of_fit,
     noise_of_second_differences,
 )
-from ablations.fit.projection import Solution
+from ablations.fit.engine.projection import Solution
 
 NUM_SAMPLES = 16_000
 EVERY = 213.0

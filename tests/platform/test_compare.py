@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm, ttest_ind
 
-from ablations.compare import (
+from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import CurveSet, Fit
+from ablations.verdict.compare import (
     ASSUMED,
     WELCH,
     Interval,
@@ -17,10 +21,6 @@ from ablations.compare import (
     efficiency_in_words,
     paper_rule,
 )
-from ablations.curve import Curve
-from ablations.errors import AblationsError
-from ablations.fit import Fit, fit_curve
-from ablations.fit.result import CurveSet
 
 COMPUTE = np.arange(0, 8001, 200.0)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ablations.slurm.cost import hours_text, submission_plan
-from ablations.slurm.resources import Resources, time_text
+from ablations.study.resources import Resources, time_text
 
 EIGHT_GPUS = Resources(time_min=240, gpus="h100:8", cpus=64, mem_gb=200, at_once=8)
 

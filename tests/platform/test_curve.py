@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ablations.curve import Curve, compute_text, read_csv
 from ablations.errors import AblationsError, FileError
+from ablations.fit.curve import Curve, read_csv
+from ablations.text import compute_text
 
 
 def written(folder: Path, text: str) -> Path:

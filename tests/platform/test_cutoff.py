@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ablations.curve import Curve, read_csv
 from ablations.errors import AblationsError
-from ablations.fit import fit_curve
+from ablations.fit.curve import Curve, read_csv
 from ablations.fit.cutoff import automatic_cutoff, check_block, normal_equivalent, num_early, sensitivity
 from ablations.fit.doubt import cutoff_table
+from ablations.fit.fitting import fit_curve
 
 DATA = Path(__file__).parents[1] / "data" / "curves"
 

@@ -13,13 +13,13 @@ from fixtures_steering import steered
 from rich.console import Console
 from typer.testing import CliRunner
 
-from ablations import run_sweep
-from ablations.cancellation import Cancellation
 from ablations.cli import app
-from ablations.dispatch import LocalPool
-from ablations.home import Home
-from ablations.progress import read_rows
-from ablations.sweep import Stop
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.pools.local import LocalPool
+from ablations.running import run_sweep
+from ablations.status.progress import read_rows
+from ablations.study.sweep import Stop
 
 
 def pool_of(home: Home, folder: Path) -> LocalPool:

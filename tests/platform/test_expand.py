@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ablations.errors import FileError
-from ablations.expand import Study, expand
+from ablations.study.expand import Study, expand
 from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform
 
 REPOSITORY = Path(__file__).parents[2]

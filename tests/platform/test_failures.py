@@ -9,14 +9,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.failures import cause, group_failures
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.progress import clock, read_rows
-from ablations.rows import Row
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.home.state import RunState
 from ablations.slurm.submissions import new_submission
-from ablations.state import RunState
-from ablations.status_table import status_table, status_view, worth_showing
+from ablations.status.failures import group_failures
+from ablations.status.live import clock
+from ablations.status.progress import read_rows
+from ablations.status.rows import Row
+from ablations.status.table import status_table, status_view, worth_showing
+from ablations.text import cause
 
 TRACE = ["Traceback (most recent call last):", *(f"  File line {n}" for n in range(12)), "RuntimeError: no"]
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home, planned_run, write_run
 
-from ablations.figures import curves_figure, loo_figure, styles, variant_figure
-from ablations.figures.curves import spread
-from ablations.plan import PlannedVariant
-from ablations.results import read_results
+from ablations.home.plan import PlannedVariant
+from ablations.report.ceilings import loo_figure
+from ablations.report.curves import curves_figure, spread, variant_figure
+from ablations.report.style import styles
+from ablations.verdict.results import read_results
 
 
 @pytest.fixture(scope="module")

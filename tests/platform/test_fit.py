@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.fit import fit_curve
-from ablations.fit.family import SIGMOID
-from ablations.fit.projection import Prior, solve
+from ablations.fit.curve import Curve
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.projection import Prior, solve
+from ablations.fit.fitting import fit_curve
 
 # Run, C_mid, B, A (ScaleRL table 1), GPU-hours between readings, budget.
 TABLE_1 = [

@@ -10,11 +10,9 @@ from scipy.special import ndtr
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.compare import TAU
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.figures import forecast_figure, styles
-from ablations.fit import fit_curve
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
 from ablations.forecast.forecasts import (
     ASSUMED,
     SPREAD,
@@ -26,10 +24,13 @@ from ablations.forecast.forecasts import (
     is_by_eq1,
     joint_draws,
     leaderboard,
+    or_dots,
     predict,
 )
-from ablations.forecast.words import or_dots
-from ablations.results import read_results
+from ablations.report.forecast import forecast_figure
+from ablations.report.style import styles
+from ablations.verdict.compare import TAU
+from ablations.verdict.results import read_results
 
 
 def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=0.3):

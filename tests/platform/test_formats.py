@@ -9,7 +9,7 @@ from fixtures_home import make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.curve import COLUMNS
+from ablations.fit.curve import COLUMNS
 
 FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
-from ablations.expand import expand
-from ablations.make_plan import make_plan
+from ablations.running.make_plan import make_plan
+from ablations.study.expand import expand
 from scalerl.recipe import ResolvedRecipe
 
 SWEEP = """

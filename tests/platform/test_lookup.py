@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ablations.errors import FileError, Place
-from ablations.lookup import find_file
+from ablations.files.lookup import find_file
 
 HERE = Place(source="test")
 

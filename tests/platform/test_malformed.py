@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pytest
 
 from ablations.errors import FileError
-from ablations.expand import expand
-from ablations.resolve import resolve
-from ablations.source import read_yaml
-from ablations.validation import validated
+from ablations.files.source import read_yaml
+from ablations.files.validation import validated
+from ablations.study.expand import expand
+from ablations.study.resolve import resolve
 from scalerl.recipe import Scale
 
 DATA = Path(__file__).parents[1] / "data"

@@ -2,7 +2,7 @@ import pytest
 from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
-from ablations.override import overrides_from, overrides_set, vary
+from ablations.study.override import overrides_from, overrides_set, vary
 from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe
 
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.fit.paper import PaperFit, paper_fit
+from ablations.fit.curve import Curve
+from ablations.paper.grid import PaperFit, paper_fit
 
 ROOT = Path(__file__).parents[2]
 R_0 = 0.3

@@ -15,14 +15,14 @@ from scipy.optimize import curve_fit
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.figures import linearised_figure, linearised_note, styles
-from ablations.figures.linearised import linearised_score
-from ablations.fit.paper import paper_fit
-from ablations.paper_mode import WARNING, PaperRun, columns, notes, paper_compare, paper_comparison
-from ablations.report import report_page
-from ablations.results import read_results
+from ablations.fit.curve import Curve
+from ablations.paper.comparison import WARNING, PaperRun, columns, notes, paper_compare, paper_comparison
+from ablations.paper.grid import paper_fit
+from ablations.report.linearised import linearised_figure, linearised_note, linearised_score
+from ablations.report.page import report_page
+from ablations.report.style import styles
+from ablations.verdict.results import read_results
 
 ROOT = Path(__file__).parents[2]
 R_0 = 0.3

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from ablations.errors import AblationsError
-from ablations.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 
 PLAN = Plan(
     sweep="loo",

@@ -6,12 +6,12 @@ from scipy.integrate import quad
 from scipy.optimize import least_squares, minimize
 from scipy.stats import multivariate_normal
 
-from ablations.fit.anchor import Anchor, anchor_deviance, anchors
-from ablations.fit.ceiling_profile import ceiling_profile
-from ablations.fit.family import FAMILIES, SIGMOID
-from ablations.fit.noise import AR1, ar1_eigenvectors, lag_1_autocorrelation, noise_grid
-from ablations.fit.posterior import Draws, sample
-from ablations.fit.projection import Prior, solve
+from ablations.fit.engine.anchor import Anchor, anchor_deviance, anchors
+from ablations.fit.engine.ceiling_profile import ceiling_profile
+from ablations.fit.engine.family import FAMILIES, SIGMOID
+from ablations.fit.engine.noise import AR1, ar1_eigenvectors, lag_1_autocorrelation, noise_grid
+from ablations.fit.engine.posterior import Draws, sample
+from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.readings import HUBER_MADS, huberised
 
 COMPUTE = np.linspace(0.1, 1, 9)

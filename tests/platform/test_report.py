@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import TRUTH, make_home, planned_run
 
-from ablations.report import report_page, write_report
-from ablations.results import read_results
+from ablations.report.page import report_page, write_report
+from ablations.verdict.results import read_results
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
 

@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import FileError
-from ablations.expand import expand
-from ablations.resolve import checked_scale, load_resolved
+from ablations.files.source import read_yaml
 from ablations.slurm.commands import Partition
 from ablations.slurm.limits import check_limits, check_options
-from ablations.slurm.resources import Resources
-from ablations.source import read_yaml
+from ablations.study.expand import expand
+from ablations.study.resolve import checked_scale, load_resolved
+from ablations.study.resources import Resources
 
 REPOSITORY = Path(__file__).parents[2]
 SMOKE = (REPOSITORY / "recipes/scales/smoke.yaml").read_text().partition("resources:")[0]

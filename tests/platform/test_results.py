@@ -8,9 +8,9 @@ import pytest
 from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations.errors import AblationsError
-from ablations.fit_options import FitSettings
-from ablations.results import fit_file, fit_sweep, read_results
-from ablations.task_curves import curve_of
+from ablations.fit.options import FitSettings
+from ablations.verdict.results import fit_file, fit_sweep, read_results
+from ablations.verdict.task_curves import curve_of
 
 
 @pytest.fixture(scope="module")

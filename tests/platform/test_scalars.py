@@ -1,6 +1,6 @@
 """A run-log row as flat numbers."""
 
-from ablations.scalars import row_scalars
+from ablations.tracking.scalars import row_scalars
 
 
 def test_a_row_gives_numbers_only_and_a_histogram_its_mean():

@@ -14,19 +14,20 @@ import pytest
 from fixtures_home import BUDGET, rows_at, write_state
 from rich.console import Console
 
-from ablations.cancellation import Cancellation
 from ablations.errors import AblationsError
-from ablations.expand import Study, expand
-from ablations.home import Home
-from ablations.make_plan import make_plan
-from ablations.plan import Plan
-from ablations.progress import all_ended, read_rows
-from ablations.run_sweep import prepare
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.running.ending import all_ended
+from ablations.running.make_plan import make_plan
+from ablations.running.run_sweep import prepare
 from ablations.search.loop import SearchState, TrialLoop, prepare_search, resume
 from ablations.search.objective import is_maximised
 from ablations.search.optuna_study import OptunaStudy
 from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trials_table
+from ablations.status.progress import read_rows
+from ablations.study.expand import Study, expand
 
 TINY = Path(__file__).parents[1] / "data/recipes/scales/tiny.yaml"
 RATE = "    optimiser.learning_rate: {low: 1e-4, high: 1e-2, log: true}\n"
@@ -201,8 +202,8 @@ KILLS = {
     "before a point is asked for": ("ablations.search.optuna_study.OptunaStudy.ask", False),
     "after a point was asked for": ("ablations.search.optuna_study.OptunaStudy.ask", True),
     "after a trial was written down": ("ablations.search.record.SearchRecord.write", True),
-    "after the plan was written": ("ablations.plan.Plan.write", True),
-    "after the run folder was made": ("scalerl.run_folder.RunFolder.create", True),
+    "after the plan was written": ("ablations.home.plan.Plan.write", True),
+    "after the run folder was made": ("scalerl.run.run_folder.RunFolder.create", True),
     "before the sampler is told": ("ablations.search.optuna_study.OptunaStudy.tell", False),
     "after the sampler was told": ("ablations.search.optuna_study.OptunaStudy.tell", True),
 }
@@ -433,7 +434,7 @@ def test_a_search_has_not_ended_before_its_trials_have_whenever_it_was_killed(be
 
     bench.write(RATE, "  trials: 2\n")
     with monkeypatch.context() as patched:
-        patched.setattr("ablations.plan.Plan.write", lambda *_: (_ for _ in ()).throw(Killed))
+        patched.setattr("ablations.home.plan.Plan.write", lambda *_: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             bench.begin()
     assert not ended(bench)  # killed between record and plan

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home
 
-from ablations.expand import Study, expand
-from ablations.results import read_results
 from ablations.search.objective import pareto_front, title, told, value, value_text
-from ablations.search.points import SearchSpace, point_text
-from ablations.search.space import Asymptote, ComputeToReach, ScoreAt
+from ablations.study.expand import Study, expand
+from ablations.study.search_points import SearchSpace, point_text
+from ablations.study.search_space import Asymptote, ComputeToReach, ScoreAt
+from ablations.verdict.results import read_results
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests/data/recipes/scales/tiny.yaml"

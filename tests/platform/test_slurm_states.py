@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ablations.cancellation import Cancellation
-from ablations.home import Home
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.state import RunState
 from ablations.slurm.commands import Job
 from ablations.slurm.queue_cache import GONE, Answer, vanished
 from ablations.slurm.states import SlurmStates, in_slurm
 from ablations.slurm.submissions import new_submission
-from ablations.state import RunState
 
 
 @pytest.mark.parametrize(

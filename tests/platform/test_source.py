@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from ablations import source as source_module
 from ablations.errors import FileError, Place
-from ablations.source import parse_value, read_yaml
+from ablations.files import source as source_module
+from ablations.files.source import parse_value, read_yaml
 
 
 def written(folder: Path, text: str | bytes) -> Path:

@@ -10,13 +10,15 @@ import pytest
 from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
 from fixtures_steering import RecordedPool, steered
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.fit import Fit, fit_curve
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.progress import read_rows
-from ablations.status_table import status_table, summary
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.home.stops import Stopped, read_stops, write_stops
+from ablations.status.progress import read_rows
+from ablations.status.table import status_table, summary
 from ablations.steering.stopping import (
     Finding,
     dominated_probability,
@@ -26,8 +28,7 @@ from ablations.steering.stopping import (
     recent_truncation,
     twice_running,
 )
-from ablations.steering.stops import Stopped, read_stops, write_stops
-from ablations.sweep import Stop
+from ablations.study.sweep import Stop
 
 GAIN = Stop(gain_below=0.05, probability=0.9)
 

@@ -6,10 +6,10 @@ from typing import get_args
 import pytest
 from fixtures_home import make_home
 
-from ablations.compare import Difference, Efficiency
-from ablations.fit import Verdict
-from ablations.results import Results, read_results
-from ablations.summary import (
+from ablations.fit.result import Verdict
+from ablations.verdict.compare import Difference, Efficiency
+from ablations.verdict.results import Results, read_results
+from ablations.verdict.words import (
     DIFFERENCES,
     EFFICIENCIES,
     FIT_VERDICTS,

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from ablations.errors import FileError
-from ablations.expand import expand
-from ablations.resolve import checked_scale
-from ablations.source import read_yaml
-from ablations.sweep import Budget, Stop, load_sweep
-from ablations.validation import validated
+from ablations.files.source import read_yaml
+from ablations.files.validation import validated
+from ablations.study.expand import expand
+from ablations.study.resolve import checked_scale
+from ablations.study.sweep import Budget, Stop, load_sweep
 from scalerl.recipe import Recipe
 
 REPOSITORY = Path(__file__).parents[2]
@@ -83,7 +83,9 @@ def test_every_scale_in_the_repository_loads(path):
 
 
 def test_reading_sweeps_needs_neither_torch_nor_the_numeric_libraries():
-    code = "import sys, ablations.expand; print(sorted({'torch', 'numpy', 'pandas', 'mlflow'} & set(sys.modules)))"
+    code = (
+        "import sys, ablations.study.expand; print(sorted({'torch', 'numpy', 'pandas', 'mlflow'} & set(sys.modules)))"
+    )
     path = {"PYTHONPATH": f"{REPOSITORY}/platform:{REPOSITORY}/trainer"}
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path).stdout
     assert printed.strip() == "[]"

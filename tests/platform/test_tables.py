@@ -5,10 +5,10 @@ import pytest
 from fixtures_home import make_home
 from rich.console import Console
 
-from ablations.curve import Curve
-from ablations.fit import fit_curve
-from ablations.results import FittedCurve, read_results
-from ablations.tables import comparison_table, fit_table, fit_words
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.report.tables import comparison_table, fit_table, fit_words
+from ablations.verdict.results import FittedCurve, read_results
 
 
 def fitted(name: str = "c", *, end: float = 80_000.0, is_flat: bool = False) -> FittedCurve:

@@ -7,12 +7,12 @@ import pytest
 from fixtures_home import make_home, planned_run
 from typer.testing import CliRunner
 
-from ablations.batches import row_points
 from ablations.cli import app
 from ablations.errors import AblationsError, FileError
-from ablations.expand import expand
-from ablations.results import read_results
-from ablations.task_curves import curve_of, measured_tasks, with_task
+from ablations.study.expand import expand
+from ablations.tracking.batches import row_points
+from ablations.verdict.results import read_results
+from ablations.verdict.task_curves import curve_of, measured_tasks, with_task
 
 RATES = {"math": (0.61, 300.0), "code": (0.42, 600.0), "all": (0.55, 400.0), "aime": (0.35, 500.0)}
 """A and C_mid of each; B is 1.8 and R_0 is 0.1."""

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import make_home
 
-from ablations.progress import read_rows, to_json
-from ablations.rows import is_going_on
-from ablations.state import RunState
-from ablations.time_left import duration_text, end_text, seconds_left, sweep_seconds_left
+from ablations.home.state import RunState
+from ablations.status.progress import read_rows, to_json
+from ablations.status.rows import is_going_on
+from ablations.status.time_left import duration_text, end_text, seconds_left, sweep_seconds_left
 
 
 def run(state: str, compute: float = 0.0, wall_s: float = 0.0) -> RunState:

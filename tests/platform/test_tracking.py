@@ -13,11 +13,11 @@ import pytest
 from filelock import FileLock
 from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, planned_run, write_run, write_state
 
-from ablations import tracking
-from ablations.home import Home
-from ablations.ledger import Ledger, default_tracking_uri, ledger_path
-from ablations.plan import Plan
-from ablations.tracking import sync
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.tracking import synchroniser as tracking
+from ablations.tracking.ledger import Ledger, default_tracking_uri, ledger_path
+from ablations.tracking.synchroniser import sync
 
 NUM_ROWS = 41 + 80
 """Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""

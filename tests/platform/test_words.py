@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ablations.curve import Curve
-from ablations.fit import fit_curve
+from ablations.fit.curve import Curve
 from ablations.fit.doubt import cutoff_table
+from ablations.fit.fitting import fit_curve
 from ablations.fit.words import in_words, least_reach
 
 COMPUTE = np.arange(0, 8001, 213.0)

@@ -13,9 +13,9 @@ from unittest import mock
 from integration.conftest import SCALE, SWEEP, read_metrics
 from slurm.cluster import SlurmCluster
 
-from ablations.home import Home
-from ablations.progress import read_rows, to_json
+from ablations.home.home import Home
 from ablations.slurm.submissions import Submission, read_submissions
+from ablations.status.progress import read_rows, to_json
 
 LIMIT_S = 150.0
 """How long a command of the platform, or a state that a test waits for, may take."""

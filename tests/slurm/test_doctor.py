@@ -15,14 +15,14 @@ from slurm.cluster import SlurmCluster, free_ports
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm.commands import Nodes
 from ablations.slurm.doctor import chosen
 from ablations.slurm.doctor.cluster import seconds, up_and_away
 from ablations.slurm.doctor.here import without_password
 from ablations.slurm.doctor.node import check_clock
+from ablations.slurm.doctor.probe import look_at_tracking
 from ablations.slurm.doctor.probe_job import Probe, remove_leftovers
-from ablations.slurm.probe import look_at_tracking
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0

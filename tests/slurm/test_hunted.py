@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from slurm.study import SlurmStudy
 
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
 from ablations.slurm.submissions import Submission, new_submission

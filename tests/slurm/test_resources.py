@@ -4,10 +4,10 @@ import pytest
 from slurm.cluster import SlurmCluster
 
 from ablations.errors import FileError
-from ablations.expand import expand
 from ablations.slurm import commands
 from ablations.slurm.limits import check_on_cluster
-from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
+from ablations.study.expand import expand
+from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
 
 SWEEP = "name: test\nreference: scalerl\nscale: smoke\naxes: {logits: [bf16]}\nresources:\n"
 MORE_NODES = """

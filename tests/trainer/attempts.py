@@ -13,10 +13,10 @@ import os
 import signal
 from pathlib import Path
 
-import scalerl.train as scalerl_train
-from scalerl import run_folder
-from scalerl.metrics import MetricsLog
-from scalerl.train import Cancelled, train
+import scalerl.run.train as scalerl_train
+from scalerl.run import run_folder
+from scalerl.run.metrics import MetricsLog
+from scalerl.run.train import Cancelled, train
 
 Moment = tuple[str, int]
 

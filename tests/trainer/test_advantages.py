@@ -6,8 +6,15 @@ import pytest
 import torch
 from trainer.tiny import make_group
 
-from scalerl.advantages import advantages, normalise_batch, normalise_none, normalise_prompt, normalise_running, padded
-from scalerl.running_statistics import RunningStatistics
+from scalerl.objective.advantages import (
+    advantages,
+    normalise_batch,
+    normalise_none,
+    normalise_prompt,
+    normalise_running,
+    padded,
+)
+from scalerl.objective.running_statistics import RunningStatistics
 
 REWARDS = torch.tensor([[1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]], dtype=torch.float64)
 # Row 0: mean -1/2, deviations 3/2 and three times -1/2, variance (9/4 + 3/4) / 4 = 3/4.

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from scalerl.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average, token_sum
+from scalerl.objective.aggregation import AGGREGATIONS, prompt_average, sample_average, token_average, token_sum
 
 # Two prompts with two samples each: 1 and 3 tokens, 2 and 2 tokens; one masked token inside sample 1.
 MASK = torch.tensor([[1, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0]], dtype=torch.bool)

@@ -9,12 +9,12 @@ import yaml
 from recipe_files import read_scale
 from trainer.tiny import make_cluster
 
-from scalerl.model import new_policy
+from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
-from scalerl.warm_start import load_or_train
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 SMOKE = read_scale("smoke")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scalerl.cost import ModelSize, cost_model, forward_flops
+from scalerl.cluster.cost import cost_model, forward_flops
+from scalerl.model.size import ModelSize
 from scalerl.recipe import Device, Virtual
 
 

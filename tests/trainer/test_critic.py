@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
 from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
 
-from scalerl.batch import Batch, make_batch
-from scalerl.critic import ValueModel
-from scalerl.learner import Learner
-from scalerl.packing import padded_micro_batches
+from scalerl.learner.batch import Batch, make_batch
+from scalerl.learner.critic import ValueModel
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.packing import padded_micro_batches
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 

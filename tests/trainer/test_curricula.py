@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 from trainer.tiny import make_prompt
 
-from scalerl.curricula import OrderedPool, easiest_first, exponential, linear, pool_of
-from scalerl.pool import PromptPool
+from scalerl.prompts.ordered_pool import OrderedPool, easiest_first, exponential, linear, pool_of
+from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, Ordered, ResolvedRecipe, Uniform
 
 # Ten prompts whose difficulty falls with the letter and whose length rises.

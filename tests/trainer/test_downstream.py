@@ -7,10 +7,10 @@ import pytest
 from pydantic import ValidationError
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.downstream import DownstreamEvaluator, mean_pass_at_k, pass_at_k
-from scalerl.metrics import WALL_FIELDS, read_rows
-from scalerl.run_folder import RunFolder
-from scalerl.train import train
+from scalerl.evaluation.downstream import DownstreamEvaluator, mean_pass_at_k, pass_at_k
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
 
 
 @pytest.mark.parametrize("n", range(1, 8))

@@ -7,7 +7,7 @@ import torch
 from trainer.learner_cases import random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.evaluate import Evaluator
+from scalerl.evaluation.held_out import Evaluator
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from trainer.tiny import make_cluster, tiny_recipe
 
-from scalerl.metrics import WALL_FIELDS, read_rows
-from scalerl.model import new_policy
-from scalerl.run_folder import RunFolder
+from scalerl.model.build import new_policy
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import pipeline
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
-from scalerl.train import train
-from scalerl.warm_start import load_or_train
 
 SMALL = {
     "model": {"hidden": 32, "layers": 2, "heads": 2, "mlp": 64, "tokenizer": "characters"},

@@ -7,7 +7,7 @@ import statistics
 import pytest
 import torch
 
-from scalerl.gae import at_last_own_token, explained_variance, gae, standardised, value_loss
+from scalerl.objective.gae import at_last_own_token, explained_variance, gae, standardised, value_loss
 
 
 def tensor(*rows):

@@ -9,14 +9,14 @@ from recipe_files import read_scale
 from trainer.learner_cases import random_groups
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
-import scalerl.train as scalerl_train
-from scalerl.batch import make_batch
-from scalerl.health import Health, warnings
-from scalerl.learner import Learner
-from scalerl.metrics import read_rows
+import scalerl.run.train as scalerl_train
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run_folder import RunFolder
-from scalerl.train import train
+from scalerl.run.health import Health, warnings
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

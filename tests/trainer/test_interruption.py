@@ -5,15 +5,16 @@ import pytest
 import torch
 from recipe_files import read_scale
 
-from scalerl.batch import Group, make_batch
-from scalerl.cluster import draw_cuts, make_generator
-from scalerl.generator import Request
-from scalerl.learner import Learner
-from scalerl.model import Policy, new_policy
+from scalerl.generator.make import draw_cuts, make_generator
+from scalerl.generator.request import Request
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group
+from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.warm_start import load_or_train
 
 SMOKE = read_scale("smoke")
 GENERATIONS = 8

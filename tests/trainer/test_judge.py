@@ -8,9 +8,9 @@ import pytest
 import torch
 from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
-from scalerl.batch import make_batch
-from scalerl.judge import MAX_LOST_GROUPS, Judge, VerifierFailed
-from scalerl.learner import Learner
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.prompts.judge import MAX_LOST_GROUPS, Judge, VerifierFailed
 from scalerl.schedules import SCHEDULES
 
 RECIPE = tiny_recipe()

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from scalerl.kl import ESTIMATORS, token_kl
+from scalerl.objective.kl import ESTIMATORS, token_kl
 
 PI = [0.5, 0.3, 0.15, 0.05]
 REF = [0.25, 0.25, 0.3, 0.2]

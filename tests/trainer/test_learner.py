@@ -8,11 +8,11 @@ from trainer.learner_cases import assert_same_gradients, gradients, random_group
 from trainer.reference_loss import reference
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
-from scalerl.advantages import advantages
-from scalerl.batch import make_batch
-from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner
-from scalerl.packing import padded_micro_batches
-from scalerl.running_statistics import RunningStatistics
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
+from scalerl.model.packing import padded_micro_batches
+from scalerl.objective.advantages import advantages
+from scalerl.objective.running_statistics import RunningStatistics
 
 LOSSES = [
     {"type": "cispo", "min_ratio": 0.3, "max_ratio": 1.5},

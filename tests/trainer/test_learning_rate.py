@@ -7,11 +7,11 @@ from pydantic import ValidationError
 from trainer.learner_cases import random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.learner import Learner
-from scalerl.learning_rate import cosine, learning_rate, linear
+from scalerl.learner.learning_rate import cosine, learning_rate, linear
+from scalerl.learner.torch_learner import Learner
 from scalerl.recipe import Optimiser, ResolvedRecipe
-from scalerl.run_folder import RunFolder
-from scalerl.train import train
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
 
 
 def rates(steps, compute=None, warmup_steps=0, **schedule):

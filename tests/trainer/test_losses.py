@@ -8,11 +8,11 @@ import pytest
 import torch
 from trainer.reference_loss import reference
 
-from scalerl.advantages import advantages
-from scalerl.aggregation import AGGREGATIONS
-from scalerl.losses import LOSSES, token_loss
+from scalerl.objective.advantages import advantages
+from scalerl.objective.aggregation import AGGREGATIONS
+from scalerl.objective.losses import LOSSES, token_loss
+from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
-from scalerl.running_statistics import RunningStatistics
 
 SETTINGS = {
     "cispo": [Cispo(), Cispo(min_ratio=0.9, max_ratio=1.1)],

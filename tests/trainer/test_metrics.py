@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from scalerl.metrics import MetricsLog, read_rows
+from scalerl.run.metrics import MetricsLog, read_rows
 
 ROWS = [{"kind": "eval", "step": 0, "pass_rate": 0.25}, {"kind": "train", "step": 1}, {"kind": "eval", "step": 1}]
 

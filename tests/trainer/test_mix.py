@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
-from scalerl.evaluate import Evaluator, mean_of
-from scalerl.mixed_pool import MixedPool, make_pool
-from scalerl.pool import PromptPool
+from scalerl.evaluation.held_out import Evaluator, mean_of
+from scalerl.prompts.mixed_pool import MixedPool, make_pool
+from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, ResolvedRecipe, Uniform
 from scalerl.schedules import pipeline
 from scalerl.tasks import make_tasks

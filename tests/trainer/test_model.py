@@ -5,9 +5,9 @@ import pytest
 import torch
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.cluster import make_generator
-from scalerl.generator import Request
-from scalerl.model import new_policy
+from scalerl.generator.make import make_generator
+from scalerl.generator.request import Request
+from scalerl.model.build import new_policy
 from scalerl.tasks import make_task
 from scalerl.tokens.symbols import EOS_ID, VOCABULARY, VOCABULARY_SIZE, SymbolTokenizer
 

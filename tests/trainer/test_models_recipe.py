@@ -11,7 +11,7 @@ from trainer.tiny_transformers import CONFIGS
 from transformers import AutoModelForCausalLM
 
 from scalerl.recipe import LlamaModel, MoeModel, PretrainedModel, ResolvedRecipe, WarmStart
-from scalerl.warm_start import key, unchanged_folder
+from scalerl.run.warm_start import key, unchanged_folder
 
 DENSE = {"hidden": 64}
 

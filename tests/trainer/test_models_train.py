@@ -7,14 +7,14 @@ from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import TEMPLATE, text_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from scalerl.metrics import WALL_FIELDS, read_rows
-from scalerl.model import new_policy
+from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run_folder import RunFolder
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import Run, train
+from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-from scalerl.train import Run, train
-from scalerl.warm_start import load_or_train
 
 SMOKE = read_scale("smoke")
 MOE = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from scalerl.batch import Prompt
 from scalerl.recipe import Modular
+from scalerl.rollout import Prompt
 from scalerl.tasks import make_task
 from scalerl.tasks.modular import run
 from scalerl.tasks.split import draw_split

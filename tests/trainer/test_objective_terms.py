@@ -11,9 +11,9 @@ from trainer.learner_cases import assert_same_gradients, gradients, random_group
 from trainer.reference_loss import reference
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.batch import make_batch
-from scalerl.learner import Learner
-from scalerl.packing import padded_micro_batches
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.packing import padded_micro_batches
 
 KLS = [
     {"coefficient": 0.3, "estimator": estimator, "where": where}

@@ -5,10 +5,10 @@ import torch
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.batch import make_batch
-from scalerl.learner import Learner
-from scalerl.model import new_policy
-from scalerl.packing import Packing, packed_micro_batches, shared_micro_batches
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.model.packing import Packing, packed_micro_batches, shared_micro_batches
 
 MODELS = {
     "llama": {"hidden": 24, "layers": 2, "heads": 3, "mlp": 24},

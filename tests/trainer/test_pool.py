@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from trainer.tiny import make_prompt
 
-from scalerl.batch import Group
-from scalerl.pool import PromptPool
+from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, Uniform
+from scalerl.rollout import Group
 
 PROMPTS = [make_prompt(name) for name in "abcdefgh"]
 NAMES = sorted(prompt.id for prompt in PROMPTS)

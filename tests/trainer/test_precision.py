@@ -10,11 +10,11 @@ from trainer.test_generator import RECIPE as SHAPE
 from trainer.test_generator import forward_logprobs, many_requests, run
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.batch import make_batch
-from scalerl.generator import Generator
-from scalerl.learner import MAX_BAD_STEPS, Diverged, Learner
-from scalerl.loss_scale import GOOD_STEPS, INITIAL_SCALE, LossScale
-from scalerl.model import new_policy
+from scalerl.generator.torch_generator import Generator
+from scalerl.learner.batch import make_batch
+from scalerl.learner.loss_scale import GOOD_STEPS, INITIAL_SCALE, LossScale
+from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
+from scalerl.model.build import new_policy
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
 

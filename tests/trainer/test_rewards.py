@@ -3,8 +3,8 @@
 import pytest
 from trainer.tiny import tiny_recipe
 
+from scalerl.objective.rewards import length_penalty, reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rewards import length_penalty, reward
 
 
 @pytest.mark.parametrize(

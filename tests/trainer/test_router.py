@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
-from scalerl.router import Routing, balance, sequence_balance
+from scalerl.model.router import Routing, balance, sequence_balance
 
 
 def test_two_tokens_by_hand():

@@ -5,7 +5,7 @@ import os
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.run_folder import RunFolder, write_atomically
+from scalerl.run.run_folder import RunFolder, write_atomically
 
 
 def test_recipe_and_seed_come_back(tmp_path):

@@ -6,7 +6,7 @@ import statistics
 import pytest
 import torch
 
-from scalerl.running_statistics import RunningStatistics
+from scalerl.objective.running_statistics import RunningStatistics
 
 
 def test_one_two_three():

@@ -8,11 +8,11 @@ import pytest
 import torch
 from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
 
-from scalerl.model import new_policy
+from scalerl.model.build import new_policy
+from scalerl.run.warm_start import train as warm_start
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
-from scalerl.warm_start import train as warm_start
 
 SPEEDS = {
     # memory bandwidth sets the pace of a decode step, FLOPs that of training, the link that of a weight push

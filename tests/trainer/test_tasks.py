@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scalerl.batch import Prompt
 from scalerl.recipe import KSmallest
+from scalerl.rollout import Prompt
 from scalerl.tasks import make_task
 from scalerl.tasks.split import held_out
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, ID, SymbolTokenizer

@@ -10,16 +10,16 @@ import torch
 from trainer.attempts import attempt, hold
 from trainer.tiny import make_cluster, tiny_recipe
 
-import scalerl.train as scalerl_train
-from scalerl.learner import Diverged, Learner
-from scalerl.metrics import WALL_FIELDS, MetricsLog, read_rows
-from scalerl.model import new_policy
-from scalerl.run_folder import RunFolder
-from scalerl.train import Busy, train
-from scalerl.warm_start import key, load_or_train
+import scalerl.run.train as scalerl_train
+from scalerl.learner.torch_learner import Diverged, Learner
+from scalerl.model.build import new_policy
+from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import Busy, train
+from scalerl.run.warm_start import key, load_or_train
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.train"])  # seconds to import, once for all attempts
+PROCESSES.set_forkserver_preload(["scalerl.run.train"])  # seconds to import, once for all attempts
 
 SCHEDULES = {
     "pipeline": {"type": "pipeline", "k": 3},

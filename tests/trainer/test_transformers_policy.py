@@ -8,12 +8,12 @@ from trainer.test_generator import many_requests, run
 from trainer.tiny_transformers import CONFIGS, make_folder
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, GraniteConfig
 
-from scalerl.generator import Generator
-from scalerl.packing import Packing
-from scalerl.policy import FP32, Precision
+from scalerl.generator.torch_generator import Generator
+from scalerl.model.packing import Packing
+from scalerl.model.policy import FP32, Precision
+from scalerl.model.transformers_load import empty
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, VOCABULARY_SIZE, SymbolTokenizer
-from scalerl.transformers_policy import empty
 
 DENSE, EXPERTS = ("qwen2", "mixtral")
 TOKENS = torch.from_numpy(np.random.default_rng(0).integers(VOCABULARY_SIZE, size=(5, 17)))

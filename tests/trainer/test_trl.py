@@ -16,12 +16,12 @@ import warnings
 import pytest
 import torch
 
-from scalerl.advantages import advantages
-from scalerl.aggregation import AGGREGATIONS
-from scalerl.kl import token_kl
-from scalerl.losses import token_loss
+from scalerl.objective.advantages import advantages
+from scalerl.objective.aggregation import AGGREGATIONS
+from scalerl.objective.kl import token_kl
+from scalerl.objective.losses import token_loss
+from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import Cispo, Dapo, Grpo, Gspo
-from scalerl.running_statistics import RunningStatistics
 
 trl = pytest.importorskip("trl", reason="TRL is a test extra: pip install trl==1.16.0", exc_type=ImportError)
 

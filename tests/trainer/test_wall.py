@@ -19,28 +19,28 @@ from pydantic import ValidationError
 from trainer.attempts import attempt
 from trainer.tiny import SETTINGS, fixed_policy, random_policy, tiny_recipe
 
-from scalerl.cluster import make_generator
-from scalerl.generator import Request
-from scalerl.learner import Learner
-from scalerl.metrics import read_rows
-from scalerl.model import new_policy
-from scalerl.pool import PromptPool
+from scalerl.generator.make import make_generator
+from scalerl.generator.request import Request
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.processes import GeneratorDied, WallCluster
+from scalerl.processes.generator_process import GeneratorProcess, Outfit
+from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
+from scalerl.processes.time_sheet import TimeSheet
+from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run_folder import RunFolder
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
-from scalerl.wall import GeneratorDied, WallCluster
-from scalerl.wall.generator_process import GeneratorProcess, Outfit
-from scalerl.wall.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
-from scalerl.wall.shared_weights import SharedWeights
-from scalerl.wall.time_sheet import TimeSheet
+from scalerl.weights.shared_memory import SharedWeights
 
 pytestmark = pytest.mark.timeout(120)
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["scalerl.train"])
+PROCESSES.set_forkserver_preload(["scalerl.run.train"])
 
 
 def wall_recipe(generators=1, slots=12, **changes):

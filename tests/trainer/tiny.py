@@ -3,18 +3,18 @@
 import numpy as np
 import torch
 
-from scalerl.batch import Group, Prompt, Rollout
-from scalerl.cluster import make_generator
-from scalerl.learner import Learner
-from scalerl.llama import Llama
-from scalerl.mixed_pool import make_pool
-from scalerl.model import new_policy
-from scalerl.policy import Policy
+from scalerl.cluster.virtual_cluster import VirtualCluster
+from scalerl.generator.make import make_generator
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.model.llama import Llama
+from scalerl.model.policy import Policy
+from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Prompt, Rollout
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.symbols import VOCABULARY_SIZE
-from scalerl.virtual_cluster import VirtualCluster
 
 SETTINGS = {
     "model": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16},

@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from ablations.figures import FORECAST_LEGEND, forecast_figure
 from ablations.forecast.of_sweep import SweepForecast, forecast_sweep
 from ablations.forecast.words import budget_lines, notes, variant_lines
-from ablations.results import Results
+from ablations.report.forecast import FORECAST_LEGEND, forecast_figure
+from ablations.verdict.results import Results
 from ablations_dashboard.choose import choose_sweep
 from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.load import load_results

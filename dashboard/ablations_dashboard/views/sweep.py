@@ -5,19 +5,21 @@ import time
 import pandas as pd
 import streamlit as st
 
-from ablations.counted import counted
-from ablations.figures import CURVES_LEGEND, Style, curves_figure, loo_figure, styles
 from ablations.fit.words import in_words
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.progress import read_plan_allocation, read_rows
-from ablations.results import Results
-from ablations.rows import Row, share
+from ablations.home.allocation import Allocation, read_plan_allocation
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.report.ceilings import loo_figure
+from ablations.report.curves import CURVES_LEGEND, curves_figure
+from ablations.report.style import Style, styles
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
-from ablations.status_table import summary
-from ablations.steering.allocation import Allocation
-from ablations.summary import columns, glossary, method, sentence, warnings
+from ablations.status.progress import read_rows
+from ablations.status.rows import Row, share
+from ablations.status.table import summary
+from ablations.text import counted
+from ablations.verdict.results import Results
+from ablations.verdict.words import columns, glossary, method, sentence, warnings
 from ablations_dashboard.charts import Axis, axis_titles, metric_figure
 from ablations_dashboard.choose import choose_sweep, choose_variants
 from ablations_dashboard.guard import errors_on_page

@@ -22,7 +22,7 @@ import typer
 from rich.console import Console
 
 from ablations.cli import doctor, follow, forecast, jobs, read, run, serve
-from ablations.cli.common import FAILED, WRONG_INPUT
+from ablations.cli.options import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 
 app = typer.Typer(

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.cli.common import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
-from ablations.counted import counted
+from ablations.cli.options import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
 from ablations.errors import AblationsError
-from ablations.home import find_home
+from ablations.home.home import find_home
+from ablations.text import counted
 
 if TYPE_CHECKING:
     from ablations.slurm.doctor import Finding
@@ -42,9 +42,9 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Examine this machine, Slurm and a node: is all there that a sweep needs? Exit code 1 when something is not."""
-    from ablations.ledger import default_tracking_uri
     from ablations.slurm.doctor import Question, examine
     from ablations.slurm.doctor.here import absolute
+    from ablations.tracking.ledger import default_tracking_uri
 
     if no_job and (setup or sbatch):
         raise AblationsError(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.cli.common import (
+from ablations.cli.options import (
     FAILED,
     NOT_FINISHED,
     HomeOption,
@@ -24,9 +24,9 @@ from ablations.cli.common import (
     unfinished_code,
 )
 from ablations.errors import AblationsError, did_you_mean
-from ablations.home import Home, find_home
-from ablations.plan import Plan
-from ablations.state import ENDED
+from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
+from ablations.home.state import ENDED
 
 WATCH_EVERY_S = 2.0
 
@@ -39,9 +39,11 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show where each run of a sweep is, when it will end, and why runs failed."""
-    from ablations.failures import group_failures
-    from ablations.progress import clock, read_plan_allocation, read_rows, to_json
-    from ablations.status_table import MOST_ROWS, status_view
+    from ablations.home.allocation import read_plan_allocation
+    from ablations.status.failures import group_failures
+    from ablations.status.live import clock
+    from ablations.status.progress import read_rows, to_json
+    from ablations.status.table import MOST_ROWS, status_view
 
     place, plan = find_plan(home, sweep)
     if watch:
@@ -62,7 +64,8 @@ def status(
 
 def watch_sweep(home: Home, plan: Plan, out: Console) -> Plan:
     """Show a sweep until nothing trains or waits any more; returns its plan, to which a search adds trials."""
-    from ablations.progress import Progress, is_still_going
+    from ablations.status.live import Progress
+    from ablations.status.progress import is_still_going
 
     with Progress(home, plan, out) as progress:
         while is_still_going(home, plan, progress.update()):
@@ -116,7 +119,7 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
 
 def show_log(home: Home, run_id: str, attempt: int | None) -> None:
     """The log of one attempt; of a run that never began to train, what its jobs printed."""
-    from ablations.run_logs import attempt_numbers, job_logs
+    from ablations.status.run_logs import attempt_numbers, job_logs
 
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
@@ -138,9 +141,9 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     """The log as it grows, then how the run ended."""
-    from ablations.failures import FAILED as FAILED_STATES
-    from ablations.follow_log import follow_log, has_run_ended, run_state
-    from ablations.run_logs import attempt_numbers
+    from ablations.status.failures import FAILED as FAILED_STATES
+    from ablations.status.follow_log import follow_log, has_run_ended, run_state
+    from ablations.status.run_logs import attempt_numbers
 
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
@@ -162,8 +165,8 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
 
 def show_attempts(home: Home, run_id: str) -> None:
     """When each attempt wrote its last line, and how it ended; of those before the last that line is all there is."""
-    from ablations.follow_log import run_state
-    from ablations.run_logs import attempt_numbers, tail
+    from ablations.status.follow_log import run_state
+    from ablations.status.run_logs import attempt_numbers, tail
 
     folder, state = home.run(run_id), run_state(home, run_id)
     numbers = attempt_numbers(folder)

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.common import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_plan, print_json
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_plan, print_json
 from ablations.cli.run import check_budget
 from ablations.errors import AblationsError
 
@@ -33,8 +33,8 @@ def forecast(
 ) -> None:
     """Forecast every variant at larger budgets, and who would lead there."""
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
-    from ablations.results import read_results
-    from ablations.task_curves import with_task
+    from ablations.verdict.results import read_results
+    from ablations.verdict.task_curves import with_task
 
     for one in budget or ():
         check_budget(one)
@@ -59,8 +59,8 @@ def forecast(
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table for every budget, one of what does not depend on it, and what the reader must know."""
-    from ablations.curve import compute_text
     from ablations.forecast.words import budget_lines, notes, variant_lines
+    from ablations.text import compute_text
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
@@ -104,8 +104,8 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
 
 
 def _check_cells(check: "Check") -> list[str]:
-    from ablations.forecast.words import or_dots
-    from ablations.summary import interval_text
+    from ablations.forecast.forecasts import or_dots
+    from ablations.verdict.words import interval_text
 
     return [
         check.curve,

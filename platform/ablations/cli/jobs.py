@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from ablations.cancellation import cancellation
-from ablations.cli.common import HomeOption, SweepArgument, find_plan
-from ablations.counted import counted
+from ablations.cli.options import HomeOption, SweepArgument, find_plan
 from ablations.errors import AblationsError, did_you_mean
-from ablations.state import State
+from ablations.home.cancellation import cancellation
+from ablations.home.state import State
+from ablations.text import counted
 
 if TYPE_CHECKING:
-    from ablations.plan import Plan
-    from ablations.rows import Row
+    from ablations.home.plan import Plan
+    from ablations.status.rows import Row
 
 VariantOption = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; may be repeated.")]
 SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this seed; may be repeated.")]
@@ -25,8 +25,8 @@ def cancel(
     sweep: SweepArgument = None, variant: VariantOption = None, seed: SeedOption = None, home: HomeOption = None
 ) -> None:
     """Stop a sweep, or some of its runs: running ones write a checkpoint and end, no other is started."""
-    from ablations.progress import read_rows
-    from ablations.slurm.reconcile import cancel_runs
+    from ablations.running.reconcile import cancel_runs
+    from ablations.status.progress import read_rows
 
     place, plan = find_plan(home, sweep)
     rows = chosen(plan, read_rows(place, plan), variant, seed)
@@ -62,9 +62,9 @@ def retry(
     home: HomeOption = None,
 ) -> None:
     """Submit failed, lost and timed-out runs to Slurm again, from their checkpoints and with the present code."""
-    from ablations.progress import read_rows
-    from ablations.slurm.reconcile import RETRIED
-    from ablations.slurm.retry import retry_runs
+    from ablations.running.reconcile import RETRIED
+    from ablations.running.retry import retry_runs
+    from ablations.status.progress import read_rows
 
     for one in state or ():
         if one not in get_args(State):

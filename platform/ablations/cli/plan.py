@@ -2,21 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from ablations.cli.common import console, print_json
-from ablations.counted import counted
-from ablations.home import Home
+from ablations.cli.options import console, print_json
+from ablations.home.home import Home
+from ablations.text import counted
 
 if TYPE_CHECKING:
-    from ablations.expand import Study
-    from ablations.plan import Plan
+    from ablations.home.plan import Plan
     from ablations.slurm.cost import SubmissionPlan
-    from ablations.slurm.resources import Resources
+    from ablations.study.expand import Study
+    from ablations.study.resources import Resources
 
 
 def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     """What a sweep would train, and what of it is already there."""
-    from ablations.progress import read_plan_allocation, read_rows
-    from ablations.rows import left_to_train
+    from ablations.home.allocation import read_plan_allocation
+    from ablations.status.progress import read_rows
+    from ablations.status.rows import left_to_train
 
     search = None
     if study.space is not None:
@@ -93,8 +94,8 @@ def stop_text(plan: "Plan") -> str:
 
 def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
     """What the jobs of the missing runs, and of trials to come, may cost at most."""
+    from ablations.running.reconcile import num_missing
     from ablations.slurm.limits import check_on_cluster
-    from ablations.slurm.reconcile import num_missing
 
     num_to_come = 0
     if study.space is not None:

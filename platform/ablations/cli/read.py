@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ablations.cli.common import (
+from ablations.cli.options import (
     FAILED,
     HomeOption,
     JsonOption,
@@ -19,8 +19,8 @@ from ablations.cli.common import (
     print_json,
 )
 from ablations.errors import AblationsError
-from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
-from ablations.home import find_home
+from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
+from ablations.home.home import find_home
 
 
 def fit(
@@ -37,7 +37,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1); exit code 1 when no curve can be fitted."""
-    from ablations.results import fit_file, fit_sweep
+    from ablations.verdict.results import fit_file, fit_sweep
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
@@ -53,7 +53,7 @@ def fit(
     if as_json:
         print_json([one.explained() if explain else one.to_json() for one in fits])
     else:
-        from ablations.tables import fit_table, fit_words
+        from ablations.report.tables import fit_table, fit_words
 
         console().print(fit_table(fits))
         for one in fits if explain else ():
@@ -95,13 +95,13 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the variants of a sweep with its reference."""
-    from ablations.results import read_results
-    from ablations.task_curves import with_task
+    from ablations.verdict.results import read_results
+    from ablations.verdict.task_curves import with_task
 
     place, plan = find_plan(home, sweep)
     results = read_results(place, with_task(place, plan, task))
     if paper:
-        from ablations.paper_mode import paper_comparison, paper_table
+        from ablations.paper.comparison import paper_comparison, paper_table
 
         comparison = paper_comparison(results)
         if as_json:
@@ -112,16 +112,16 @@ def compare(
     elif as_json:
         print_json(results.to_json())
     else:
-        from ablations.tables import comparison_table
+        from ablations.report.tables import comparison_table
 
         console().print(comparison_table(results))
 
 
 def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:
     """Write the report of a sweep again, one HTML file that opens anywhere."""
-    from ablations.report import write_report
-    from ablations.results import read_results
-    from ablations.task_curves import with_task
+    from ablations.report.page import write_report
+    from ablations.verdict.results import read_results
+    from ablations.verdict.task_curves import with_task
 
     place, plan = find_plan(home, sweep)
     print(write_report(place, read_results(place, with_task(place, plan, task)), now=datetime.now(UTC)))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from ablations.cli.common import (
+from ablations.cli.options import (
     NOT_FINISHED,
     HomeOption,
     JsonOption,
@@ -29,13 +29,13 @@ from ablations.cli.common import (
 from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
-from ablations.executors import OnThisMachine
-from ablations.home import Home, find_home
+from ablations.home.home import Home, find_home
+from ablations.pools.pool import OnThisMachine
 
 Executor = Literal["local", "slurm"]
 
 if TYPE_CHECKING:
-    from ablations.plan import Plan
+    from ablations.home.plan import Plan
     from ablations.search.record import SearchRecord
 
 
@@ -62,10 +62,11 @@ def sweep(
     as_json: JsonOption = False,
 ) -> None:
     """Train every variant that is missing, record, fit and compare."""
-    from ablations.expand import expand
-    from ablations.make_plan import make_plan, sweep_name
-    from ablations.progress import all_ended, read_rows
-    from ablations.run_sweep import run_sweep
+    from ablations.running.ending import all_ended
+    from ablations.running.make_plan import make_plan, sweep_name
+    from ablations.running.run_sweep import run_sweep
+    from ablations.status.progress import read_rows
+    from ablations.study.expand import expand
 
     if budget is not None:
         check_budget(budget)
@@ -122,10 +123,10 @@ def check_budget(budget: float) -> None:
 
 def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the page."""
-    from ablations.report import write_report
-    from ablations.results import read_results
+    from ablations.report.page import write_report
+    from ablations.report.tables import comparison_table
     from ablations.search.record import read_search
-    from ablations.tables import comparison_table
+    from ablations.verdict.results import read_results
 
     results, search = read_results(home, plan), read_search(home, plan)
     if as_json:
@@ -141,9 +142,9 @@ def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
 
 def show_search(search: "SearchRecord", plan: "Plan", home: Home, out: Console) -> None:
     """The trials, best first, and the best of them against the reference."""
-    from ablations.results import read_results
+    from ablations.report.tables import comparison_table
     from ablations.search.tables import note, trials_table
-    from ablations.tables import comparison_table
+    from ablations.verdict.results import read_results
 
     names = {plan.reference, *(trial.name for trial in search.best)}
     shown = replace(plan, variants=tuple(variant for variant in plan.variants if variant.name in names))
@@ -161,9 +162,9 @@ def train(
     home: HomeOption = None,
 ) -> None:
     """Train one run here, in this process."""
-    from ablations.code_version import code_version
-    from ablations.make_plan import check_horizon
-    from ablations.resolve import load_resolved
+    from ablations.pools.code_version import code_version
+    from ablations.running.make_plan import check_horizon
+    from ablations.study.resolve import load_resolved
 
     check_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
@@ -173,11 +174,11 @@ def train(
     folder = place.run(run_id)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
-    from scalerl.judge import VerifierFailed
-    from scalerl.learner import Diverged
+    from scalerl.learner.torch_learner import Diverged
+    from scalerl.prompts.judge import VerifierFailed
+    from scalerl.run.train import Busy, Cancelled
+    from scalerl.run.train import train as train_folder
     from scalerl.tasks import TaskError
-    from scalerl.train import Busy, Cancelled
-    from scalerl.train import train as train_folder
 
     try:
         train_folder(

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ablations.cli.common import (
+from ablations.cli.options import (
     NOT_FINISHED,
     HomeOption,
     JsonOption,
@@ -20,7 +20,7 @@ from ablations.cli.common import (
 )
 from ablations.cli.run import terminated_as_interrupted
 from ablations.errors import AblationsError
-from ablations.home import Home, find_home
+from ablations.home.home import Home, find_home
 
 SYNC_EVERY_S = 30.0
 
@@ -48,7 +48,7 @@ def dashboard(port: PortOption = 8501, home: HomeOption = None) -> None:
 
 def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
     """Serve MLflow's own pages for the home folder's store."""
-    from ablations.ledger import default_tracking_uri
+    from ablations.tracking.ledger import default_tracking_uri
 
     store = default_tracking_uri(find_home(home))
     become([sys.executable, "-m", "mlflow", "ui", "--host=127.0.0.1", f"--port={port}", "--backend-store-uri", store])
@@ -79,7 +79,7 @@ def sync(
     if watch:
         watch_sync(place, name, tracking_uri, every or SYNC_EVERY_S)
         return
-    from ablations.tracking import sync as synchronise
+    from ablations.tracking.synchroniser import sync as synchronise
 
     report = synchronise(place.path, name, tracking_uri)
     if as_json:
@@ -92,9 +92,9 @@ def sync(
 
 def watch_sync(home: Home, sweep: str, tracking_uri: str | None, every_s: float) -> None:
     """Push what is new until the sweep has ended; exit code 3 when something is left then, or at Ctrl-C."""
-    from ablations.ledger import default_tracking_uri
-    from ablations.progress import clock
-    from ablations.sync_watch import SyncWatch
+    from ablations.status.live import clock
+    from ablations.tracking.ledger import default_tracking_uri
+    from ablations.tracking.watch import SyncWatch
 
     def say(text: str) -> None:
         print(f"{clock():%H:%M:%S}  {text}", flush=True)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from ablations.cli.common import WRONG_INPUT, own_command, print_json
+from ablations.cli.options import WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
-from ablations.executors import OnSlurm
-from ablations.home import Home
+from ablations.home.home import Home
+from ablations.running.on_slurm import OnSlurm
 
 if TYPE_CHECKING:
-    from ablations.expand import Study
-    from ablations.plan import Plan
+    from ablations.home.plan import Plan
+    from ablations.study.expand import Study
 
 SEARCH_AT_ONCE = 8
 """Runs that a search has in flight on Slurm where resources.at_once says nothing."""
@@ -73,7 +73,7 @@ def refuse_without_slurm(options: dict[str, object]) -> None:
 def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
     """What to type while the jobs wait and train."""
     if as_json:
-        from ablations.progress import read_rows, to_json
+        from ablations.status.progress import read_rows, to_json
 
         print_json(to_json(plan, read_rows(home, plan)))
         return

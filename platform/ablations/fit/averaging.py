@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ablations.fit.anchor import anchor_deviance
-from ablations.fit.family import FAMILIES, SIGMOID, Family
+from ablations.fit.engine.anchor import anchor_deviance
+from ablations.fit.engine.family import FAMILIES, SIGMOID, Family
+from ablations.fit.engine.noise import one_blas_thread
+from ablations.fit.engine.posterior import Draws, sample
+from ablations.fit.engine.projection import solve
 from ablations.fit.fitting import LEAST_SD, noises_to_weigh
-from ablations.fit.noise import one_blas_thread
-from ablations.fit.posterior import Draws, sample
-from ablations.fit.projection import solve
 from ablations.fit.result import Fit
 
 WHOLE_FROM = 2.0

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.fit.family import SIGMOID
-from ablations.fit.projection import Prior, Solution, solve
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.projection import Prior, Solution, solve
 
 LAG = 3
 """Readings between the last one fitted and the one forecast, so that a decline does not at once bend its forecast."""

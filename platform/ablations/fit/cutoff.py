@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
 from ablations.fit.result import Fit, Verdict
 
 LATE_SHARE = 0.6

@@ -6,19 +6,19 @@ from typing import get_args
 
 import numpy as np
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.fit.anchor import anchor_deviance, anchors
-from ablations.fit.ceiling_profile import CHI_SQUARED_95, ceiling_profile
+from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff
-from ablations.fit.family import SIGMOID
-from ablations.fit.noise import AR1, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
-from ablations.fit.posterior import Draws, sample
-from ablations.fit.projection import Prior, Solution, solve
+from ablations.fit.engine.anchor import anchor_deviance, anchors
+from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.noise import AR1, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
+from ablations.fit.engine.posterior import Draws, sample
+from ablations.fit.engine.projection import Prior, Solution, solve
+from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
 from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, Verdict, ceiling_verdict
 from ablations.fit.window import Window, select_window
-from ablations.fit_options import Auto, FitSettings, Loss, R0Mode
 
 LEAST_SD = 1e-5
 """Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.fit.anchor import Anchor
-from ablations.fit.family import SIGMOID
-from ablations.fit.projection import Prior, solve
+from ablations.fit.engine.anchor import Anchor
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.projection import Prior, solve
 
 HUBER_MADS = 1.345 * 1.4826
 """Residuals count as squares up to here, in median absolute deviations: 95 % efficiency under normal noise."""

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ablations.curve import Curve
-from ablations.fit.family import SIGMOID
+from ablations.fit.curve import Curve
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.options import FitSettings, R0Mode
 from ablations.fit.readings import Readings
-from ablations.fit_options import FitSettings, R0Mode
 
 Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
 

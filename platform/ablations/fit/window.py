@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
 from ablations.fit.collapse import find_collapse
+from ablations.fit.curve import Curve
 
 MIN_POINTS = 6
 """Two more than eq. 1 has parameters, so that something is left over to judge the noise by."""

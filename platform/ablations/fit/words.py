@@ -1,7 +1,7 @@
 """A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
 
-from ablations.curve import compute_text
 from ablations.fit.result import Fit
+from ablations.text import compute_text
 
 OFF_THE_LAW = 0.5
 """Probability over which the step-0 reading is said to lie off the law."""

@@ -7,11 +7,12 @@ from zlib import crc32
 
 import numpy as np
 
-from ablations.curve import Curve, compute_text
 from ablations.errors import AblationsError
-from ablations.fit import Fit, fit_curve
-from ablations.forecast.forecasts import is_by_eq1, joint_draws
-from ablations.forecast.words import no_forecast
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.result import Fit
+from ablations.forecast.forecasts import is_by_eq1, joint_draws, no_forecast
+from ablations.text import compute_text
 
 FRACTIONS = (0.3, 0.5, 0.7)
 """Of a run's compute, fitted; the paper forecasts from the first half (ScaleRL §2.1)."""

@@ -15,10 +15,11 @@ from zlib import crc32
 
 import numpy as np
 
-from ablations.compare import MIN_SEEDS_FOR_WELCH, TAU, Interval
 from ablations.errors import AblationsError
-from ablations.fit import Fit
 from ablations.fit.averaging import average, model_error_share
+from ablations.fit.result import Fit
+from ablations.text import compute_text
+from ablations.verdict.compare import MIN_SEEDS_FOR_WELCH, TAU, Interval
 
 FURTHEST = 100.0
 """Nothing is looked for beyond this many times the largest compute fitted."""
@@ -349,3 +350,18 @@ def _positive(compute: float) -> float:
     if not (np.isfinite(compute) and compute > 0):
         raise AblationsError(f"compute is {compute:g}; a forecast needs a finite number greater than 0")
     return compute
+
+
+def or_dots(compute: float | None) -> str:
+    """The compute as text; `…` for none."""
+    return "…" if compute is None else compute_text(compute)
+
+
+def no_forecast(fit: Fit) -> str:
+    """Why nothing is forecast from a fit; empty where something is."""
+    end = or_dots(fit.window[1])
+    if fit.verdict == "collapsed":
+        return f"the pass rate fell for good after compute {end}; nothing is forecast from the part before"
+    if fit.verdict == "no rise":
+        return f"no rise up to compute {end}: a flat line fits as well; nothing is forecast of the variant"
+    return ""

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ablations.compare import Interval
 from ablations.errors import AblationsError
-from ablations.fit import Fit
 from ablations.fit.averaging import average
-from ablations.fit.family import SIGMOID
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.result import Fit
 from ablations.forecast.backtest import Backtest, backtest
 from ablations.forecast.forecasts import (
     Chance,
@@ -22,10 +21,11 @@ from ablations.forecast.forecasts import (
     difference_at,
     is_by_eq1,
     leaderboard,
+    no_forecast,
     predict,
 )
-from ablations.forecast.words import no_forecast
-from ablations.results import FittedRun, FittedVariant, Results
+from ablations.verdict.compare import Interval
+from ablations.verdict.results import FittedRun, FittedVariant, Results
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
 """Times the plan's budget."""

@@ -2,19 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from ablations.compare import Interval
-from ablations.curve import compute_text
-from ablations.fit import Fit
-from ablations.summary import interval_text
+from ablations.forecast.forecasts import or_dots
+from ablations.verdict.compare import Interval
+from ablations.verdict.words import interval_text
 
 if TYPE_CHECKING:
     from ablations.forecast.forecasts import Crossing
     from ablations.forecast.of_sweep import SweepForecast
-
-
-def or_dots(compute: float | None) -> str:
-    """The compute as text; `…` for none."""
-    return "…" if compute is None else compute_text(compute)
 
 
 def computes_text(interval: Interval | None) -> str:
@@ -22,16 +16,6 @@ def computes_text(interval: Interval | None) -> str:
     if interval is None:
         return "…"
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
-
-
-def no_forecast(fit: Fit) -> str:
-    """Why nothing is forecast from a fit; empty where something is."""
-    end = or_dots(fit.window[1])
-    if fit.verdict == "collapsed":
-        return f"the pass rate fell for good after compute {end}; nothing is forecast from the part before"
-    if fit.verdict == "no rise":
-        return f"no rise up to compute {end}: a flat line fits as well; nothing is forecast of the variant"
-    return ""
 
 
 def budget_lines(found: "SweepForecast", index: int) -> list[dict[str, str]]:

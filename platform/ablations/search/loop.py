@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ablations.counted import counted
 from ablations.errors import FileError
-from ablations.expand import TRIAL_PREFIX, Study, Variant, runs_of
-from ablations.home import Home
-from ablations.plan import Plan, PlannedRun, PlannedVariant
-from ablations.progress import Progress, read_rows
-from ablations.run_sweep import say
+from ablations.home.home import Home
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.state import read_state
 from ablations.search.objective import title, value, value_text
-from ablations.search.points import MAX_GRID_POINTS, Point, SearchSpace, point_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
-from ablations.search.space import Search
-from ablations.state import read_state
-from ablations.status_table import summary
-from ablations.tracker import Tracker
+from ablations.status.live import Progress, say
+from ablations.status.progress import read_rows
+from ablations.status.table import summary
+from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of
+from ablations.study.search_points import MAX_GRID_POINTS, Point, SearchSpace, point_text
+from ablations.study.search_space import Search
+from ablations.text import counted
+from ablations.tracking.beside_a_sweep import Tracker
 
 if TYPE_CHECKING:
-    from ablations.executors import Pool
+    from ablations.pools.pool import Pool
     from ablations.search.optuna_study import Asked, OptunaStudy
 
 MAX_ASKS = 20
@@ -249,7 +249,7 @@ class TrialLoop:
 
     def _evaluate(self, name: str) -> tuple[tuple[float | None, ...] | None, str]:
         """The objectives of a variant whose runs are done, or why there are none."""
-        from ablations.results import read_results
+        from ablations.verdict.results import read_results
 
         plan = replace(self.state.plan, variants=(self.state.planned(name),))
         (variant,) = read_results(self.home, plan).variants

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ablations.search.space import Asymptote, ComputeToReach, Objective, ScoreAt
+from ablations.study.search_space import Asymptote, ComputeToReach, Objective, ScoreAt
 
 if TYPE_CHECKING:
-    from ablations.fit import Fit  # numpy is not needed to show what a search would do
+    from ablations.fit.result import Fit  # numpy is not needed to show what a search would do
 
 CAP = 10.0
 """Compute, in budgets, beyond which a forecast of when a score is reached says no more than that it is far."""

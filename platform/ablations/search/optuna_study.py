@@ -22,8 +22,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from ablations.search.points import Choice, Point, Range, SearchSpace
-from ablations.search.space import Sampler, Search
+from ablations.study.search_points import Choice, Point, Range, SearchSpace
+from ablations.study.search_space import Sampler, Search
 
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10

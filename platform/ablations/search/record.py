@@ -16,13 +16,13 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from ablations.errors import AblationsError
-from ablations.home import Home
-from ablations.plan import Plan
+from ablations.files.checked_json import checked
+from ablations.home.home import Home
+from ablations.home.plan import Plan
 from ablations.search.objective import is_maximised, pareto_front, told
-from ablations.search.points import Point, SearchSpace
-from ablations.search.space import Objective, Search
-from ablations.written import checked
-from scalerl.run_folder import write_atomically
+from ablations.study.search_points import Point, SearchSpace
+from ablations.study.search_space import Objective, Search
+from scalerl.run.run_folder import write_atomically
 
 FILE_NAME = "search.json"
 TrialState = Literal["running", "done", "failed"]

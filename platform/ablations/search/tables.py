@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.counted import counted
 from ablations.search.objective import title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
+from ablations.text import counted
 
 BEST = ("best", "Pareto front")
 """What is said of the best trials by one objective and by several."""

@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from ablations.home import Home
-from ablations.job import THREAD_VARIABLES
+from ablations.home.home import Home
+from ablations.pools.job import THREAD_VARIABLES
 from ablations.slurm.hold import watch_lines
-from ablations.slurm.resources import Resources
 from ablations.slurm.submissions import Submission
+from ablations.study.resources import Resources
 
 SIGNAL_BEFORE_LIMIT_S = 120
 """Seconds before its time limit that a job is told; a checkpoint must fit in."""

@@ -4,7 +4,6 @@ Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError
 fails, and SlurmSilent when the controller does not answer, which says nothing of the jobs.
 """
 
-import math
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.study.resources import minutes
 
 MOST_ARGUMENTS = 500
 """Jobs named in one command; more would not fit a command line."""
@@ -276,18 +276,3 @@ def leading_int(text: str) -> int:
 def gpus_of(gres: str) -> int:
     """GPUs of a node: 8 of `gpu:h100:8(S:0-1),nic:1`."""
     return sum(int(number) for number in re.findall(r"gpu(?::[^:,()]+)?:(\d+)", gres))
-
-
-def minutes(limit: str) -> float:
-    """Slurm's time limits in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
-    if not limit or not limit[0].isdigit():
-        return math.inf
-    days, _, rest = limit.rpartition("-")
-    parts = [float(part) for part in rest.split(":")]
-    if days:
-        hours, minute, seconds = (*parts, 0.0, 0.0)[:3]
-    elif len(parts) == 3:
-        hours, minute, seconds = parts
-    else:
-        hours, (minute, seconds) = 0.0, (*parts, 0.0)[:2]
-    return 24 * 60 * float(days or 0) + 60 * hours + minute + seconds / 60

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ablations.counted import counted
-from ablations.slurm.resources import Resources, time_text
+from ablations.study.resources import Resources, time_text
+from ablations.text import counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
-from ablations.failures import cause
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.job_logs import OUT_OF_MEMORY, log_folder
 from ablations.slurm.submissions import Submission, read_submissions
-from scalerl.run_folder import write_atomically
+from ablations.text import cause
+from scalerl.run.run_folder import write_atomically
 
 EQUAL_FAILURES = 3
 NEVER_BEGAN = "their jobs ended before training began, see platform logs"

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ablations.home import Home
-from ablations.job import train_run
+from ablations.home.home import Home
+from ablations.home.state import RunState, read_state
+from ablations.pools.job import train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
-from ablations.state import RunState, read_state
-from scalerl.run_folder import RunFolder
+from scalerl.run.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
 """Longer than the grace period of a preemption should be; then the job ends by itself."""

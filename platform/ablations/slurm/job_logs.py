@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm.submissions import Submission
 
 TAIL_BYTES = 8192

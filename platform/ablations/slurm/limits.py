@@ -7,12 +7,12 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from ablations.counted import counted
 from ablations.errors import AblationsError, FileError, Problem, did_you_mean
 from ablations.slurm import commands
-from ablations.slurm.asked import Asked
 from ablations.slurm.commands import Partition
-from ablations.slurm.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
+from ablations.study.merge_resources import Asked
+from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
+from ablations.text import counted
 
 UNFIT_IN_PATHS = {
     "%": "Slurm takes it for a pattern in the names of log files",

@@ -16,10 +16,10 @@ import submitit
 from filelock import FileLock, Timeout
 from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-from ablations.cancellation import Cancellation
-from ablations.counted import counted
 from ablations.errors import AblationsError
-from ablations.home import Home
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.state import read_state
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
@@ -27,11 +27,11 @@ from ablations.slurm.cost import most_tasks
 from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
-from ablations.slurm.resources import Resources
 from ablations.slurm.snapshot import take_snapshot
 from ablations.slurm.states import WAITING, SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
-from ablations.state import read_state
+from ablations.study.resources import Resources
+from ablations.text import counted
 
 SUBMIT_LIMIT_S = 60.0
 """Seconds to wait while another command submits from the same home folder."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from ablations.slurm.commands import Job, SlurmError, accounting, queue
-from scalerl.run_folder import write_atomically
+from scalerl.run.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
 """Seconds between two questions to the controller, whoever asks and whatever the number of runs."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import ablations
 import scalerl
-from ablations.code_version import VERSION_FILE, code_version
-from ablations.home import Home
-from scalerl.run_folder import replace_folder
+from ablations.home.home import Home
+from ablations.pools.code_version import VERSION_FILE, code_version
+from scalerl.run.run_folder import replace_folder
 
 PACKAGES = {"ablations": Path(ablations.__path__[0]), "scalerl": Path(scalerl.__path__[0])}
 

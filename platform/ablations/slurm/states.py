@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ablations.home import Home
+from ablations.home.home import Home
+from ablations.home.state import RunState, State
 from ablations.slurm.commands import Job
 from ablations.slurm.hold import read_hold
 from ablations.slurm.job_logs import logs_of_job, tells_of_memory
 from ablations.slurm.queue_cache import ENDED, GONE, Answer, Key, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
-from ablations.state import RunState, State
 
 ENDINGS: dict[str, tuple[State, str]] = {
     "TIMEOUT": ("timed out", "the time limit came before its checkpoint; give resources.time_min more"),

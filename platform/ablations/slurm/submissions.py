@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.home import Home
-from scalerl.run_folder import write_atomically
+from ablations.home.home import Home
+from scalerl.run.run_folder import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,25 +7,17 @@ A variant's rank is open while P(its ceiling lies above the reference's) is betw
 is known better than two runs of one recipe agree gets nothing more, and none gets more than the budget of a run.
 Slices end on the grid of evaluations, so that each buys readings.
 
-`allocation.json` in the sweep's folder holds every round with its reasons. It is written before a round is trained, and
-a round is decided when the last one has been trained, so a sweep killed at any moment goes on with the same decisions.
+A round is decided when the last one has been trained. `ablations.home.allocation` has what was decided, on disk.
 """
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from pydantic import TypeAdapter
-
-from ablations.counted import counted
-from ablations.errors import AblationsError
-from ablations.written import checked
+from ablations.home.allocation import Extension
+from ablations.text import counted
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run_folder import write_atomically
 
-FILE_NAME = "allocation.json"
 FIRST_SHARE = 0.25
 """Part of an equal split that every run gets before anything is decided."""
 FIRST_EVALUATIONS = 8
@@ -33,7 +25,7 @@ FIRST_EVALUATIONS = 8
 DECIDED = 0.95
 """A rank is decided when it is this probable, either way."""
 NARROW = 0.03
-"""An interval of A as narrow as that of the run-to-run spread itself, 2 x 1.96 TAU (see `ablations.compare`)."""
+"""An interval of A as narrow as that of the run-to-run spread itself, 2 x 1.96 TAU (`ablations.verdict.compare`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,23 +83,6 @@ class Candidate:
             rank = f"rank {'decided' if self.is_decided else 'open'}, P(above the reference) {self.above:.2f}"
         limit = "; at the budget of a run" if self.reached >= self.most else "; narrow enough" if self.is_narrow else ""
         return f"{rank}; {width}{limit}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Extension:
-    """One run's part of a round.
-
-    Extension(run="81d2f0a95c3b", name="loo-loss, seed 0", start=4260.0, to=8520.0, why="rank open, ...")
-    """
-
-    run: str
-    name: str
-    """Kept, since the run may have left the sweep file."""
-    start: float
-    """GPU-hours it had."""
-    to: float
-    """GPU-hours it trains to."""
-    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,131 +162,21 @@ def next_round(candidates: Sequence[Candidate], left: float, *, grid: Grid) -> l
     return extensions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """What was decided at once: who trains on, and how every candidate stood, by run."""
-
-    extensions: tuple[Extension, ...]
-    standings: dict[str, str]
-
-
-def _standings(candidates: Sequence[Candidate]) -> dict[str, str]:
+def standings(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """What is known of every candidate, by run."""
     return {one.run: one.standing() for one in candidates}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allocation:
-    """All rounds so far: `Allocation(total_gpu_hours=80000.0, rounds=(Round(...),), finished="")`."""
-
-    total_gpu_hours: float
-    rounds: tuple[Round, ...] = ()
-    finished: str = ""
-    """Why no further round follows; empty while one may."""
-    closing: dict[str, str] = field(default_factory=dict)
-    """How every candidate stood when the last round was over."""
-
-    @property
-    def allotted(self) -> dict[str, float]:
-        """GPU-hours that each run is trained to."""
-        return {one.run: one.to for round_ in self.rounds for one in round_.extensions}
-
-    @property
-    def bought(self) -> dict[str, float]:
-        """GPU-hours that each run got from the total."""
-        spent: dict[str, float] = {}
-        for round_ in self.rounds:
-            for one in round_.extensions:
-                spent[one.run] = spent.get(one.run, 0.0) + one.to - one.start
-        return spent
-
-    def left(self, unused: float = 0.0) -> float:
-        """GPU-hours of the total not given out, `unused` being those that stopped runs gave back."""
-        # Sums of slices are off by rounding errors, which must not read as compute.
-        return max(0.0, round(self.total_gpu_hours - sum(self.bought.values()) + unused, 9))
-
-    def with_round(self, extensions: Sequence[Extension], candidates: Sequence[Candidate] = ()) -> "Allocation":
-        """One round more, with how the candidates stood when it was decided."""
-        round_ = Round(extensions=tuple(extensions), standings=_standings(candidates))
-        return replace(self, rounds=(*self.rounds, round_), finished="", closing={})
-
-    def closed(self, candidates: Sequence[Candidate], left: float, *, num_untrained: int = 0) -> "Allocation":
-        """No round more: how the candidates stand, and why that is all. Untrained runs failed or were killed."""
-        num_open = sum(one.is_open for one in candidates)
-        rank = f"the rank of {counted(num_open, 'run')} is open"
-        if num_open == 0:
-            why = f"every rank is decided; {left:.4g} GPU-hours are left"
-        elif any(one.may_grow for one in candidates if one.is_open):
-            why = f"the total is spent; {rank}"
-        else:
-            why = f"{rank}, but none may get more; {left:.4g} GPU-hours are left"
-        if num_untrained:
-            why += f"; {counted(num_untrained, 'run')} {'is' if num_untrained == 1 else 'are'} not trained"
-        return self.closed_because(why, candidates)
-
-    def closed_because(self, why: str, candidates: Sequence[Candidate]) -> "Allocation":
-        """No round more, for a reason that the candidates do not show."""
-        return replace(self, finished=why, closing=_standings(candidates))
-
-    def last_word(self, run: str) -> str:
-        """The last reason written down for a run."""
-        written = (*(one.standings for one in self.rounds), self.closing)
-        return next((standings[run] for standings in reversed(written) if run in standings), "first share")
-
-
-_WRITTEN = TypeAdapter(Allocation)
-
-
-def read_allocation(sweep: Path, total_gpu_hours: float) -> Allocation:
-    """The rounds of a sweep with the total as it now is; none before the first."""
-    path = sweep / FILE_NAME
-    try:
-        content = json.loads(path.read_bytes())
-        rounds = tuple(
-            Round(
-                extensions=tuple(
-                    Extension(run=one["run"], name=one["name"], start=one["from"], to=one["to"], why=one["why"])
-                    for one in round_["extensions"]
-                ),
-                standings=dict(round_["standings"]),
-            )
-            for round_ in content["rounds"]
-        )
-        written = Allocation(
-            total_gpu_hours=content["total_gpu_hours"],
-            rounds=rounds,
-            finished=content["finished"],
-            closing=content["closing"],
-        )
-        checked(asdict(written), _WRITTEN)
-    except FileNotFoundError:
-        return Allocation(total_gpu_hours=total_gpu_hours)
-    except (ValueError, KeyError, TypeError) as error:
-        raise AblationsError(
-            f"{path}: not a list of rounds ({error}); delete it, and `platform sweep` shares a whole total out anew, "
-            "on top of what is trained"
-        ) from error
-    if written.total_gpu_hours == total_gpu_hours:
-        return written
-    return replace(written, total_gpu_hours=total_gpu_hours, finished="", closing={})
-
-
-def write_allocation(sweep: Path, allocation: Allocation) -> None:
-    """Replace the file in one step."""
-    rounds = [
-        {
-            "round": number,
-            "extensions": [
-                {"run": one.run, "name": one.name, "from": one.start, "to": one.to, "why": one.why}
-                for one in round_.extensions
-            ],
-            "standings": round_.standings,
-        }
-        for number, round_ in enumerate(allocation.rounds)
-    ]
-    content = {
-        "total_gpu_hours": allocation.total_gpu_hours,
-        "finished": allocation.finished,
-        "closing": allocation.closing,
-        "rounds": rounds,
-    }
-    write_atomically(sweep / FILE_NAME, json.dumps(content, indent=1).encode())
+def why_closed(candidates: Sequence[Candidate], left: float, *, num_untrained: int = 0) -> str:
+    """Why no round follows. Untrained runs failed or were killed."""
+    num_open = sum(one.is_open for one in candidates)
+    rank = f"the rank of {counted(num_open, 'run')} is open"
+    if num_open == 0:
+        why = f"every rank is decided; {left:.4g} GPU-hours are left"
+    elif any(one.may_grow for one in candidates if one.is_open):
+        why = f"the total is spent; {rank}"
+    else:
+        why = f"{rank}, but none may get more; {left:.4g} GPU-hours are left"
+    if num_untrained:
+        why += f"; {counted(num_untrained, 'run')} {'is' if num_untrained == 1 else 'are'} not trained"
+    return why

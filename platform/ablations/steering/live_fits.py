@@ -4,15 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ablations.curve import Curve
 from ablations.errors import AblationsError
-from ablations.expand import Run
-from ablations.fit import Fit, fit_with
-from ablations.fit_options import FitSettings
-from ablations.home import Home
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_with
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+from ablations.home.home import Home
 from ablations.steering.stopping import recent_truncation
-from ablations.task_curves import curve_of
-from scalerl.metrics import read_rows
+from ablations.study.expand import Run
+from ablations.verdict.task_curves import curve_of
+from scalerl.run.metrics import read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

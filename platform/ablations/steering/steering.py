@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from ablations.cancellation import cancellation
-from ablations.counted import counted
 from ablations.errors import AblationsError
-from ablations.expand import Run, Study
-from ablations.home import Home
-from ablations.plan import Plan
-from ablations.state import read_state
+from ablations.home.allocation import Allocation, Extension, read_allocation, write_allocation
+from ablations.home.cancellation import cancellation
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.home.state import read_state
+from ablations.home.stops import Stopped, read_stops, write_stops
 from ablations.steering.allocation import (
-    Allocation,
     Candidate,
-    Extension,
     Grid,
     Newcomer,
     equal_share,
@@ -28,16 +26,17 @@ from ablations.steering.allocation import (
     least_of_first_round,
     least_share,
     next_round,
-    read_allocation,
-    write_allocation,
+    standings,
+    why_closed,
 )
 from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import Finding, ceiling_below_probability, judge
-from ablations.steering.stops import Stopped, read_stops, write_stops
+from ablations.study.expand import Run, Study
+from ablations.text import counted
 
 
 class Pool(Protocol):
-    """What steering asks of `ablations.dispatch.LocalPool`."""
+    """What steering asks of `ablations.pools.local.LocalPool`."""
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None: ...
     def stop(self, run_id: str) -> None: ...
@@ -186,7 +185,7 @@ class Steering:
                 f"{left / unit:g} is left for {runs} ({', '.join(one.name for one in new)}); must be at least "
                 f"{_rounded_up((allocation.total_gpu_hours + needed - left) / unit):g}"
             )
-        self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid)))
+        self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid), standings={}))
 
     def _trained(self, run: Run) -> float:
         return self._home.run(run.id).read_status().get("compute_gpu_hours", 0.0)
@@ -204,14 +203,15 @@ class Steering:
         if not any(one.is_reference for one in candidates):
             if all(self._is_collapsed(run) for run in self._runs_of(reference)):
                 why = f"{reference}, the reference, has collapsed, so no rank can be decided"
-                self._write(allocation.closed_because(f"{why}; {left:.4g} GPU-hours are left", candidates))
+                self._write(allocation.closed(f"{why}; {left:.4g} GPU-hours are left", standings(candidates)))
             return ()
         extensions = next_round(candidates, left, grid=self._grid(allocation.total_gpu_hours))
         if extensions:
-            self._write(allocation.with_round(extensions, candidates))
+            self._write(allocation.with_round(extensions, standings(candidates)))
         else:
             num_untrained = len(self._unreached(allocation.allotted))
-            self._write(allocation.closed(candidates, left, num_untrained=num_untrained))
+            why = why_closed(candidates, left, num_untrained=num_untrained)
+            self._write(allocation.closed(why, standings(candidates)))
         return extensions
 
     def _is_collapsed(self, run: Run) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from ablations.compare import TAU
-from ablations.fit import Fit
-from ablations.steering.stops import Rule
-from ablations.sweep import Stop
+from ablations.fit.result import Fit
+from ablations.home.stops import Rule
+from ablations.study.sweep import Stop
+from ablations.verdict.compare import TAU
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""

@@ -15,8 +15,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from scalerl.content_hash import content_sha256
 from scalerl.frozen import Count, Frozen, Positive, Unit
+from scalerl.recipe.content_hash import content_sha256
 from scalerl.sandbox.limits import Limits
 
 ALL = "all"

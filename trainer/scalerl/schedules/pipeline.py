@@ -8,8 +8,8 @@ nothing is thrown away for its age, so
 * a new group is admitted only while all groups in the system can still be trained on in time.
 """
 
-from scalerl.batch import Group
-from scalerl.cluster import Cluster, TrainedStep
+from scalerl.cluster.cluster import Cluster, TrainedStep
+from scalerl.rollout import Group
 from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 

@@ -1,6 +1,6 @@
 """PPO-off-policy-k (ScaleRL §2): generate k batches with one frozen policy, then take k optimiser steps on them."""
 
-from scalerl.cluster import Cluster, TrainedStep
+from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 

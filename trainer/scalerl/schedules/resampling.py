@@ -1,6 +1,6 @@
 """DAPO's dynamic sampling (arXiv 2503.14476, section 3.2): batches full of groups that have something to teach."""
 
-from scalerl.cluster import Cluster
+from scalerl.cluster.cluster import Cluster
 
 MAX_BATCHES = 10
 """Batches of groups thrown away for one that is trained on; what comes after fills the batch as it is. Without an end

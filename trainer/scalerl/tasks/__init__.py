@@ -21,8 +21,8 @@ from typing import Protocol
 
 import numpy as np
 
-from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import AnyTask, Choice, Code, KSmallest, Math, Modular, Qa
+from scalerl.rollout import Outcome, Prompt
 from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task

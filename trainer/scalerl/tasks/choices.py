@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scalerl.batch import Outcome
 from scalerl.recipe import Choice
+from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import Row
 from scalerl.tokens import Tokenizer

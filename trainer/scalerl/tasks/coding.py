@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from scalerl.batch import Outcome
 from scalerl.recipe import Code
+from scalerl.rollout import Outcome
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.batch import Outcome, Prompt
-from scalerl.content_hash import content_sha256
 from scalerl.recipe import FileSettings
+from scalerl.recipe.content_hash import content_sha256
+from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks.files import Row, read_rows
 from scalerl.tasks.split import after_thinking, position
 from scalerl.tokens import Tokenizer

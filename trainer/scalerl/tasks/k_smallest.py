@@ -12,8 +12,8 @@ from itertools import count
 
 import numpy as np
 
-from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import KSmallest
+from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks.split import after_thinking, draw_split
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS

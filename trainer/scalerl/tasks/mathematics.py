@@ -2,8 +2,8 @@ r"""Problems with a mathematical answer, as in GSM8K ("... #### 42"), MATH ("...
 
 import os
 
-from scalerl.batch import Outcome
 from scalerl.recipe import Math
+from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import Row
 from scalerl.tokens import Tokenizer

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import ALL, AnyTask
+from scalerl.rollout import Outcome, Prompt
 
 if TYPE_CHECKING:
     from scalerl.tasks import Task

@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from scalerl.batch import Outcome, Prompt
 from scalerl.recipe import Modular
+from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks.split import after_thinking, draw_split
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS

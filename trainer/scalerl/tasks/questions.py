@@ -1,7 +1,7 @@
 """Questions with short answers, as in NaturalQuestions (a list of answers) and SQuAD ({"text": [...]})."""
 
-from scalerl.batch import Outcome
 from scalerl.recipe import Qa
+from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import Row
 from scalerl.tokens import Tokenizer

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from scalerl.batch import Prompt
+from scalerl.rollout import Prompt
 
 
 def position(prompt_id: str) -> float:

@@ -19,7 +19,7 @@ from scalerl.verifiers import strip_thinking
 from scalerl.verifiers.math_answer import last_boxed
 
 if TYPE_CHECKING:  # the judges load without torch
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut
 
 if TYPE_CHECKING:  # batch loads torch
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
 
 HARNESS = Path(__file__).with_name("code_harness.py").read_text(encoding="utf-8")
 

@@ -20,7 +20,7 @@ from scalerl.verifiers import strip_thinking
 from scalerl.verifiers.worker import judge_within
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
     from scalerl.verifiers.math_equal import Place
 
 MAX_ANSWER_CHARS = 1_000

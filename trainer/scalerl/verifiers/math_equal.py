@@ -44,7 +44,7 @@ from sympy.core.relational import Relational
 from scalerl.verifiers.math_reading import Reading, nesting, read
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
 
 logging.disable(logging.CRITICAL)  # math-verify warns that its own time-outs, which need the main thread, are off
 

@@ -15,7 +15,7 @@ from scalerl.verifiers import strip_thinking
 from scalerl.verifiers.math_answer import MAX_ANSWER_CHARS, last_boxed
 
 if TYPE_CHECKING:  # the judges load without torch
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

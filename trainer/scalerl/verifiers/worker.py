@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
-    from scalerl.batch import Outcome
+    from scalerl.rollout import Outcome
     from scalerl.verifiers.math_equal import Place
 
 MAX_KEEPERS = 4

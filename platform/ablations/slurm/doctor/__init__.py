@@ -4,7 +4,7 @@ finding     one line of its answer
 here        Python, packages, home folder and MLflow on this machine
 cluster     what Slurm says of itself
 probe_job   one job, from sbatch until it is gone
-node        what that job found on a node (`ablations.slurm.probe`), against what is true here
+node        what that job found on a node (`ablations.slurm.doctor.probe`), against what is true here
 silence     why it found nothing
 """
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ablations.errors import AblationsError, did_you_mean
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import (
@@ -27,9 +27,9 @@ from ablations.slurm.doctor.cluster import (
 from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
+from ablations.slurm.doctor.probe import look_at_modules
 from ablations.slurm.doctor.probe_job import remove_leftovers
-from ablations.slurm.probe import look_at_modules
-from ablations.slurm.resources import OWN_OPTIONS
+from ablations.study.resources import OWN_OPTIONS
 
 __all__ = ["Finding", "Question", "examine"]
 

@@ -5,12 +5,12 @@ import re
 import time
 from collections.abc import Collection, Iterator
 
-from ablations.counted import counted
 from ablations.slurm import commands
 from ablations.slurm.batch_script import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.commands import Nodes, Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.queue_cache import ASK_EVERY_S
+from ablations.text import counted
 
 PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")

@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from ablations.errors import AblationsError
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm.doctor.finding import Finding, judged
-from ablations.slurm.probe import look_at_modules, look_at_tracking, python_version
+from ablations.slurm.doctor.probe import look_at_modules, look_at_tracking, python_version
 
 PART = "this machine"
 LITTLE_SPACE_GB = 10.0

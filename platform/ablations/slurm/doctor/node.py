@@ -8,20 +8,20 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablations.counted import counted
-from ablations.home import Home
+from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.here import check_modules, without_password
+from ablations.slurm.doctor.probe import python_version
 from ablations.slurm.doctor.probe_job import Probe
 from ablations.slurm.doctor.silence import SHARED, no_report
-from ablations.slurm.probe import python_version
 from ablations.slurm.snapshot import PACKAGES
+from ablations.text import counted
 
 CLOCK_LIMIT_S = 10.0
-"""Clocks that differ by more make heartbeats look old (`ablations.state`) and times in MLflow wrong."""
+"""Clocks that differ by more make heartbeats look old (`ablations.home.state`) and times in MLflow wrong."""
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
 LOCKS = (

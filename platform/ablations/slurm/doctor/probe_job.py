@@ -19,8 +19,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablations.dispatch import THREAD_VARIABLES
-from ablations.home import Home
+from ablations.home.home import Home
+from ablations.pools.local import THREAD_VARIABLES
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
 from ablations.slurm.queue_cache import ENDED
@@ -158,7 +158,12 @@ class Probe:
 
     def _script(self) -> list[str]:
         """As submitit writes it for runs (`pool`)."""
-        command = [sys.executable, "-u", str(self.snapshot / "ablations" / "slurm" / "probe.py"), str(self.folder)]
+        command = [
+            sys.executable,
+            "-u",
+            str(self.snapshot / "ablations" / "slurm" / "doctor" / "probe.py"),
+            str(self.folder),
+        ]
         return [
             "#!/bin/bash",
             f"export {' '.join(f'{name}=1' for name in THREAD_VARIABLES)}",

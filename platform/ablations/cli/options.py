@@ -1,0 +1,86 @@
+"""What the commands share: options, the home folder's sweeps by name, and output."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home.home import Home, find_home
+from ablations.home.plan import Plan
+
+if TYPE_CHECKING:
+    from ablations.status.rows import Row
+
+FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
+PIPE_WIDTH = 160
+
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Home folder; else ABLATIONS_HOME, else ./ablation-runs.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="path=value for every variant; may be repeated.")]
+TrackingOption = Annotated[
+    str | None, typer.Option("--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow; else the home folder's own.")
+]
+TaskOption = Annotated[
+    str | None, typer.Option("--task", help="Task whose curves are fitted; else the only one, or all of a mix.")
+]
+SweepArgument = Annotated[str | None, typer.Argument(help="Sweep name or file; else the one last started.")]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The terminal as wide as it is; a file or pipe wide enough for every table."""
+    out = Console(stderr=stderr)
+    return out if out.is_terminal else Console(stderr=stderr, width=PIPE_WIDTH)
+
+
+def print_json(data: Any) -> None:
+    """Print plain data, refusing numbers JSON has no word for."""
+    print(json.dumps(data, indent=1, allow_nan=False))
+
+
+def own_command() -> str:
+    """How the user called `platform`, so that what is printed can be pasted."""
+    called = Path(sys.argv[0])
+    return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
+
+
+def find_plan(home_option: Path | None, sweep: str | None) -> tuple[Home, Plan]:
+    """The home folder and the plan of the sweep meant."""
+    home = find_home(home_option)
+    return home, home.read_plan(find_sweep(home, sweep))
+
+
+def find_sweep(home: Home, name: str | None) -> str:
+    """The sweep meant by a name, a sweep file, or nothing; AblationsError names those there are."""
+    names = home.sweep_names()
+    if not names:
+        raise AblationsError(f"no sweep has been started in {home.path}; `platform sweep FILE` starts one")
+    if name is None:
+        return names[0]
+    if name.endswith((".yaml", ".yml")) and Path(name).exists():
+        from ablations.study.sweep import load_sweep
+
+        name = load_sweep(Path(name)).name
+    if name not in names:
+        raise AblationsError(f"unknown sweep '{name}' in {home.path}; {did_you_mean(name, names, 'sweeps')}")
+    return name
+
+
+def unfinished_code(
+    plan: Plan, home: Home, rows: "list[Row] | None" = None, *, also_failed: tuple[str, ...] = ()
+) -> int:
+    """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
+    from ablations.running.ending import all_ended
+    from ablations.status.failures import FAILED as FAILED_STATES
+    from ablations.status.progress import read_rows
+
+    rows = read_rows(home, plan) if rows is None else rows
+    if all_ended(home, plan, rows):
+        return 0
+    return FAILED if {row.state.state for row in rows} & {*FAILED_STATES, *also_failed} else NOT_FINISHED

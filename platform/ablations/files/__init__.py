@@ -1,0 +1,7 @@
+"""Files that people write, read with the place of every key. A map of the room:
+
+source        a YAML file with the line of every key
+validation    mistakes in it as messages that teach
+lookup        the file that `reference: scalerl` or `scale: laptop` means
+checked_json  a JSON file of ours, its types checked as it is read
+"""

@@ -1,0 +1,43 @@
+"""Finds the file that a sweep means by `reference: scalerl` or `scale: laptop`.
+
+A name that ends in `.yaml` is a path: from the folder of the sweep file, else from the current one. Any other is a file
+in `recipes/` (a scale: in `recipes/scales/`), looked for beside the sweep file's folder, in the current folder, in the
+repository and in the installed package, in this order.
+"""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from ablations.errors import Place, did_you_mean
+from ablations.files.source import yaml_files
+
+Kind = Literal["recipe", "scale"]
+
+_FOLDERS: dict[Kind, str] = {"recipe": "recipes", "scale": "recipes/scales"}
+_PACKAGE = Path(__file__).parents[1]
+_REPOSITORY = _PACKAGE.parents[1]
+
+
+def find_file(kind: Kind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
+    """The file of a recipe or scale, or FileError at the place that names it."""
+    is_path = name.endswith(".yaml")
+    candidates = _paths(name, sweep) if is_path else [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
+    for path in candidates:
+        if os.path.isfile(path):  # unlike Path.is_file, no error for a name too long for the file system
+            return path
+    if is_path:
+        near = {str(Path(name).with_name(other.name)) for path in candidates for other in yaml_files(path.parent)}
+        raise named_at.error(f"no file {name}", did_you_mean(name, sorted(near), "files"))
+    names = {path.stem for folder in _folders(kind, sweep) for path in yaml_files(folder)}
+    raise named_at.error(f"unknown {kind} '{name}'", did_you_mean(name, sorted(names), f"{kind}s"))
+
+
+def _paths(name: str, sweep: Path | None) -> list[Path]:
+    folders = [sweep.parent] if sweep else []
+    return [folder / name for folder in (*folders, Path.cwd())]
+
+
+def _folders(kind: Kind, sweep: Path | None) -> list[Path]:
+    beside = [sweep.resolve().parent.parent] if sweep else []
+    return [root / _FOLDERS[kind] for root in (*beside, Path.cwd(), _REPOSITORY, _PACKAGE)]

@@ -1,0 +1,187 @@
+"""A source checked against a model, and pydantic's complaints in words that say what would be right.
+
+>>> validated(read_yaml(Path("recipes/mine.yaml")), Recipe)
+FileError: recipes/mine.yaml:2: loss.max_ration: unknown key 'max_ration'; did you mean 'max_ratio'? keys of cispo
+are: type, min_ratio, max_ratio
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from ablations.errors import FileError, Problem, did_you_mean
+from ablations.files.source import KeyPath, Source, shown_value
+
+M = TypeVar("M", bound=BaseModel)
+
+_RIGHT = {
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "int_type": "must be an integer, in digits only",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "string_type": "must be a string, in quotes where it looks like a number",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entry",
+    "tuple_type": "must be a list",
+}
+"""What would be right, by pydantic's name of the error."""
+
+
+def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | None = None) -> M:
+    """`source` as a `model`, or one FileError with every problem.
+
+    Nothing is coerced: "64" is not a number and 1 is not true. `elsewhere` says where a top-level key that the model
+    lacks belongs instead.
+    """
+    try:
+        # Through JSON: pydantic's strict mode fills no tuple from a Python list.
+        return model.model_validate_json(json.dumps(source.data), strict=True)
+    except ValidationError as error:
+        details = [detail for detail in error.errors() if not _follows_from_another(detail)]
+        raise FileError(*(_problem(detail, source, model, elsewhere or {}) for detail in details)) from None
+
+
+def _follows_from_another(detail: ErrorDetails) -> bool:
+    """Whether a list is called too short, or a default cannot be worked out, only because something else failed."""
+    if detail["type"] == "default_factory_not_called":
+        return True
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
+
+
+def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsewhere: Mapping[str, str]) -> Problem:
+    key = _written_key(source.data, detail["loc"])
+    context, value = detail.get("ctx", {}), detail["input"]
+    found, right = f"found {shown_value(value)}", ""
+    match detail["type"]:
+        case "missing":
+            place = source.place(key).inside(detail["loc"][-1])
+            return Problem(place=place, found="missing", right="it has no default")
+        case "extra_forbidden":
+            found, right = f"unknown key '{key[-1]}'", _right_key(detail["loc"], model, elsewhere)
+        case "literal_error":
+            found = f"unknown value {shown_value(value)}" if isinstance(value, str) else found
+            right = did_you_mean(str(value), _quoted(context["expected"]), "values")
+        case "union_tag_invalid":
+            key = (*key, "type")
+            found = f"unknown type '{context['tag']}'"
+            right = did_you_mean(context["tag"], _quoted(context["expected_tags"]), "types")
+        case "union_tag_not_found":
+            found, right = "no type", _right_mapping(detail["loc"], model)
+        case "dict_type" | "model_type":
+            right = _right_mapping(detail["loc"], model)
+        case "value_error":
+            key, found = _blamed(key, str(context["error"]), model)
+        case kind:
+            right = _RIGHT[kind].format_map(_whole(context)) if kind in _RIGHT else detail["msg"]
+    return Problem(place=source.place(key), found=found, right=right)
+
+
+def _written_key(data: Any, loc: Sequence[str | int]) -> KeyPath:
+    """`loc` without the union tags and other markers that pydantic puts between the keys that were written."""
+    key: list[str | int] = []
+    for part in loc:
+        if part in _keys(data):
+            key.append(part)
+            data = data[part]
+    return tuple(key)
+
+
+def _keys(data: Any) -> Collection[str | int]:
+    match data:
+        case dict():
+            return data.keys()
+        case list():
+            return range(len(data))
+    return ()
+
+
+def _blamed(key: KeyPath, message: str, model: type[BaseModel]) -> tuple[KeyPath, str]:
+    """The field to point at; a check over the whole model starts its message with it: "cluster: 768 slots hold ..."."""
+    field, colon, text = message.partition(": ")
+    if not key and colon and field in model.model_fields:
+        return (field,), text
+    return key, message
+
+
+def _whole(bounds: Mapping[str, Any]) -> dict[str, Any]:
+    """Bounds as a person writes them: 0, not 0.0."""
+    return {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in bounds.items()}
+
+
+def _quoted(names: str) -> list[str]:
+    return re.findall(r"'([^']*)'", names)
+
+
+def _right_mapping(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    *_, annotation = _annotations(model, loc)
+    tags = list(_members(annotation))
+    return f"must be a mapping with a type, one of: {', '.join(tags)}" if tags else "must be a mapping"
+
+
+def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapping[str, str]) -> str:
+    """The keys the model around `loc` has, or where the key belongs that it lacks."""
+    *outer, around = map(_bare, _annotations(model, loc[:-1]))
+    unknown = str(loc[-1])
+    if len(loc) == 1 and unknown in elsewhere:
+        return f"it belongs in {elsewhere[unknown]}"
+    members = _members(outer[-1]) if outer else {}
+    owners = [tag for tag, member in members.items() if unknown in member.model_fields]
+    keys = f"keys of {loc[-2]}" if len(loc) > 1 and isinstance(loc[-2], str) else "keys"
+    right = did_you_mean(unknown, around.model_fields, keys)
+    return f"{right} ('{unknown}' belongs to {' and '.join(owners)})" if owners else right
+
+
+def _annotations(annotation: Any, loc: Sequence[str | int]) -> Iterator[Any]:
+    """The annotation of the model and of each step of `loc` inside it."""
+    yield annotation
+    for part in loc:
+        annotation = _inside(annotation, part)
+        yield annotation
+
+
+def _inside(annotation: Any, part: str | int) -> Any:
+    """The annotation of a model's field, a mapping's or list's value, or of the union member with that tag."""
+    annotation = _bare(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        field = annotation.model_fields.get(str(part))
+        return field.annotation if field else None
+    if get_origin(annotation) is dict:
+        return get_args(annotation)[1]
+    if get_origin(annotation) is tuple:
+        return get_args(annotation)[0]
+    return _members(annotation).get(str(part))
+
+
+def _bare(annotation: Any) -> Any:
+    """The annotation without its metadata and without "or None"."""
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        members = [member for member in get_args(annotation) if member is not NoneType]
+        return _bare(members[0]) if len(members) == 1 else annotation
+    return annotation
+
+
+def _members(annotation: Any) -> dict[str, type[BaseModel]]:
+    """The models of a union told apart by `type`, by the value of it; none for anything else."""
+    annotation = _bare(annotation)
+    if get_origin(annotation) not in (Union, UnionType):
+        return {}
+    members = [_bare(member) for member in get_args(annotation)]
+    models = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
+    return {_tag(model): model for model in models}
+
+
+def _tag(model: type[BaseModel]) -> str:
+    annotation = model.model_fields["type"].annotation
+    assert get_origin(annotation) is Literal, f"{model.__name__} is told apart by type but has no literal one"
+    return get_args(annotation)[0]

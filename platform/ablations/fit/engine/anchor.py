@@ -1,0 +1,73 @@
+"""What the reading before RL says of R_0.
+
+The reading at compute 0 is a datum for R_0, but not always on the law: where training starts with a transient it may
+lie 0.1 off, and a fit that is tied to it then errs by 0.04 in A. So by default it is a spike and a slab.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.fit.engine.modes import R0Mode
+from ablations.fit.engine.projection import Prior
+
+SLAB_PROBABILITY = 0.3
+SLAB_SD = 0.08
+"""Beforehand, three step-0 readings in ten lie off the law, by about this much: an early transient."""
+FIXED_SHARE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchor:
+    """One way in which R_0 may be tied to the step-0 reading: R_0 ~ N(value, own_variance + share of the run noise's).
+
+    Anchor(value=0.31, own_variance=1.3e-5, run_share=1.0, probability=0.7)
+
+    An infinite variance says nothing.
+    """
+
+    value: float = 0.0
+    own_variance: float = np.inf
+    run_share: float = 0.0
+    probability: float = 1.0
+
+    @property
+    def is_informative(self) -> bool:
+        return bool(np.isfinite(self.own_variance))
+
+    def variance(self, run_variances: np.ndarray) -> np.ndarray:
+        """Variance of R_0 about the value, for run noise of each variance."""
+        return self.own_variance + self.run_share * run_variances
+
+    def prior(self, run_variance: float) -> Prior:
+        """What it says of R_0 for run noise of one variance."""
+        return Prior(value=self.value, variance=float(self.variance(np.array(run_variance))))
+
+
+def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) -> float:
+    """-2 ln of the prior density of R_0 = `r`: a mixture of Gaussians; 0 where the anchors say nothing."""
+    if not anchors[0].is_informative:
+        return 0.0
+    variances = np.array([anchor.prior(run_variance).variance for anchor in anchors])
+    values, probabilities = (
+        np.array([getattr(anchor, name) for anchor in anchors]) for name in ("value", "probability")
+    )
+    parts = np.log(probabilities) - 0.5 * np.log(variances) - 0.5 * (r - values) ** 2 / variances
+    return -2 * float(np.logaddexp.reduce(parts))
+
+
+def anchors(score: float | None, samples: float | None, mode: R0Mode) -> list[Anchor]:
+    """The anchors of a mode: `fixed` takes the reading as R_0, `anchored` as a reading that may lie off the law,
+    `free` ignores it. Without a reading there is only "free".
+    """
+    if score is None or mode == "free":
+        return [Anchor()]
+    if mode == "fixed":
+        # A spike far below the noise keeps one closed form for all modes.
+        return [Anchor(value=score, own_variance=0.0, run_share=FIXED_SHARE)]
+    sampling = score * (1 - score) / samples if samples else 0.0
+    return [
+        Anchor(value=score, own_variance=sampling, run_share=1.0, probability=1 - SLAB_PROBABILITY),
+        Anchor(value=score, own_variance=sampling + SLAB_SD**2, run_share=1.0, probability=SLAB_PROBABILITY),
+    ]

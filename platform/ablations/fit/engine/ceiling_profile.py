@@ -1,0 +1,62 @@
+"""The profile of the ceiling: how badly the best curve fits whose A is given, whatever its other parameters.
+
+It knows nothing of the prior of B. Where it rises little up to A = 1, the readings alone do not bound A, and an upper
+end that the posterior has comes from the prior.
+"""
+
+import numpy as np
+
+from ablations.fit.engine.family import Box, Family
+from ablations.fit.engine.noise import AR1
+from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_nodes, grid_nodes
+from ablations.fit.engine.sums import Sums, weighted_sums
+
+CHI_SQUARED_95 = 3.84
+"""A ceiling whose deviance lies less than this over the least is not ruled out at 95 %."""
+ZOOM_SHAPE = (15, 15)
+NUM_ZOOMS = 3
+
+
+def ceiling_profile(
+    family: Family, x: np.ndarray, y: np.ndarray, A: np.ndarray, *, noise: AR1, prior: Prior
+) -> np.ndarray:
+    """The least deviance over (r, p, q) at each ceiling A, given the noise of the readings and a prior of r.
+
+    e' Cov^-1 e + (r - value)^2 / variance, e = y - r (1 - g) - A g.
+    """
+    coarse = grid_nodes(family, x)
+    sums = _sums(coarse, y, noise)
+    least = []
+    for ceiling in np.atleast_1d(A):
+        deviance = _deviance(sums, float(ceiling), prior)
+        found, nodes, box, shape = float(deviance.min()), coarse, family.box(x), GRID_SHAPE
+        for _ in range(NUM_ZOOMS):
+            best = int(np.argmin(deviance))
+            box = _cells_around(float(nodes.p[best]), float(nodes.q[best]), box, shape, family.box(x))
+            nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
+            deviance = _deviance(_sums(nodes, y, noise), float(ceiling), prior)
+            found = min(found, float(deviance.min()))
+        least.append(found)
+    return np.array(least)
+
+
+def _sums(nodes: Nodes, y: np.ndarray, noise: AR1) -> Sums:
+    return weighted_sums(nodes.g @ noise.axes, y @ noise.axes, noise.axes.sum(axis=0), noise.precision[None])
+
+
+def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
+    """At every node the deviance of r (1 - g) + A g for the best r between 0 and A."""
+    # With z = y - A g.
+    u_z = sums.u_y - A * sums.u_g
+    z_z = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g
+    r = np.clip((u_z + prior.value / prior.variance) / (sums.u_u + 1 / prior.variance), 0, A)
+    return (z_z - 2 * r * u_z + r**2 * sums.u_u + (r - prior.value) ** 2 / prior.variance)[0]
+
+
+def _cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
+    """The box of a node and a cell and a half on every side."""
+    sides = []
+    for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
+        margin = 1.5 * (hi - lo) / (num - 1)
+        sides.append((max(value - margin, least), min(value + margin, largest)))
+    return sides[0], sides[1]

@@ -1,0 +1,65 @@
+"""The home folder: where runs, sweeps and warm starts are (docs/formats.md)."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablations.errors import AblationsError
+from ablations.home.plan import Plan
+from scalerl.run.run_folder import RunFolder
+
+DEFAULT = Path("ablation-runs")
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths inside one home folder."""
+
+    path: Path
+
+    @property
+    def warm_starts(self) -> Path:
+        """Supervised starts, shared by all runs of a scale and seed."""
+        return self.path / "warm_starts"
+
+    @property
+    def sweeps(self) -> Path:
+        """One folder a sweep."""
+        return self.path / "sweeps"
+
+    def sweep(self, name: str) -> Path:
+        """The folder of one sweep."""
+        return self.sweeps / name
+
+    def run(self, run_id: str) -> RunFolder:
+        """The folder of one run."""
+        return RunFolder(self.path / "runs" / run_id)
+
+    def read_plan(self, sweep: str) -> Plan:
+        """The plan of a sweep that was started here."""
+        return Plan.read(self.sweep(sweep) / "plan.json")
+
+    def sweep_names(self) -> list[str]:
+        """Sweeps that were started here, last started first."""
+        plans = sorted(self.sweeps.glob("*/plan.json"), key=lambda plan: plan.stat().st_mtime, reverse=True)
+        return [plan.parent.name for plan in plans]
+
+    def require_writable(self) -> None:
+        """Raise AblationsError unless files can be made here."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path) as file:
+                file.write(b"x" * 4096)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise AblationsError(
+                f"home folder {self.path}: {error.strerror or error}; name one that can be written with --home or "
+                "ABLATIONS_HOME"
+            ) from error
+
+
+def find_home(option: Path | None) -> Home:
+    """`--home`, else ABLATIONS_HOME, else ./ablation-runs."""
+    return Home((option or Path(os.environ.get("ABLATIONS_HOME") or DEFAULT)).absolute())

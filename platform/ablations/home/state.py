@@ -1,0 +1,116 @@
+"""What a run is doing, from its own status file and whether its process is alive."""
+
+import math
+import os
+import signal
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+
+from scalerl.run.run_folder import RunFolder
+
+State = Literal[
+    "pending",
+    "queued",
+    "requeued",
+    "running",
+    "stale",
+    "done",
+    "stopped",
+    "failed",
+    "cancelled",
+    "timed out",
+    "out of memory",
+    "preempted",
+    "node failed",
+    "lost",
+]
+ENDED = frozenset({"done", "stopped"})
+"""States in which a sweep has nothing left to do for a run; `stopped` is one that its stop rule ended early."""
+HEARTBEAT_LIMIT_S = 120.0
+"""A run on another machine whose heartbeat is older than this is stale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """`RunState(state="running", step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)`."""
+
+    state: State
+    step: int = 0
+    compute_gpu_hours: float = 0.0
+    wall_s: float = 0.0
+    """Wall-clock seconds that all attempts took for that compute; 0 where it is not known."""
+    pass_rate: float | None = None
+    attempt: int = 0
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    """What its last steps say of its health (`scalerl.run.health`)."""
+    heartbeat: float = 0.0
+    """When its process last gave a sign of life, in seconds since 1970."""
+    pid: int | None = None
+    """Of the process that trains the run on this machine; one on another cannot be signalled from here."""
+
+    @property
+    def said(self) -> str:
+        """Message and warnings in one line."""
+        return "; ".join([*filter(None, [self.message]), *(f"warning: {text}" for text in self.warnings)])
+
+
+def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
+    """The state of a run that is meant to reach a budget; one done with less is pending again."""
+    status = folder.read_status()
+    if not status:
+        return RunState(state="pending")
+    state = status["state"]
+    if state == "running" and not alive(folder, status):
+        state = "stale"
+    if state == "done" and status["compute_gpu_hours"] < budget_gpu_hours:
+        state = "pending"
+    return RunState(
+        state=state,
+        step=status["step"],
+        compute_gpu_hours=status["compute_gpu_hours"],
+        wall_s=status.get("wall_s", 0.0),  # an older trainer did not write it
+        pass_rate=status["pass_rate"],
+        attempt=status["attempt"],
+        message=status["message"],
+        warnings=tuple(status["warnings"]),
+        heartbeat=status["heartbeat"],
+        pid=status["pid"] if state == "running" and is_here(status) else None,
+    )
+
+
+def ask_to_stop(folder: RunFolder) -> None:
+    """SIGTERM to the process here that trains a run, if there is one: it writes its checkpoint and ends."""
+    pid = read_state(folder, math.inf).pid
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def is_here(status: dict[str, Any]) -> bool:
+    """Whether the status was written on this machine."""
+    return status["host"] == socket.gethostname()
+
+
+def alive(folder: RunFolder, status: dict[str, Any]) -> bool:
+    """Whether the process that wrote a `running` status still trains: here by its lock, elsewhere by its heartbeat."""
+    if not is_here(status):
+        return time.time() - status["heartbeat"] < HEARTBEAT_LIMIT_S
+    return is_locked(folder.lock)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds a lock file."""
+    if not path.exists():
+        return False
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True

@@ -1,0 +1,104 @@
+"""The runs that a sweep has stopped or flagged, `stopped.json` in its folder (docs/formats.md).
+
+>>> stops = read_stops(Path("ablation-runs/sweeps/loo"), plan)
+>>> stops["81d2f0a95c3b"].text("scalerl")
+'stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)'
+
+The run folder knows nothing of it: another sweep without the rule trains the same run on.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from ablations.errors import AblationsError
+from ablations.files.checked_json import checked
+from ablations.home.plan import Plan
+from ablations.text import counted
+from scalerl.run.run_folder import write_atomically
+
+FILE_NAME = "stopped.json"
+Rule = Literal["gain", "dominated", "collapse", "truncation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """A run that a rule ended or flagged, and what was known of it then.
+
+    Stopped(run="81d2f0a95c3b", variant="loo-loss", seed=0, rule="gain", ends_run=True, value=0.93,
+            compute_gpu_hours=4899.0, num_readings=23, A_lo=0.58, A_hi=0.62, budget_gpu_hours=16000.0,
+            stop={"gain_below": 0.01, "probability": 0.9, ...})
+    """
+
+    run: str
+    variant: str
+    seed: int
+    rule: Rule
+    ends_run: bool
+    """Else the run is only flagged."""
+    value: float
+    """The rule's probability, or the share of truncated answers."""
+    compute_gpu_hours: float
+    num_readings: int
+    """Evaluations beyond step 0."""
+    A_lo: float | None
+    """Of the fit at that time; None without a fit, and for an end that the readings do not set."""
+    A_hi: float | None
+    budget_gpu_hours: float
+    """The budget and the `stop` block under which it was judged; under others the run is judged again."""
+    stop: dict[str, Any]
+
+    def is_under(self, plan: Plan) -> bool:
+        """Whether the plan has the budget and the rules under which this was decided."""
+        return self.budget_gpu_hours == plan.budget_gpu_hours and self.stop == plan.stop
+
+    def text(self, reference: str) -> str:
+        """How the run is shown, with the rule, what it measured, and how much was read by then."""
+        reasons = {
+            "gain": f"gain to {self.budget_gpu_hours:g} GPU-hours below {self.stop['gain_below']} "
+            f"with probability {self.value:.2f}",
+            "dominated": f"below {reference} at {self.budget_gpu_hours:g} GPU-hours with probability {self.value:.2f}",
+            "collapse": "its pass rate has fallen for good",
+            "truncation": f"{self.value:.0%} of its answers are truncated",
+        }
+        after = f"after {counted(self.num_readings, 'reading')} ({self.compute_gpu_hours:.4g} GPU-hours)"
+        shown = f"stopped, {self.ceiling()}" if self.ends_run else "flagged"
+        return f"{shown}: {reasons[self.rule]}, {after}"
+
+    def ceiling(self) -> str:
+        """`A in [0.580, 0.620]`, `A >= 0.58`, or `no fit`."""
+        if self.A_lo is None:
+            return "no fit"
+        if self.A_hi is None:
+            return f"A >= {math.floor(self.A_lo * 100) / 100:.2f}"
+        return f"A in [{self.A_lo:.3f}, {self.A_hi:.3f}]"
+
+
+_WRITTEN = TypeAdapter(list[Stopped])
+
+
+def read_stops(sweep: Path, plan: Plan) -> dict[str, Stopped]:
+    """What was decided under the plan's budget and rules, by run; nothing when the plan has no rules."""
+    path = sweep / FILE_NAME
+    if plan.stop is None:
+        return {}
+    try:
+        stops = checked(json.loads(path.read_bytes())["runs"], _WRITTEN)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise AblationsError(
+            f"{path}: not a list of stopped runs ({error}); delete it, and `platform sweep` judges the runs again"
+        ) from error
+    return {stopped.run: stopped for stopped in stops if stopped.is_under(plan)}
+
+
+def write_stops(sweep: Path, stops: Iterable[Stopped]) -> None:
+    """Replace the file in one step."""
+    content = {"runs": [asdict(stopped) for stopped in stops]}
+    write_atomically(sweep / FILE_NAME, json.dumps(content, indent=1).encode())

@@ -1,0 +1,279 @@
+"""The comparison as the ScaleRL paper makes it, for reproduction: its grid, its margin of 0.02, its B at a common A.
+
+Two ceilings within 0.02 of each other are equal (ScaleRL §4, A.5). Only where they are is B compared, after a refit
+with A fixed at the mean of all that are equal to the reference's. The comparison to act on is
+`ablations.verdict.compare`: between runs of one recipe this one sees differences where there are none, see `WARNING`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING, Any
+
+from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
+from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, Grid, PaperFit, paper_fit
+from ablations.text import compute_text
+from ablations.verdict.compare import PAPER_MARGIN, Difference, paper_rule
+from ablations.verdict.results import Results
+from ablations.verdict.words import PAPER_RULE, SAID_BY_THE_PAPER_RULE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+DIGITS = 9
+"""0.61 - 0.59 is a little over 0.02 in floating point; both are nodes of the grid."""
+RULE = f"paper's {PAPER_RULE}"
+WARNING = (
+    "Paper mode reproduces arXiv 2510.13786; do not decide by it. Of all pairs of runs of one recipe, one seed each, "
+    "A differs by more than 0.02 in up to 32 %; of those with A within 0.02, B at the common A differs by more than "
+    "1.96 standard errors in 56-74 % (simulated: benchmarks/paper_grid.py)."
+)
+GRIDS: dict[Grid, str] = {
+    "stated": "the paper's grid (A from 0.450 to 0.800 in steps of 0.005, 100 values of C_mid)",
+    "finer": "a finer grid (A from R_0 to 1 in steps of 0.001, 400 values of C_mid)",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperRun:
+    """The readings of one run, and the last compute that is fitted: `PaperRun(curve=curve, fit_to=8000.0)`."""
+
+    curve: Curve
+    fit_to: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperVariant:
+    """One variant by the paper's rule, a fit for each seed; numbers are means over seeds.
+
+    PaperVariant(name="loo-loss", A=0.55, B=1.8, C_mid=2518.2, delta_A=-0.06, difference="ceiling down",
+                 B_at_common_A=None, delta_B=None, fits=(fit,), refits=())
+    """
+
+    name: str
+    A: float
+    B: float
+    C_mid: float
+    """Geometric mean over seeds."""
+    delta_A: float
+    """A less the reference's A."""
+    difference: Difference
+    """By `paper_rule`; "no difference seen" is the paper's "equal"."""
+    B_at_common_A: float | None
+    """None where A is not the reference's within PAPER_MARGIN."""
+    delta_B: float | None
+    """B at the common A less the reference's."""
+    fits: tuple[PaperFit, ...]
+    refits: tuple[PaperFit, ...]
+    """The fits with A fixed at the common A; none where there is no B at the common A."""
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """Which of A, B, C_mid any seed has at the end of the grid."""
+        return tuple(name for name in ("A", "B", "C_mid") if any(name in fit.edges for fit in self.fits))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, every seed's fit among it."""
+        return {
+            "curve": self.name,
+            "num_seeds": len(self.fits),
+            "A": self.A,
+            "A_margin": PAPER_MARGIN,
+            "B": self.B,
+            "C_mid": self.C_mid,
+            "delta_A": self.delta_A,
+            "difference": self.difference,
+            "B_at_common_A": self.B_at_common_A,
+            "delta_B_at_common_A": self.delta_B,
+            "edges": list(self.edges),
+            "fits": [fit.to_json() for fit in self.fits],
+            "refits_at_common_A": [fit.to_json() for fit in self.refits],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperComparison:
+    """Every variant by the paper's rule, the reference among them, in the order in which they were given."""
+
+    reference: str
+    variants: tuple[PaperVariant, ...]
+    common_A: float
+    """Mean A of the reference and of all variants equal to it."""
+    grid: Grid
+    fit_from: float
+    """Readings up to this compute were left out."""
+    budget: float
+    """What the grid of C_mid is in proportion to."""
+    reasons: tuple[str, ...] = ()
+    """Why runs have no fit."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"mode": "paper", "rule": ..., "common_A": 0.61, "variants": [...], "warning": ...}."""
+        return {
+            "mode": "paper",
+            "reference": self.reference,
+            "rule": RULE,
+            "common_A": self.common_A,
+            "grid": self.grid,
+            "fit_from": self.fit_from,
+            "budget": self.budget,
+            "variants": [variant.to_json() for variant in self.variants],
+            "warning": WARNING,
+            "reasons": list(self.reasons),
+        }
+
+
+def paper_compare(
+    runs_by_variant: Mapping[str, Sequence[PaperRun]],
+    reference: str,
+    *,
+    fit_from: float = EARLY_CUTOFF_GPU_HOURS,
+    budget: float = PAPER_BUDGET_GPU_HOURS,
+    grid: Grid = "stated",
+    left_out: Sequence[str] = (),
+) -> PaperComparison:
+    """Compare every variant, one run a seed, with the variant called `reference` by the paper's rule.
+
+    A variant is left out with a reason where a run of it cannot be fitted; `left_out` are the reasons there are
+    already. Raises AblationsError when the reference is left out.
+    """
+    fits_by_variant: dict[str, tuple[PaperFit, ...]] = {}
+    reasons = list(left_out)
+    for name, runs in runs_by_variant.items():
+        assert runs, f"variant {name!r} has no run"
+        try:
+            fits_by_variant[name] = _fits(runs, fit_from=fit_from, budget=budget, grid=grid)
+        except AblationsError as error:
+            reasons.append(f"{name}: {error}")
+    if reference not in fits_by_variant:
+        why = "; ".join(reasons) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
+        raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
+
+    A_by_variant = {name: fmean(fit.A for fit in fits) for name, fits in fits_by_variant.items()}
+    delta_by_variant = {name: round(A - A_by_variant[reference], DIGITS) for name, A in A_by_variant.items()}
+    said_by_variant: dict[str, Difference] = {name: paper_rule(delta) for name, delta in delta_by_variant.items()}
+    equal = [name for name, said in said_by_variant.items() if said == "no difference seen"]
+    common_A = fmean(A_by_variant[name] for name in equal)
+    refits_by_variant = {
+        name: _fits(runs_by_variant[name], fit_from=fit_from, budget=budget, grid=grid, A=common_A) for name in equal
+    }
+    B_by_variant = {name: _mean_exponent(refits) for name, refits in refits_by_variant.items()}
+    return PaperComparison(
+        reference=reference,
+        variants=tuple(
+            PaperVariant(
+                name=name,
+                A=A_by_variant[name],
+                B=_mean_exponent(fits),
+                C_mid=geometric_mean(fit.C_mid for fit in fits),
+                delta_A=delta_by_variant[name],
+                difference="reference" if name == reference else said_by_variant[name],
+                B_at_common_A=B_by_variant.get(name),
+                delta_B=B_by_variant[name] - B_by_variant[reference] if name in equal else None,
+                fits=fits,
+                refits=refits_by_variant.get(name, ()),
+            )
+            for name, fits in fits_by_variant.items()
+        ),
+        common_A=common_A,
+        grid=grid,
+        fit_from=fit_from,
+        budget=budget,
+        reasons=tuple(reasons),
+    )
+
+
+def paper_comparison(results: Results) -> PaperComparison:
+    """The variants of a sweep by the paper's rule, on the paper's grid.
+
+    The early cut-off is the plan's own, else the paper's share of the budget, 1.5k of 16k; midpoints are in the same
+    proportion to the budget. A run is fitted up to where `fit_curve` fitted it, so not through a collapse. Where an A
+    lies on the end of the stated grid, which ends at 0.8, all runs are fitted on the finer one.
+    """
+    plan = results.plan
+    runs_by_variant = {
+        variant.name: [PaperRun(curve=fit.curve, fit_to=fit.window[1]) for fit in variant.fits]
+        for variant in results.variants
+        if variant.fits
+    }
+    budget = plan.budget_gpu_hours
+    fit_from = plan.fit_from_gpu_hours or EARLY_CUTOFF_GPU_HOURS / PAPER_BUDGET_GPU_HOURS * budget
+
+    def on(grid: Grid) -> PaperComparison:
+        return paper_compare(
+            runs_by_variant,
+            plan.reference,
+            fit_from=fit_from,
+            budget=budget,
+            grid=grid,
+            left_out=results.reasons,
+        )
+
+    stated = on("stated")
+    return on("finer") if any("A" in variant.edges for variant in stated.variants) else stated
+
+
+def _fits(
+    runs: Sequence[PaperRun], *, fit_from: float, budget: float, grid: Grid, A: float | None = None
+) -> tuple[PaperFit, ...]:
+    return tuple(
+        paper_fit(run.curve, fit_from=fit_from, fit_to=run.fit_to, grid=grid, budget=budget, A=A) for run in runs
+    )
+
+
+def _mean_exponent(fits: Sequence[PaperFit]) -> float:
+    return fmean(fit.B for fit in fits)
+
+
+def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str]:
+    """The variant's line as text, by column name; cells without a number are empty."""
+    reference = comparison.reference
+    is_reference = variant.name == reference
+    delta_B = "" if variant.delta_B is None or is_reference else f"{variant.delta_B:+.2f}"
+    return {
+        "variant": variant.name,
+        "seeds": str(len(variant.fits)),
+        f"A ±{PAPER_MARGIN}": f"{variant.A:.3f}",
+        f"A less {reference}'s": "" if is_reference else f"{variant.delta_A:+.3f}",
+        PAPER_RULE: "reference" if is_reference else SAID_BY_THE_PAPER_RULE[variant.difference],
+        "B": f"{variant.B:.2f}",
+        "C_mid": compute_text(variant.C_mid),
+        f"B at A {comparison.common_A:.3f}": "" if variant.B_at_common_A is None else f"{variant.B_at_common_A:.2f}",
+        f"B less {reference}'s": delta_B,
+        "on the grid's end": ", ".join(variant.edges),
+    }
+
+
+def notes(comparison: PaperComparison, compute_name: str) -> list[str]:
+    """How the numbers came about, and what to think of them."""
+    return [
+        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} "
+        f"{compute_name}, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all "
+        f"A within {PAPER_MARGIN} of {comparison.reference}'s.",
+        WARNING,
+        *comparison.reasons,
+    ]
+
+
+def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> "Table":
+    """One line a variant for the terminal, with the warning below."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    lines = [columns(comparison, variant) for variant in comparison.variants]
+    table = Table(
+        title=f"{escape(sweep)} as arXiv 2510.13786 compares, against {escape(comparison.reference)}",
+        caption="\n".join(escape(note) for note in notes(comparison, compute_name)),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for head in lines[0]:
+        is_words = head.startswith(("variant", PAPER_RULE, "on the"))
+        table.add_column(escape(head), justify="left" if is_words else "right", no_wrap=head == "variant")
+    for line in lines:
+        table.add_row(*map(escape, line.values()))
+    return table

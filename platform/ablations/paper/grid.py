@@ -1,0 +1,285 @@
+"""The fit exactly as the ScaleRL paper makes it: a grid of asymptotes and midpoints, and the best B for each pair.
+
+The paper calls SciPy's `curve_fit` for all 7,100 pairs. Nearly all of them are far from the best, and eq. 1 is linear
+in A - R_0, so that three sums over the readings give the squared error of any A at a given (C_mid, B). Those sums on a
+grid of B say which pairs can be best at all; only for these B is made exact. The least pair is the literal one
+(`benchmarks/paper_grid.py`).
+
+For reproduction only: the grid is coarse, it caps A, and it trusts the one reading before RL. `fit_curve` does not.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ablations.errors import AblationsError
+from ablations.fit.curve import Curve
+
+Grid = Literal["stated", "finer"]
+
+EARLY_CUTOFF_GPU_HOURS = 1500.0
+"""Readings up to here are left out: early learning is nearly linear and noisy (ScaleRL §2.1, A.6)."""
+PAPER_BUDGET_GPU_HOURS = 16_000.0
+"""Budget of a run in the paper's ablations; what its cut-off and its midpoints are in proportion to."""
+LEAST_C_MID, LARGEST_C_MID = 1 / 160, 2.5
+"""Midpoints of the grid in budgets: 100 to 40,000 of 16,000 GPU-hours (ScaleRL A.5)."""
+STATED_A = np.arange(450, 801, 5) / 1000
+NUM_STATED_C_MID, NUM_FINER_C_MID = 100, 400
+FINER_STEPS_OF_A = 1000
+LEAST_B, LARGEST_B = 0.05, 12.0
+"""The paper asks for B > 0 only; table 1 has 1.09 to 2.44."""
+MIN_READINGS = 5
+"""Two more than A, B and C_mid."""
+
+B_NODES = np.geomspace(LEAST_B, LARGEST_B, 61)
+LARGEST_EXPONENT = 700.0
+LEAST_SUM = 1e-300
+"""Keeps divisions finite where g vanishes at every reading."""
+ROUNDING = 1e-12
+"""Of sums that nearly cancel where a curve goes through its readings exactly."""
+PAIRS_AT_ONCE = 256
+MAX_POLISH_STEPS = 40
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperFit:
+    """Eq. 1 as the paper fits it: a point of its grid, without an interval of its own.
+
+        PaperFit(curve=..., A=0.610, B=1.94, C_mid=2518.2, R_0=0.31, grid="stated", edges=(), ...)
+
+    The paper takes +-0.02 for the uncertainty of every A (ScaleRL §4, A.5).
+    """
+
+    curve: Curve
+    A: float
+    B: float
+    C_mid: float
+    R_0: float
+    """The reading at compute 0."""
+    grid: Grid
+    edges: tuple[str, ...]
+    """Which of A, B, C_mid lie on the end of what was searched: there the grid decides and not the readings."""
+    window: tuple[float, float]
+    """Compute of the first and of the last reading fitted."""
+    residuals: np.ndarray
+
+    @property
+    def points(self) -> int:
+        """Readings fitted."""
+        return self.residuals.size
+
+    @property
+    def sse(self) -> float:
+        """Sum of squared residuals, what the grid minimises."""
+        return float(self.residuals @ self.residuals)
+
+    def predict(self, compute: np.ndarray | float) -> np.ndarray:
+        """R_C = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (ScaleRL eq. 1, arXiv 2510.13786) at each compute."""
+        with np.errstate(divide="ignore"):
+            log_ratio = np.log(self.C_mid) - np.log(np.atleast_1d(compute))
+        return self.R_0 + (self.A - self.R_0) * _gain_share(log_ratio, self.B)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fit as plain data, without its residuals."""
+        return {
+            "curve": self.curve.name,
+            "A": self.A,
+            "B": self.B,
+            "C_mid": self.C_mid,
+            "R_0": self.R_0,
+            "grid": self.grid,
+            "edges": list(self.edges),
+            "points": self.points,
+            "window": list(self.window),
+            "sse": self.sse,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperReadings:
+    """What is fitted: compute, pass rate less R_0, and R_0."""
+
+    compute: np.ndarray
+    gained: np.ndarray
+    R_0: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs:
+    """Pairs (A, C_mid) worth a closer look, one an entry, with ln B of the best node.
+
+    `least` is a bound: no B brings the pair's squared error below it.
+    """
+
+    A: np.ndarray
+    C_mid: np.ndarray
+    log_B: np.ndarray
+    least: np.ndarray
+
+    def of(self, rows: np.ndarray) -> "Pairs":
+        """Some of them."""
+        return Pairs(A=self.A[rows], C_mid=self.C_mid[rows], log_B=self.log_B[rows], least=self.least[rows])
+
+
+def paper_fit(
+    curve: Curve,
+    *,
+    fit_from: float = EARLY_CUTOFF_GPU_HOURS,
+    fit_to: float = float("inf"),
+    grid: Grid = "stated",
+    budget: float = PAPER_BUDGET_GPU_HOURS,
+    A: float | None = None,
+) -> PaperFit:
+    """The pair (A, C_mid) of the grid whose best B leaves the least squared error over (fit_from, fit_to].
+
+    "stated" is the paper's grid (ScaleRL A.5): A in {0.450, 0.455, ..., 0.800}, C_mid in 100 evenly spaced values.
+    "finer" has A from R_0 to 1 in steps of 0.001 and C_mid in 400 values evenly spaced in ln C_mid. The midpoints reach
+    from budget / 160 to 2.5 budget, in the unit of the curve: 100 to 40,000 with the paper's 16,000 GPU-hours. With `A`
+    given, it is fixed, and C_mid and B are fitted.
+
+    Raises AblationsError without a reading at compute 0, which is R_0, or with fewer than MIN_READINGS to fit.
+    """
+    readings = _readings(curve, fit_from, fit_to)
+    A_nodes = _asymptotes(grid, readings.R_0) if A is None else np.array([A])
+    C_mid_nodes = _midpoints(grid, budget)
+    A_best, C_mid, B = _best_pair(*_screen(readings, A_nodes, C_mid_nodes), readings)
+    on_edge = {
+        "A": A is None and A_best in (A_nodes[0], A_nodes[-1]),
+        "B": bool(np.isclose(B, [LEAST_B, LARGEST_B]).any()),
+        "C_mid": C_mid in (C_mid_nodes[0], C_mid_nodes[-1]),
+    }
+    share = _gain_share(np.log(C_mid / readings.compute), B)
+    return PaperFit(
+        curve=curve,
+        A=A_best,
+        B=B,
+        C_mid=C_mid,
+        R_0=readings.R_0,
+        grid=grid,
+        edges=tuple(name for name, on in on_edge.items() if on),
+        window=(float(readings.compute[0]), float(readings.compute[-1])),
+        residuals=readings.gained - (A_best - readings.R_0) * share,
+    )
+
+
+def _readings(curve: Curve, fit_from: float, fit_to: float) -> PaperReadings:
+    if curve.compute[0] != 0:
+        raise AblationsError(
+            f"curve {curve.name!r}: the first reading is at compute {curve.compute[0]:g}; the paper's fit takes R_0 "
+            "from a reading at compute 0"
+        )
+    chosen = (curve.compute > max(fit_from, 0)) & (curve.compute <= fit_to)
+    if (found := int(chosen.sum())) < MIN_READINGS:
+        counted = "1 reading" if found == 1 else f"{found} readings"
+        raise AblationsError(
+            f"curve {curve.name!r}: {counted} with compute in ({fit_from:g}, {fit_to:g}]; "
+            f"the paper's fit needs at least {MIN_READINGS}"
+        )
+    R_0 = float(curve.score[0])
+    return PaperReadings(compute=curve.compute[chosen], gained=curve.score[chosen] - R_0, R_0=R_0)
+
+
+def _asymptotes(grid: Grid, R_0: float) -> np.ndarray:
+    if grid == "stated":
+        return STATED_A
+    return np.arange(np.ceil(R_0 * FINER_STEPS_OF_A), FINER_STEPS_OF_A + 1) / FINER_STEPS_OF_A
+
+
+def _midpoints(grid: Grid, budget: float) -> np.ndarray:
+    if grid == "stated":
+        return np.linspace(LEAST_C_MID * budget, LARGEST_C_MID * budget, NUM_STATED_C_MID)
+    return np.geomspace(LEAST_C_MID * budget, LARGEST_C_MID * budget, NUM_FINER_C_MID)
+
+
+def _gain_share(log_ratio: np.ndarray, B: np.ndarray | float) -> np.ndarray:
+    """g = 1 / (1 + (C_mid / C)^B), `log_ratio` = ln(C_mid / C)."""
+    return 1 / (1 + np.exp(np.minimum(B * log_ratio, LARGEST_EXPONENT)))
+
+
+def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarray) -> tuple[Pairs, float]:
+    """The pairs that can be best, and the least squared error at a node.
+
+    With y' = R - R_0 and h = A - R_0 the squared error at (C_mid, B) is
+    sum y'^2 - 2 h sum g y' + h^2 sum g^2, least at h = sum g y' / sum g^2.
+    """
+    log_ratio = np.log(C_mid_nodes[:, None] / readings.compute)
+    g = _gain_share(log_ratio[:, None, :], B_NODES[:, None])
+    # einsum, as BLAS would wake all its threads for this.
+    sum_gy = np.einsum("kbi,i->kb", g, readings.gained)
+    sum_gg = np.maximum(np.einsum("kbi,kbi->kb", g, g), LEAST_SUM)
+    sum_yy, gains = float(readings.gained @ readings.gained), A_nodes - readings.R_0
+
+    # The best h may be any number here, so this is no more than any node of the grid of A can reach.
+    _, least = _least_over_B(sum_yy - sum_gy**2 / sum_gg)
+    nearest = gains[np.searchsorted((gains[1:] + gains[:-1]) / 2, sum_gy / sum_gg)]
+    best_node = float(np.min(sum_yy + nearest * (nearest * sum_gg - 2 * sum_gy))) + ROUNDING * sum_yy
+    rows = np.flatnonzero(least <= best_node)
+
+    h = gains[:, None, None]
+    node, least = _least_over_B(sum_yy + h * (h * sum_gg[rows] - 2 * sum_gy[rows]))
+    a, k = np.nonzero(least <= best_node)
+    pairs = Pairs(A=A_nodes[a], C_mid=C_mid_nodes[rows[k]], log_B=np.log(B_NODES[node[a, k]]), least=least[a, k])
+    return pairs, best_node
+
+
+def _least_over_B(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The best node of B on the last axis, and a bound below the least error between the nodes around it.
+
+    A parabola through three nodes lies below the middle one, if that is the best, by an eighth of their second
+    difference at most. The bound allows for twice as much.
+    """
+    node = np.argmin(errors, axis=-1)
+    middle = np.clip(node, 1, errors.shape[-1] - 2)
+
+    def at(nodes: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(errors, nodes[..., None], axis=-1)[..., 0]
+
+    second_difference = at(middle - 1) - 2 * at(middle) + at(middle + 1)
+    return node, at(node) - np.abs(second_difference) / 4
+
+
+def _best_pair(pairs: Pairs, best_node: float, readings: PaperReadings) -> tuple[float, float, float]:
+    """A, C_mid and B of least squared error: the likeliest pairs first, until no other can be better."""
+    order = np.argsort(pairs.least, kind="stable")
+    log_B, errors = np.empty(order.size), np.full(order.size, np.inf)
+    for start in range(0, order.size, PAIRS_AT_ONCE):
+        rows = order[start : start + PAIRS_AT_ONCE]
+        rows = rows[pairs.least[rows] <= min(best_node, errors.min())]
+        if not rows.size:
+            break
+        log_B[rows], errors[rows] = _polish(pairs.of(rows), readings)
+    row = int(np.argmin(errors))
+    return float(pairs.A[row]), float(pairs.C_mid[row]), float(np.exp(log_B[row]))
+
+
+def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarray]:
+    """ln B of least squared error for each pair, between the nodes beside its best one, and that error.
+
+    Newton's method inside a bracket that the sign of the slope narrows, as residuals may be too large for Gauss-Newton.
+    With u = B ln(C_mid / C): dg / d ln B = -u g (1 - g), and its derivative is u (u (1 - 2 g) - 1) g (1 - g).
+    """
+    log_ratio = np.log(pairs.C_mid[:, None] / readings.compute)
+    gain, step_of_nodes = pairs.A[:, None] - readings.R_0, np.log(B_NODES[1] / B_NODES[0])
+    lo = np.maximum(pairs.log_B - step_of_nodes, np.log(LEAST_B))
+    hi = np.minimum(pairs.log_B + step_of_nodes, np.log(LARGEST_B))
+    log_B = pairs.log_B
+    for _ in range(MAX_POLISH_STEPS):
+        u = np.exp(log_B)[:, None] * log_ratio
+        g = 1 / (1 + np.exp(np.minimum(u, LARGEST_EXPONENT)))
+        spread = gain * u * g * (1 - g)
+        residual = readings.gained - gain * g
+        slope = np.einsum("ij,ij->i", residual, spread)
+        curvature = np.einsum("ij,ij->i", spread, spread - residual * (u * (1 - 2 * g) - 1))
+        lo, hi = np.where(slope < 0, log_B, lo), np.where(slope > 0, log_B, hi)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            newton = log_B - slope / curvature
+        # At the solution rounding decides which end of the bracket it is: to step there must stay allowed.
+        inside = (curvature > 0) & (lo <= newton) & (newton <= hi)
+        step = np.where(inside, newton, (lo + hi) / 2) - log_B
+        step[slope == 0] = 0
+        log_B = log_B + step
+        if np.max(np.abs(step)) < 1e-8:
+            break
+    residual = readings.gained - gain * _gain_share(log_ratio, np.exp(log_B)[:, None])
+    return log_B, np.einsum("ij,ij->i", residual, residual)

@@ -1,0 +1,38 @@
+"""What runs inside a job: one training, its output kept in the run's own log of the attempt."""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from ablations.pools.code_version import code_version
+from scalerl.run.run_folder import RunFolder
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""How many threads the libraries of a job may start."""
+
+
+def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
+    """Train the run in folder `path`. How it ended is in its status file and log; nothing is raised."""
+    folder = RunFolder(path)
+    attempt = folder.read_status().get("attempt", 0) + 1
+    redirect_output(folder.log(attempt))
+    from scalerl.run.train import Busy, Cancelled, train  # torch takes seconds to load; only jobs need it
+
+    try:
+        train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version())
+    except (Busy, Cancelled) as reason:
+        print(reason, flush=True)
+    except Exception:
+        traceback.print_exc()
+
+
+def redirect_output(log: Path) -> None:
+    """Append what this process prints from here on to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)

@@ -1,0 +1,190 @@
+"""Runs become jobs: submitit's local executor, with a limit on how many train at once.
+
+submitit only starts the processes. What became of a run is read from its status file, never from a submitit result,
+and each submission has a folder of its own, because a reused one returns old results.
+"""
+
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import submitit
+
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.state import ask_to_stop, read_state
+from ablations.pools.job import THREAD_VARIABLES, train_run
+
+POLL_S = 0.5
+STOP_LIMIT_S = 60.0
+"""Seconds that interrupted runs get to write their checkpoints."""
+NO_TIME_LIMIT_MIN = 60 * 24 * 365
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Submission:
+    """A job of ours and the compute it trains its run to."""
+
+    job: submitit.Job[None]
+    budget_gpu_hours: float
+
+
+@dataclass(kw_only=True)
+class LocalPool:
+    """Trains runs on this machine, `jobs` at a time, each to a budget of its own.
+
+    >>> pool.add("3f0c9a1b2d4e", 2000.0)
+    >>> for killed in pool.work(): ...
+    """
+
+    home: Home
+    submissions: Path
+    """Folder under which each submission gets its own."""
+    threads: int
+    """CPU threads of one run."""
+    jobs: int
+    """Most runs at once."""
+    cancelled: Cancellation
+    """Runs in it are not started, and asked to stop where they train."""
+    _waiting: dict[str, float] = field(default_factory=dict)
+    """Runs not started yet with their budgets, first added first."""
+    _running: dict[str, _Submission] = field(default_factory=dict)
+    _stopping: set[str] = field(default_factory=set)
+    """Running runs that were asked one by one to stop."""
+
+    @property
+    def where(self) -> str:
+        """Where and how many at a time."""
+        return f", {self.jobs} at a time, in {self.home.path}"
+
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        """Train a run until its compute reaches the budget; one that waits gets the new budget, one that runs goes on
+        to it afterwards.
+        """
+        self._waiting[run_id] = budget_gpu_hours
+
+    def stop(self, run_id: str) -> None:
+        """Ask one run to write its checkpoint and end; one that only waits is forgotten.
+
+        It may be a run that is not ours: its process outlives a sweep that was killed.
+        """
+        self._waiting.pop(run_id, None)
+        if run_id in self._running:
+            self._stopping.add(run_id)
+        ask_to_stop(self.home.run(run_id))
+
+    def is_busy(self, run_id: str) -> bool:
+        """Whether a run waits or runs here."""
+        return run_id in self._waiting or run_id in self._running
+
+    def ending(self, run_id: str) -> str:
+        """How a run ended whose process left no word."""
+        return f"its process was killed; `platform logs {run_id}` shows its output"
+
+    def work(self) -> Generator[str | None, None, None]:
+        """Train every run that was added, also between two yields, and is not done; ends when none waits or runs.
+
+        Yields twice a second: a run whose process ended without a word, or None. A run that another process holds is
+        waited for. Whatever interrupts the loop, running runs are asked to checkpoint and stop, and waited for.
+        """
+        try:
+            while self._waiting or self._running:
+                killed = self._reap()
+                self._start()
+                self._ask_to_stop(self._stopping)
+                yield from killed or [None]
+                time.sleep(POLL_S)
+        finally:
+            self._stop_all()
+
+    def _start(self) -> None:
+        if self.cancelled.is_whole:
+            self._waiting.clear()
+            self._ask_to_stop(self._running)
+            return
+        for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
+            del self._waiting[run_id]
+        self._ask_to_stop(run_id for run_id in self._running if run_id in self.cancelled)
+        for run_id, budget_gpu_hours in list(self._waiting.items()):
+            if len(self._running) >= self.jobs:
+                return
+            state = read_state(self.home.run(run_id), budget_gpu_hours).state
+            if state == "done":  # another sweep has trained it since
+                del self._waiting[run_id]
+            elif state != "running" and run_id not in self._running:
+                del self._waiting[run_id]
+                job = self._submit(run_id, budget_gpu_hours)
+                self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
+            # Else it trains, for another sweep or to a smaller budget of ours; look again later.
+
+    def _submit(self, run_id: str, budget_gpu_hours: float) -> submitit.Job[None]:
+        folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
+        executor = submitit.LocalExecutor(folder)
+        executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
+        run = self.home.run(run_id).path
+        with environment({variable: str(self.threads) for variable in THREAD_VARIABLES}), interrupts_ignored():
+            return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
+
+    def _reap(self) -> list[str]:
+        """Forget jobs that ended; returns the runs among them that left no word."""
+        killed = []
+        for run_id, submission in list(self._running.items()):
+            if not submission.job.done():
+                continue
+            del self._running[run_id]
+            was_stopped = run_id in self._stopping
+            self._stopping.discard(run_id)
+            state = read_state(self.home.run(run_id), submission.budget_gpu_hours).state
+            if was_stopped:
+                continue
+            if state == "running" or (state == "cancelled" and run_id not in self.cancelled):
+                # Another sweep took the run first, or cancelled it while we still want it.
+                self._waiting.setdefault(run_id, submission.budget_gpu_hours)
+            elif state in ("pending", "stale"):
+                killed.append(run_id)
+        return killed
+
+    def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
+        """SIGTERM to those of our runs that train; one that is only starting is asked when called again."""
+        for run_id in run_ids:
+            ask_to_stop(self.home.run(run_id))
+
+    def _stop_all(self) -> None:
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
+            self._ask_to_stop(self._running)
+            time.sleep(POLL_S)
+
+
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Processes started inside ignore Ctrl-C, which a terminal sends to all of them: the sweep asks them to stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for the processes started inside."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

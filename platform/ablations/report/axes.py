@@ -1,0 +1,71 @@
+"""The part of compute and pass rate that a figure of curves shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ablations.verdict.results import FittedRun, FittedVariant, Results
+
+EXTRAPOLATED_TO = 2.0
+"""End of the dashes, in budgets."""
+NUM_LINE_POINTS = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeAxis:
+    """The horizontal axis: compute from `first` to `last`, linear or logarithmic."""
+
+    first: float
+    """Least compute above 0 that was measured."""
+    last: float
+    log: bool
+    compute_name: str
+    """What compute is counted in."""
+
+    def grid(self, start: float, end: float) -> np.ndarray:
+        """Compute from `start` to `end`, evenly spaced on the axis."""
+        if self.log:
+            return np.geomspace(max(start, self.first), end, NUM_LINE_POINTS)
+        return np.linspace(start, end, NUM_LINE_POINTS)
+
+    def at(self, share: float) -> float:
+        """The compute at a share of the axis' length."""
+        if self.log:
+            return float(self.first * (self.last / self.first) ** share)
+        return share * self.last
+
+    def drawn(self, compute: np.ndarray) -> np.ndarray:
+        """Which readings have a place on the axis: compute 0 has none on a logarithmic one."""
+        return compute > 0 if self.log else np.full(compute.shape, True)
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Plotly's settings."""
+        title, ends = f"compute ({self.compute_name})", [self.at(-0.02), self.last]
+        if self.log:
+            return {"title": title, "type": "log", "range": np.log10(ends).tolist(), "dtick": "D2"}
+        return {"title": title, "type": "linear", "range": ends}
+
+
+def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
+    """From the first reading to `EXTRAPOLATED_TO` budgets."""
+    last = EXTRAPOLATED_TO * results.plan.budget_gpu_hours
+    measured = [run.curve.compute[run.curve.compute > 0] for run in results.runs if run.curve is not None]
+    first = min((float(compute[0]) for compute in measured if compute.size), default=last / 100)
+    return ComputeAxis(first=first, last=last, log=log, compute_name=results.plan.compute_name)
+
+
+def score_range_of(variants: Sequence[FittedVariant], axis: ComputeAxis) -> tuple[float, float]:
+    """From the lowest reading to the highest reading or fitted curve, with some air."""
+    values = [value for variant in variants for run in variant.runs for value in _extremes(run, axis)]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    air = 0.06 * max(high - low, 0.02)
+    return low - air, high + air
+
+
+def _extremes(run: FittedRun, axis: ComputeAxis) -> list[float]:
+    measured = [] if run.curve is None else [float(run.curve.score.min()), float(run.curve.score.max())]
+    fitted = [] if run.fit is None else [float(run.fit.predict(axis.last)[0])]
+    return measured + fitted

@@ -1,0 +1,119 @@
+"""What more compute would buy: every variant's forecast, and how likely each leads at the end of it."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ablations.fit.result import Fit
+from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
+from ablations.forecast.of_sweep import forecast_groups
+from ablations.report.axes import ComputeAxis
+from ablations.report.style import Style, dress, mark, styles
+from ablations.text import compute_text
+from ablations.verdict.results import FittedVariant, Results
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Bar, Figure, Scatter
+
+FORECAST_TO = 10.0
+"""End of the curves, in budgets."""
+FORECAST_LEGEND = (
+    "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
+    "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
+    "their 80 % band. Bands are 95 % intervals, which hold those families too. Bars: the share of joint draws in which "
+    "a variant is highest at the compute named above them."
+)
+"""What `forecast_figure` shows, for the caption below it."""
+
+
+def forecast_figure(
+    results: Results, *, banded: Collection[str] | None = None, compute: float | None = None
+) -> "Figure":
+    """Left pass rate against log compute to ten budgets, right P(variant wins) at `compute`, by default ten budgets.
+
+    `banded` are the variants with their uncertainty (the reference by default).
+    """
+    from plotly.subplots import make_subplots
+
+    plan, groups, look = results.plan, forecast_groups(results), styles(results.plan)
+    banded = [plan.reference] if banded is None else banded
+    last = FORECAST_TO * plan.budget_gpu_hours
+    compute = last if compute is None else compute
+    axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True, compute_name=plan.compute_name)
+    titles = ["", f"P(wins) at {compute_text(compute)} GPU-hours"]
+    figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
+    for variant in results.variants:
+        if fits := groups.get(variant.name):
+            is_banded = variant.name in banded
+            figure.add_traces(_curves(variant, fits, look[variant.name], axis, banded=is_banded), rows=1, cols=1)
+    if groups:
+        figure.add_trace(_bars(groups, compute, look), row=1, col=2)
+        mark(figure, plan.budget_gpu_hours, text="budget", log=True)
+    dress(figure, height=130 + max(390, 30 * len(groups)))
+    figure.update_xaxes(**axis.layout, row=1, col=1)
+    figure.update_yaxes(title="held-out pass rate", row=1, col=1)
+    figure.update_xaxes(range=[0, 1.12], row=1, col=2)
+    figure.update_yaxes(autorange="reversed", automargin=True, row=1, col=2)
+    figure.update_layout(
+        margin={"l": 70, "r": 20, "t": 40, "b": 70},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"},
+    )
+    return figure
+
+
+def _first_reading(results: Results, last: float) -> float:
+    computes = [run.curve.compute for run in results.runs if run.curve is not None]
+    return min((float(compute[compute > 0].min()) for compute in computes if (compute > 0).any()), default=last / 1000)
+
+
+def _curves(
+    variant: FittedVariant, fits: Sequence[Fit], style: Style, axis: ComputeAxis, *, banded: bool
+) -> list["Scatter"]:
+    """Band, line (solid to the largest compute fitted, dashed beyond) and readings of one variant."""
+    from plotly.graph_objects import Scatter
+
+    end = max(fit.window[1] for fit in fits)
+    traces = []
+    if banded:
+        grid = axis.grid(axis.first, axis.last)
+        low, high = np.quantile(joint_draws(fits, grid), (0.025, 0.975), axis=0)
+        outline = {"x": np.concatenate([grid, grid[::-1]]), "y": np.concatenate([high, low[::-1]])}
+        traces.append(
+            Scatter(**outline, mode="lines", fill="toself", fillcolor=style.tint(0.13), line_width=0, hoverinfo="skip")
+        )
+    for low, high, dash in ((axis.first, end, "solid"), (end, axis.last, "dash")):
+        if low < high:
+            grid = axis.grid(low, high)
+            line = {"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash}
+            estimate = estimated(fits, grid)
+            hover = f"{variant.name}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
+            traces.append(Scatter(x=grid, y=estimate, mode="lines", line=line, hovertemplate=hover))
+    for run in variant.runs:
+        if run.curve is not None:
+            shown = run.curve.compute > 0
+            marker = {"symbol": style.symbol, "size": 5, "color": style.colour, "opacity": 0.55}
+            compute, score = run.curve.compute[shown], run.curve.score[shown]
+            traces.append(Scatter(x=compute, y=score, mode="markers", marker=marker, hoverinfo="skip"))
+    for trace in traces:
+        trace.update(legendgroup=variant.name, showlegend=False, name=variant.name)
+    traces[-1].update(showlegend=True, marker={"opacity": 1.0})
+    return traces
+
+
+def _bars(groups: dict[str, list[Fit]], compute: float, look: dict[str, Style]) -> "Bar":
+    """P(wins) of every variant, the likeliest winner on top."""
+    from plotly.graph_objects import Bar
+
+    chances = leaderboard(groups, compute)
+    return Bar(
+        x=[chance.wins for chance in chances],
+        y=[chance.variant for chance in chances],
+        orientation="h",
+        marker_color=[look[chance.variant].colour for chance in chances],
+        text=[f"{chance.wins:.2f}" for chance in chances],
+        textposition="outside",
+        hovertext=[f"{chance.variant}: {chance.wins:.2f}, with {chance.rule}" for chance in chances],
+        hoverinfo="text",
+        showlegend=False,
+    )

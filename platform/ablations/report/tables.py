@@ -1,0 +1,123 @@
+"""Fits and comparisons as Rich tables: never an asymptote without its interval, no difference without its baseline."""
+
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+
+from ablations.fit.cutoff import CutoffRow
+from ablations.fit.doubt import cutoff_table
+from ablations.fit.result import Fit, asymptote_text
+from ablations.fit.words import in_words
+from ablations.text import compute_text
+from ablations.verdict.results import FittedCurve, Results
+from ablations.verdict.words import (
+    PAPER_RULE,
+    PAPER_RULE_NOTE,
+    columns,
+    compute_interval_text,
+    interval_text,
+    method,
+    warnings,
+)
+
+STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
+LEFT = ("variant", "ceiling", PAPER_RULE, "efficiency", "fit")
+NARROW = {PAPER_RULE: 6, "fit": 11}
+"""Columns whose words go on two lines, so that intervals need not where a line has 160 characters."""
+
+
+def comparison_table(results: Results) -> Table:
+    """One line a variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
+    plan = results.plan
+    heads = {
+        "variant": "variant",
+        "seeds": "seeds",
+        "A": "A [95 %]",
+        f"A less {plan.reference}'s": "ΔA [95 %]",
+        "ceiling": "ceiling",
+        PAPER_RULE: PAPER_RULE,
+        f"compute over {plan.reference}'s": "compute ratio",
+        "efficiency": "efficiency",
+        "C_mid": "C_mid",
+        "B": "B",
+        "cost, GPU-hours": "cost",
+        "fit": "fit",
+    }
+    notes = [
+        f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: {plan.compute_name}.",
+        method(results),
+        PAPER_RULE_NOTE,
+        *warnings(results),
+        *results.reasons,
+    ]
+    of_task = f", task {escape(plan.fit_settings.task)}" if plan.fit_settings.task else ""
+    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} a run"
+    table = Table(
+        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}{of_task}, {budget}",
+        caption="\n".join(escape(note) for note in notes if note),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for head in heads.values():
+        justify = "left" if head in LEFT else "right"
+        table.add_column(head, justify=justify, no_wrap=head == "variant", max_width=NARROW.get(head))
+    for variant in results.variants:
+        line = columns(results, variant)
+        style = STYLES.get(line["ceiling"]) or STYLES.get(line["efficiency"])
+        table.add_row(*(escape(line[name]) for name in heads), style=style)
+    return table
+
+
+def fit_table(fitted: Sequence[FittedCurve]) -> Table:
+    """One line a curve, or why it has no fit."""
+    table = Table("curve", box=None, pad_edge=False)
+    for name in ("A [95 %]", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict", overflow="fold")
+    for one in fitted:
+        fit = one.fit
+        if fit is None:
+            table.add_row(escape(one.name), *[""] * 7, escape(one.reason))
+            continue
+        first, last = map(compute_text, fit.window)
+        cells = (
+            fit.asymptote_text(),
+            interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f") if fit.rises else "",
+            _midpoint_text(fit),
+            f"{fit.R_0:.3f}",
+            str(fit.points),
+            f"{first} to {last}",
+            f"{fit.r_squared:.3f}",
+            fit.verdict,
+        )
+        table.add_row(*map(escape, (one.name, *cells)))
+    return table
+
+
+def _midpoint_text(fit: Fit) -> str:
+    """C_mid with its interval; its lower end alone where half of the way to A is half of the way to an open end."""
+    if not fit.rises:
+        return ""
+    if not fit.has_ceiling:
+        return compute_interval_text(None, fit.C_mid_lo, None)
+    return compute_interval_text(fit.C_mid, fit.C_mid_lo, fit.C_mid_hi)
+
+
+def fit_words(one: FittedCurve) -> Group:
+    """What a fit says in words, and the table of A against the cut-off."""
+    if one.fit is None:
+        return Group(f"\n{escape(one.name)}: {escape(one.reason)}")
+    table = Table(box=None, pad_edge=False)
+    for name in ("from compute", "points", "A [95 %]", "verdict"):
+        table.add_column(name, justify="left" if name == "verdict" else "right")
+    for row in cutoff_table(one.fit):
+        table.add_row(compute_text(row.fit_from), str(row.points), escape(_row_asymptote(row)), row.verdict)
+    return Group(f"\n[bold]{escape(one.name)}[/]: {escape(in_words(one.fit))}", table)
+
+
+def _row_asymptote(row: CutoffRow) -> str:
+    return "no rise" if row.verdict == "no rise" else asymptote_text(row.A, row.A_lo, row.A_hi)

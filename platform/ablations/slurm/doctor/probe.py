@@ -1,0 +1,224 @@
+"""What the doctor's job runs on a node: looks around, reports, and stays to see Slurm's signals until Slurm ends it.
+
+It is started as a file and needs nothing but Python itself: where the node finds no `ablations`, that is the report.
+
+    <home>/doctor/doctor.1f0c9ad2/   named like the job, removed when the doctor is done
+      question.json                  what is to be looked for
+      here.lock, node.lock           held by the doctor, and by the node
+      job.sh, job.log                the job, and what it printed
+      report.json                    what the node found
+      signals.jsonl                  a line for each signal that came, and the last moments after SIGTERM
+"""
+
+import http.client
+import importlib
+import importlib.metadata
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+MODULES = {
+    "ablations": "ablations.slurm.job",
+    "scalerl": "scalerl.run.train",
+    "torch": "torch",
+    "transformers": "transformers",
+    "submitit": "submitit",
+}
+"""What a job loads: the package, and the part of it that is really imported."""
+CONNECT_LIMIT_S = 5.0
+LOOK_EVERY_S = 0.1
+STAY_S = 300.0
+"""A node that nobody asks any more ends its job by itself."""
+
+
+def main(folder: Path) -> None:
+    """Report into `folder`, then write down what Slurm sends."""
+    # The folder of this file is no place to import from; the packages are found as a job finds them.
+    sys.path[:] = [path for path in sys.path if Path(path).absolute() != Path(__file__).absolute().parent]
+    ended = watch_signals(folder / "signals.jsonl")
+    question = json.loads((folder / "question.json").read_text())
+    with held(folder / "node.lock") as node_lock:
+        report = {
+            "host": socket.gethostname(),
+            "python": {"path": sys.executable, "version": python_version()},
+            "modules": look_at_modules(),
+            "word": question["word"],
+            "here_lock": look_at_lock(folder / "here.lock"),
+            "node_lock": node_lock,
+            "tmp": look_at_space(Path(tempfile.gettempdir())),
+            "gpus": {"listed": listed_gpus(), "torch": torch_gpus()},
+            "tracking": look_at_tracking(question["tracking_uri"]),
+        }
+        partial = folder / ".report.json.tmp"
+        partial.write_text(json.dumps(report))
+        partial.replace(folder / "report.json")
+        stay(folder, ended)
+
+
+def watch_signals(log: Path) -> list[float]:
+    """Note SIGUSR2 and SIGTERM in `log` as they come; the list gets the time of SIGTERM."""
+    ended: list[float] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        append(log, {"signal": signal.Signals(number).name, "time": time.time()})
+        if number == signal.SIGTERM:
+            ended.append(time.monotonic())
+
+    signal.signal(signal.SIGUSR2, note)
+    signal.signal(signal.SIGTERM, note)
+    return ended
+
+
+def stay(folder: Path, ended: list[float]) -> None:
+    """Wait to be ended, and note how long that took after SIGTERM."""
+    deadline = time.monotonic() + STAY_S
+    while time.monotonic() < deadline and (folder / "question.json").exists():
+        time.sleep(LOOK_EVERY_S)
+        if ended:
+            append(folder / "signals.jsonl", {"alive_s": round(time.monotonic() - ended[0], 2)})
+
+
+def append(log: Path, line: dict[str, Any]) -> None:
+    """Add a line; the doctor may have gone and taken the folder along."""
+    try:
+        with log.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    except OSError:
+        pass
+
+
+def python_version() -> str:
+    """`3.11.7`."""
+    return sys.version.split()[0]
+
+
+def look_at_modules() -> dict[str, dict[str, str]]:
+    """Of each package its version and folder, or why it cannot be imported."""
+    found = {}
+    for package, module in MODULES.items():
+        try:
+            importlib.import_module(module)
+            place = sys.modules[package].__file__ or ""
+            found[package] = {"version": version_of(package), "folder": str(Path(place).parent)}
+        except Exception as error:  # whatever it is, it is what the user must read
+            found[package] = {"error": reason(error)}
+    return found
+
+
+def version_of(package: str) -> str:
+    """Its version; of this project's packages the commit or the hash of the code."""
+    if package in ("ablations", "scalerl"):
+        return str(importlib.import_module("ablations.pools.code_version").code_version())
+    return importlib.metadata.version(package)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[str]:
+    """Hold a lock as jobs hold that of their run; gives why it could not be taken, or nothing."""
+    try:
+        lock = importlib.import_module("filelock").FileLock(path)
+        lock.acquire(timeout=0)
+    except Exception as error:
+        yield reason(error)
+        return
+    try:
+        yield ""
+    finally:
+        lock.release()
+
+
+def look_at_lock(path: Path) -> str:
+    """`held` by somebody else, `free`, or why that cannot be known."""
+    with held(path) as problem:
+        if not problem:
+            return "free"
+    return "held" if problem.startswith("Timeout") else problem
+
+
+def look_at_space(folder: Path) -> dict[str, Any]:
+    """Free space of a folder in GB."""
+    return {"path": str(folder), "free_gb": shutil.disk_usage(folder).free / 1e9}
+
+
+def listed_gpus() -> list[str]:
+    """What `nvidia-smi -L` lists; nothing where there is no such command."""
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.split(" (UUID")[0] for line in done.stdout.splitlines() if line.startswith("GPU ")]
+
+
+def torch_gpus() -> int:
+    """How many GPUs torch can use; none where it cannot be imported."""
+    try:
+        return int(importlib.import_module("torch").cuda.device_count())
+    except Exception:
+        return 0
+
+
+def look_at_tracking(uri: str) -> str:
+    """Why MLflow cannot be used from this machine, or nothing."""
+    parts = urllib.parse.urlsplit(uri)
+    try:
+        if parts.scheme in ("http", "https"):
+            return look_at_server(uri)
+        if parts.scheme.partition("+")[0] == "sqlite":
+            return look_at_path(Path(parts.path[1:] or "."))
+        if parts.scheme in ("", "file"):
+            return look_at_path(Path(parts.path))
+        if parts.hostname is None:
+            return f"the doctor does not know how to ask {parts.scheme}:"
+        ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+        port = parts.port or ports.get(parts.scheme.partition("+")[0], 443)
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_LIMIT_S).close()
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return reason(error)
+    return ""
+
+
+def look_at_server(uri: str) -> str:
+    """Why an MLflow server does not answer; any answer but a broken gateway's will do."""
+    try:
+        urllib.request.urlopen(uri.rstrip("/") + "/health", timeout=CONNECT_LIMIT_S).close()
+    except urllib.error.HTTPError as error:
+        return f"HTTP {error.code} {error.reason}" if error.code >= 500 else ""
+    except urllib.error.URLError as error:
+        return reason(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
+    return ""
+
+
+def look_at_path(path: Path) -> str:
+    """Why a file or folder cannot be written, or made where it is not there yet."""
+    if path.exists() and not os.access(path, os.W_OK):
+        return f"{path} cannot be written"
+    folder = path if path.is_dir() else path.parent
+    # MLflow makes missing folders itself; the home folder's own store stands in a folder that is there.
+    while not folder.exists():
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder):
+        return ""
+
+
+def reason(error: Exception) -> str:
+    """An error on one line."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,74 @@
+"""Failed runs grouped by cause: when every run dies of one error, its user reads it once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ablations.home.home import Home
+from ablations.home.state import State
+from ablations.status.rows import Row
+from ablations.status.run_logs import job_logs, modified, tail
+from ablations.text import cause
+
+FAILED: frozenset[State] = frozenset({"failed", "lost", "timed out", "out of memory", "node failed"})
+"""States of a run that has ended without being done or asked to end."""
+NUM_LINES = 8
+"""Of a log's end: a short trace, or the end of a long one."""
+MAX_CAUSE = 400
+"""Characters of a cause; some libraries put a whole configuration into an exception."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Runs that ended for the same cause.
+
+    Failure(state="failed", cause="RuntimeError: CUDA out of memory", runs=("81d2f0a95c3b",),
+            names=("loo-loss, seed 0",), log=".../attempt-1.log", trace=("Traceback (most recent call last):", ...))
+    """
+
+    state: State
+    cause: str
+    """As the run says it whose log is shown; other numbers and ids in others."""
+    runs: tuple[str, ...]
+    names: tuple[str, ...]
+    log: str
+    """The newest of the runs' logs; empty where none has printed anything."""
+    trace: tuple[str, ...]
+    """Its last lines."""
+
+
+def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
+    """The failed runs among `rows`, those with the most runs first."""
+    groups: dict[tuple[State, str], list[tuple[Row, str]]] = {}
+    for row in rows:
+        if row.state.state in FAILED:
+            said = _short(_own_word(home, row) or row.state.message)
+            groups.setdefault((row.state.state, cause(said)), []).append((row, said))
+    found = [_failure(home, members) for members in groups.values()]
+    return sorted(found, key=lambda failure: -len(failure.runs))
+
+
+def _own_word(home: Home, row: Row) -> str:
+    """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
+    own = str(home.run(row.id).read_status().get("message", ""))
+    return own if row.state.state == "failed" and row.state.message.startswith(own) else ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_CAUSE else f"{line[:MAX_CAUSE]} ..."
+
+
+def _failure(home: Home, members: Sequence[tuple[Row, str]]) -> Failure:
+    logs = [(home.run(row.id).log(row.state.attempt), row, said) for row, said in members]
+    log, row, said = max(logs, key=lambda one: modified(one[0]))
+    if not modified(log) or (row.state.state == "failed" and not _own_word(home, row)):
+        log = next(reversed(job_logs(home, row.id)), log)
+    has_log = modified(log) > 0
+    return Failure(
+        state=row.state.state,
+        cause=said,
+        runs=tuple(row.id for row, _ in members),
+        names=tuple(row.name for row, _ in members),
+        log=str(log) if has_log else "",
+        trace=tuple(tail(log, NUM_LINES)),
+    )

@@ -1,0 +1,87 @@
+"""The log of a run as it grows: from one attempt to the next, until the run has ended."""
+
+import codecs
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ablations.home.home import Home
+from ablations.home.state import RunState, is_locked, read_state
+from ablations.slurm.states import SlurmStates
+from ablations.status.rows import is_going_on
+from ablations.status.run_logs import attempt_numbers
+from scalerl.run.run_folder import RunFolder
+
+POLL_S = 0.5
+ASK_EVERY_S = 2.0
+"""Seconds between two looks at the state of the run, which cost more than one at its log."""
+
+
+def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], bool]) -> Iterator[str]:
+    """What the run prints: the log of one attempt until the next begins, or from the last attempt on to all later ones.
+
+    A head line comes before each later attempt. `has_ended` is asked before the last look, so that nothing is missed.
+    """
+    reader = None if attempt is None else LogReader(folder.log(attempt))
+    number, asked = attempt, float("-inf")
+    ended = False
+    while True:
+        if time.monotonic() - asked >= ASK_EVERY_S:
+            ended, asked = has_ended(), time.monotonic()
+        numbers = attempt_numbers(folder)
+        if number is None and numbers:
+            number = numbers[-1]
+            reader = LogReader(folder.log(number))
+        if number is not None and reader is not None:
+            yield reader.read()
+            later = [one for one in numbers if one > number]
+            if later and attempt is not None:
+                return
+            if later:
+                number = later[0]
+                reader = LogReader(folder.log(number))
+                yield f"==> attempt {number} <==\n"
+                continue
+        if ended:
+            return
+        time.sleep(POLL_S)
+
+
+class LogReader:
+    """What was added to a file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._position = path, 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def read(self) -> str:
+        """The new text; empty while there is none."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                new = file.read()
+        except FileNotFoundError:
+            return ""
+        self._position += len(new)
+        return self._decoder.decode(new)
+
+
+def run_state(home: Home, run_id: str) -> RunState:
+    """The state of a run by itself, whatever sweep it is in: with the budget that it was last started with."""
+    folder = home.run(run_id)
+    own = read_state(folder, folder.read_status().get("budget_gpu_hours", 0.0))
+    return SlurmStates(home).state(run_id, own)
+
+
+def has_run_ended(home: Home, run_id: str) -> bool:
+    """Whether a run neither trains nor waits. One that has not begun waits while a sweep that has it is at work."""
+    state = run_state(home, run_id)
+    is_swept = state.state == "pending" and _is_swept(home, run_id)
+    return not is_going_on([state], is_swept=is_swept, now=time.time())
+
+
+def _is_swept(home: Home, run_id: str) -> bool:
+    at_work = (name for name in home.sweep_names() if is_locked(home.sweep(name) / "lock"))
+    return any(
+        run.id == run_id for name in at_work for variant in home.read_plan(name).variants for run in variant.runs
+    )

@@ -1,0 +1,83 @@
+"""A sweep shown while it runs: a live table in a terminal, lines elsewhere."""
+
+import time
+from datetime import datetime
+
+from rich.console import Console, Group
+from rich.live import Live
+
+from ablations.home.allocation import Allocation, read_plan_allocation
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.status.failures import group_failures
+from ablations.status.progress import read_rows
+from ablations.status.rows import Row
+from ablations.status.table import MOST_ROWS, outlook, status_view, summary
+
+QUIET_S = 30.0
+"""Seconds between two lines when the output is not a terminal."""
+
+
+LINES_BESIDE_ROWS = 10
+"""Of a live table: title, head, counts of the runs not shown, and the prompt."""
+
+
+class Progress:
+    """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something changed."""
+
+    def __init__(self, home: Home, plan: Plan, console: Console) -> None:
+        self._home, self._plan, self._console = home, plan, console
+        self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
+        self._said, self._said_at = "", 0.0
+
+    def __enter__(self) -> "Progress":
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def follow(self, plan: Plan) -> None:
+        """Show a plan that has grown in place of the one before."""
+        self._plan = plan
+
+    def update(self) -> list[Row]:
+        """Read the states again, show and return them."""
+        plan = self._plan
+        rows, allocation = read_rows(self._home, plan), read_plan_allocation(self._home, plan)
+        if self._live:
+            self._live.update(self._view(rows, allocation))
+            return rows
+        states = " ".join(row.state.state for row in rows)
+        now = time.monotonic()
+        if states != self._said or now - self._said_at > QUIET_S:
+            self._said, self._said_at = states, now
+            text = f"{plan.sweep}: {summary(plan, rows, allocation)}; {outlook(plan, rows, allocation, now=clock())}"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return rows
+
+    def _view(self, rows: list[Row], allocation: Allocation | None) -> Group:
+        """As much as fits the terminal, which cannot scroll while it is live."""
+        failures = group_failures(self._home, rows)
+        most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
+        return status_view(
+            self._plan,
+            rows,
+            allocation,
+            failures=failures,
+            now=clock(),
+            most_rows=most_rows,
+            with_traces=False,
+        )
+
+
+def clock() -> datetime:
+    """The time of day where the user is."""
+    return datetime.now().astimezone()
+
+
+def say(console: Console, text: str) -> None:
+    """One line as it is."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,63 @@
+"""One run of a sweep with its state, and what is counted over all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablations.home.allocation import Allocation
+from ablations.home.plan import Plan
+from ablations.home.state import HEARTBEAT_LIMIT_S, RunState
+from ablations.status.time_left import WAITING, sweep_seconds_left
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """`Row(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state="running", ...))`."""
+
+    variant: str
+    seed: int
+    id: str
+    state: RunState
+
+    @property
+    def name(self) -> str:
+        """`loo-loss, seed 0`."""
+        return f"{self.variant}, seed {self.seed}"
+
+
+def share(state: RunState, plan: Plan) -> float:
+    """Compute spent as a share of the budget, at most 1."""
+    return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
+
+
+def spent(rows: Sequence[Row]) -> float:
+    """GPU-hours of all runs together."""
+    return sum(row.state.compute_gpu_hours for row in rows)
+
+
+def left_to_train(plan: Plan, rows: Sequence[Row], allocation: Allocation | None) -> float:
+    """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
+    left = sum(
+        max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows if row.state.state != "stopped"
+    )
+    if allocation is None:
+        return left
+    allotted, bought = allocation.allotted, allocation.bought
+    untrained = {row.id: allotted[row.id] - row.state.compute_gpu_hours for row in rows if row.id in allotted}
+    return min(left, allocation.left(sum(min(bought[run], max(0.0, hours)) for run, hours in untrained.items())))
+
+
+def rows_seconds_left(plan: Plan, rows: Sequence[Row], allocation: Allocation | None) -> float | None:
+    """Seconds until the whole sweep has ended (`ablations.status.time_left`); None where nothing is known of it."""
+    shared = None if allocation is None else left_to_train(plan, rows, allocation)
+    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, shared_gpu_hours=shared)
+
+
+def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:
+    """Whether a run trains or waits; `now` is a Unix time.
+
+    `is_swept`: a `platform sweep` is at work, which starts those that are pending. A run that was preempted a moment
+    ago goes back to the queue as soon as Slurm has ended its job; one that stays so does not.
+    """
+    goes_on = {"running", *WAITING} - {"pending"}
+    is_leaving = any(state.state == "preempted" and now - state.heartbeat < HEARTBEAT_LIMIT_S for state in states)
+    return is_swept or is_leaving or any(state.state in goes_on for state in states)

@@ -1,0 +1,50 @@
+"""What a run printed: a log of each attempt, and what its job printed where it died before an attempt began."""
+
+from pathlib import Path
+
+from ablations.home.home import Home
+from ablations.slurm.job_logs import logs_of_job
+from ablations.slurm.submissions import all_submissions
+from scalerl.run.run_folder import RunFolder
+
+TAIL_BYTES = 16384
+"""The end of a log that is read for its last lines."""
+
+
+def attempt_numbers(folder: RunFolder) -> list[int]:
+    """Attempts that have a log, first to last."""
+    names = (path.stem.removeprefix("attempt-") for path in (folder.path / "logs").glob("attempt-*.log"))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def job_logs(home: Home, run_id: str) -> list[Path]:
+    """What those jobs of a run printed that ended before they began an attempt, oldest first; no empty files.
+
+    Where an attempt began, all that is printed goes to its log, and the job's own output is older.
+    """
+    found = [path for path in home.sweeps.glob(f"*/submitit/*-{run_id}-*/*_log.*") if path.suffix in (".out", ".err")]
+    for submission in all_submissions(home):
+        found += logs_of_job(home, submission, run_id)
+    folder = home.run(run_id)
+    began = max((modified(folder.log(number)) for number in attempt_numbers(folder)), default=0.0)
+    unbegun = (path for path in found if modified(path.with_suffix(".out")) > began and path.stat().st_size)
+    return sorted(unbegun, key=modified)
+
+
+def modified(path: Path) -> float:
+    """When a file was last written to, in seconds since 1970; 0 when there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def tail(path: Path, num_lines: int) -> list[str]:
+    """The last lines of a text file, blank ones left out; none when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip()][-num_lines:]

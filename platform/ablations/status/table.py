@@ -1,0 +1,193 @@
+"""The table of `platform status`: one line a run, and of a long sweep only the runs that one has to look at."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import zip_longest
+
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ablations.home.allocation import Allocation
+from ablations.home.plan import Plan
+from ablations.home.state import State
+from ablations.status.failures import FAILED, Failure
+from ablations.status.rows import Row, rows_seconds_left, share, spent
+from ablations.status.time_left import WAITING, duration_text, end_text, seconds_left
+from ablations.text import cause, counted
+
+STYLES: dict[State, str] = {
+    "done": "green",
+    "stopped": "magenta",
+    "running": "cyan",
+    "failed": "red",
+    "timed out": "red",
+    "out of memory": "red",
+    "node failed": "red",
+    "lost": "red",
+    "preempted": "yellow",
+    "stale": "yellow",
+    "cancelled": "yellow",
+    "requeued": "cyan",
+    "queued": "dim",
+    "pending": "dim",
+}
+MOST_ROWS = 60
+"""Runs that are shown one by one; a longer table is not read."""
+LOOKED_AT: tuple[frozenset[State], ...] = (
+    frozenset({"running", "requeued"}),
+    frozenset({"stale", "preempted"}),
+    FAILED,
+)
+"""What a long table shows: what trains, what is in trouble, and what has ended in it."""
+MOST_NAMES = 4
+"""Runs of one failure that are named."""
+
+
+def status_view(
+    plan: Plan,
+    rows: Sequence[Row],
+    allocation: Allocation | None,
+    *,
+    failures: Sequence[Failure],
+    now: datetime,
+    most_rows: int | None = MOST_ROWS,
+    with_traces: bool = True,
+) -> Group:
+    """The table, and below it why runs failed."""
+    table = status_table(plan, rows, allocation, failures=failures, now=now, most_rows=most_rows)
+    return Group(table, *(failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)))
+
+
+def status_table(
+    plan: Plan,
+    rows: Sequence[Row],
+    allocation: Allocation | None = None,
+    *,
+    failures: Sequence[Failure] = (),
+    now: datetime | None = None,
+    most_rows: int | None = MOST_ROWS,
+) -> Table:
+    """One line a run: state, share of the budget, pass rate, time left, and what is wrong with it.
+
+    Of more than `most_rows` runs those that train or are in trouble are shown, and the others counted. With `now` the
+    title forecasts the end.
+    """
+    title = f"{summary(plan, rows, allocation)}\n{outlook(plan, rows, allocation, now=now)}"
+    table = Table(title=escape(f"{plan.sweep}: {title}"), title_justify="left", box=None, pad_edge=False)
+    shown = worth_showing(rows, most_rows)
+    columns = _columns(plan, rows, shown, failures)
+    for name in columns:
+        is_number = name in ("compute", "pass rate", "attempt", "left")
+        table.add_column(
+            name, justify="right" if is_number else "left", overflow="fold", no_wrap=name not in ("variant", "message")
+        )
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
+    for state, others in _others(rows, shown).items():
+        told = {
+            "variant": f"{len(others):,} {'more' if shown else 'runs'}",
+            "state": _styled(state),
+            "message": _shared_message(others),
+        }
+        table.add_row(*(dict.fromkeys(columns, "") | told).values())
+    return table
+
+
+def _columns(
+    plan: Plan, rows: Sequence[Row], shown: Sequence[Row], failures: Sequence[Failure]
+) -> dict[str, list[str]]:
+    """The cells of each column; those that would say nothing leave their room to the messages."""
+    number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
+    states = [row.state for row in shown]
+    columns = {"variant": [escape(row.variant) for row in shown]}
+    if shown and len({row.seed for row in rows}) > 1:
+        columns["seed"] = [str(row.seed) for row in shown]
+    if shown:
+        columns["run"] = [row.id for row in shown]
+    columns["state"] = [_styled(state.state) for state in states]
+    if shown:
+        columns["compute"] = [f"{share(state, plan):.0%}" for state in states]
+    if any(state.pass_rate is not None for state in states):
+        columns["pass rate"] = ["" if state.pass_rate is None else f"{state.pass_rate:.3f}" for state in states]
+    if any(state.attempt > 1 for state in states):
+        columns["attempt"] = [str(state.attempt or "") for state in states]
+    if any(state.state == "running" for state in states):
+        columns["left"] = [_left(row, plan) for row in shown]
+    columns["message"] = [_message(row, number_of) for row in shown]
+    return columns
+
+
+def _styled(state: State) -> str:
+    return f"[{STYLES[state]}]{state}[/]"
+
+
+def _left(row: Row, plan: Plan) -> str:
+    seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == "running" else None
+    return "" if seconds is None else duration_text(seconds)
+
+
+def _message(row: Row, number_of: Mapping[str, int]) -> str:
+    """What there is to say of a run; a failure that is told below is only pointed to."""
+    number = number_of.get(row.id)
+    return escape((row.state if number is None else replace(row.state, message=f"see {number} below")).said)
+
+
+def worth_showing(rows: Sequence[Row], most: int | None = MOST_ROWS) -> list[Row]:
+    """All rows if they are few; else at most that many of those that train or are in trouble, in the plan's order."""
+    if most is None or len(rows) <= most:
+        return list(rows)
+    found = [[index for index, row in enumerate(rows) if row.state.state in states] for states in LOOKED_AT]
+    # In turns, so that many runs of one kind hide no other kind.
+    in_turns = [index for turn in zip_longest(*found) for index in turn if index is not None]
+    return [rows[index] for index in sorted(in_turns[:most])]
+
+
+def _others(rows: Sequence[Row], shown: Sequence[Row]) -> dict[State, list[Row]]:
+    """The rows that are not shown, by state."""
+    ids = {row.id for row in shown}
+    others = [row for row in rows if row.id not in ids]
+    counts = Counter(row.state.state for row in others)
+    return {state: [row for row in others if row.state.state == state] for state in STYLES if counts[state]}
+
+
+def _shared_message(rows: Sequence[Row]) -> str:
+    """What is said of all of these that wait, such as Slurm's reason; empty where they differ."""
+    said = {cause(row.state.message) for row in rows} if rows[0].state.state in WAITING else set()
+    return escape(said.pop().removeprefix("job #_# ").removeprefix("job # ")) if len(said) == 1 else ""
+
+
+def summary(plan: Plan, rows: Sequence[Row], allocation: Allocation | None = None) -> str:
+    """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, the GPU-hours that were given out."""
+    counts = Counter(row.state.state for row in rows)
+    states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
+    if plan.total_gpu_hours is not None:
+        given = f"{sum(allocation.bought.values()):.4g} of " if allocation else ""
+        return f"{states}; {given}{plan.total_gpu_hours:.4g} GPU-hours shared out"
+    mean = sum(share(row.state, plan) for row in rows) / len(rows)
+    return f"{states}; {mean:.0%} of the compute"
+
+
+def outlook(plan: Plan, rows: Sequence[Row], allocation: Allocation | None, *, now: datetime | None) -> str:
+    """`410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
+    seconds = rows_seconds_left(plan, rows, allocation)
+    end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"
+    four_digits = float(f"{spent(rows):.4g}")
+    return f"{four_digits:,.10g} {plan.compute_name} so far{end}"
+
+
+def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
+    """`1  RuntimeError: ...`, whose runs they are, and the end of a log."""
+    names = ", ".join(failure.names[:MOST_NAMES]).replace(", seed", " seed")
+    others = len(failure.names) - MOST_NAMES
+    text = Text(f"\n{number}  ")
+    text.append(failure.cause or failure.state, style=STYLES[failure.state])
+    text.append(f"\n   {counted(len(failure.runs), 'run')} {failure.state}: {names}")
+    text.append(f" and {others} more" if others > 0 else "")
+    if with_trace and failure.trace:
+        text.append(f"\n   end of {failure.log}", style="dim")
+        text.append("".join(f"\n     {line}" for line in failure.trace), style="dim")
+    return text

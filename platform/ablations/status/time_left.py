@@ -1,0 +1,74 @@
+"""When a run and a whole sweep will end, from the compute that was spent and how long that took. Pure functions.
+
+Assumed: a run goes on as fast as it went so far, its warm start and all attempts counted; one that has no speed yet is
+as fast as the mean of the others; as many train at a time as do now, and who waits takes the first place that becomes
+free; what has failed, was cancelled or stopped stays as it is. Slurm may give more places or fewer: it is no promise.
+"""
+
+import heapq
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from ablations.home.state import RunState, State
+
+WAITING: frozenset[State] = frozenset({"pending", "queued", "requeued"})
+"""States of a run that is still to begin, or to go on, by itself."""
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
+
+
+def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
+    """Of one run until its budget; None while it is not known how fast it is."""
+    pace = _pace(state)
+    return None if pace is None else _compute_left(state, budget_gpu_hours) * pace
+
+
+def sweep_seconds_left(
+    states: Sequence[RunState], budget_gpu_hours: float, *, shared_gpu_hours: float | None = None
+) -> float | None:
+    """Until the last run has ended; None where nothing trains, or nothing has a speed yet.
+
+    Each run gets the same budget, unless `shared_gpu_hours` are left for all of them together.
+    """
+    paces = [pace for state in states if (pace := _pace(state)) is not None]
+    training = [state for state in states if state.state == "running"]
+    if not paces or not training:
+        return None
+    mean = sum(paces) / len(paces)
+    if shared_gpu_hours is not None:
+        return shared_gpu_hours / sum(1 / (_pace(state) or mean) for state in training)
+    places = [_compute_left(state, budget_gpu_hours) * (_pace(state) or mean) for state in training]
+    heapq.heapify(places)
+    for state in states:
+        if state.state in WAITING:
+            free_after = places[0]
+            own = _compute_left(state, budget_gpu_hours) * (_pace(state) or mean)
+            heapq.heapreplace(places, free_after + own)
+    return max(places)
+
+
+def _pace(state: RunState) -> float | None:
+    """Wall-clock seconds for one GPU-hour."""
+    return state.wall_s / state.compute_gpu_hours if state.wall_s > 0 and state.compute_gpu_hours > 0 else None
+
+
+def _compute_left(state: RunState, budget_gpu_hours: float) -> float:
+    return max(0.0, budget_gpu_hours - state.compute_gpu_hours)
+
+
+def duration_text(seconds: float) -> str:
+    """`< 1 min`, `12 min`, `3.5 h`, `14 h`, `3 days`."""
+    if seconds < MINUTE_S:
+        return "< 1 min"
+    if seconds < 1.5 * HOUR_S:
+        return f"{seconds / MINUTE_S:.0f} min"
+    if seconds < 9.95 * HOUR_S:
+        return f"{round(seconds / HOUR_S, 1):g} h"
+    return f"{seconds / HOUR_S:.0f} h" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"
+
+
+def end_text(seconds: float, now: datetime) -> str:
+    """`about 40 min left, until 15:20`; with the date where that is not today."""
+    end = now + timedelta(seconds=seconds)
+    day = "" if end.date() == now.date() else f"{end.day} {end:%b} "
+    about = "less than 1 min" if seconds < MINUTE_S else f"about {duration_text(seconds)}"
+    return f"{about} left, until {day}{end:%H:%M}"

@@ -1,0 +1,174 @@
+"""The forms of a study: what each of them asks to be changed, before anything is resolved.
+
+leave_one_out   loo-loss, loo-advantage, ...           one axis of the recipe at a time, back to another recipe's value
+axes            batch=small, batch=large, ...          one factor at a time
+zip             batch=small,rate=low, ...              paired factors
+grid            batch=small,rate=low, ...              crossed factors
+variants        the names as written
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ablations.errors import Place, did_you_mean
+from ablations.files.lookup import find_file
+from ablations.files.source import KeyPath, Source, read_yaml
+from ablations.study.override import Override, overrides_from, overrides_in
+from ablations.study.resolve import checked_recipe
+from ablations.study.sweep import Axes, LeaveOneOut, Sweep
+from ablations.study.values import Values, label
+from scalerl.recipe import Recipe, ResolvedRecipe
+
+MAX_COMBINATIONS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A variant as the sweep file asks for it.
+
+    >>> Draft(name="batch=small", overrides=(Override(path="batch.prompts", value=32, place=place),), place=place)
+    """
+
+    name: str
+    overrides: tuple[Override, ...]
+    place: Place
+    may_be_reference: bool = False
+    """Whether it may change nothing: a grid meets the reference at one of its points."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Level:
+    """One value of one axis."""
+
+    axis: str
+    name: str
+    overrides: tuple[Override, ...]
+    place: Place
+
+
+_Combination = tuple[_Level, ...]
+
+
+def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
+    """Every variant that the sweep file at `path` asks for beside the reference."""
+    if sweep.leave_one_out:
+        yield from _left_out(sweep.leave_one_out, source, reference, path)
+    for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes")):
+        yield _draft((level,))
+    yield from _combined(sweep, source)
+    for name in sweep.variants:
+        key = ("variants", name)
+        yield Draft(name=name, overrides=overrides_in(source, key), place=source.place(key))
+
+
+def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
+    named_at = source.place(("leave_one_out", "revert_to"))
+    other_file = find_file("recipe", form.revert_to, named_at=named_at, sweep=path)
+    own, other = reference.model_dump(mode="json"), checked_recipe(read_yaml(other_file)).model_dump(mode="json")
+    differing = {axis: other[axis] for axis in Recipe.model_fields if own[axis] != other[axis]}
+    axes = form.axes or dict.fromkeys(differing)
+    if not axes:
+        raise named_at.error("this recipe is the reference on every axis", "name another, or the axes and their values")
+    for axis, written in axes.items():
+        key = ("leave_one_out", "axes", axis)
+        if axis not in Recipe.model_fields:
+            right = did_you_mean(axis, Recipe.model_fields, "axes")
+            raise source.place(key).error(f"unknown axis '{axis}'", right)
+        overrides = overrides_in(source, key) if written else _reverted(axis, differing, source.place(key))
+        yield Draft(name=f"loo-{axis}", overrides=overrides, place=source.place(key))
+
+
+def _reverted(axis: str, differing: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
+    """What sets an axis to the other recipe's value."""
+    if axis not in differing:
+        found = f"no effect: reference and revert_to agree on {axis}"
+        raise place.error(found, "leave it out, or write what to set instead")
+    return overrides_from({axis: differing[axis]}, place)
+
+
+def _combined(sweep: Sweep, source: Source) -> Iterator[Draft]:
+    """The combinations of zip and grid that are not excluded."""
+    pairs, crossings = _pairs(sweep, source), _crossings(sweep, source)
+    excluded = _excluded(sweep, source, pairs + crossings)
+    yield from (_draft(pair) for pair in pairs if _name(pair) not in excluded)
+    yield from (_draft(crossing, may_be_reference=True) for crossing in crossings if _name(crossing) not in excluded)
+
+
+def _excluded(sweep: Sweep, source: Source, combinations: list[_Combination]) -> set[str]:
+    """The names of the combinations that an entry of `exclude` matches; an entry that matches none is an error."""
+    excluded: set[str] = set()
+    for position, entry in enumerate(sweep.exclude):
+        pattern = {(axis, label(value)) for axis, value in entry.items()}
+        matches = {_name(every) for every in combinations if pattern <= {(level.axis, level.name) for level in every}}
+        if not matches:
+            place = source.place(("exclude", position))
+            raise place.error("excludes nothing", _right_pattern(pattern, combinations))
+        excluded |= matches
+    return excluded
+
+
+def _levels(axes: Axes, source: Source, form: str) -> list[list[_Level]]:
+    """The levels of each axis written under the key `form`."""
+    return [_levels_of(axis, values, source, (form, axis)) for axis, values in axes.items()]
+
+
+def _levels_of(axis: str, values: Values, source: Source, key: KeyPath) -> list[_Level]:
+    if isinstance(values, dict):
+        return [
+            _Level(axis=axis, name=name, overrides=overrides_in(source, inner), place=source.place(inner))
+            for name in values
+            for inner in [(*key, name)]
+        ]
+    return [
+        _Level(axis=axis, name=label(value), overrides=overrides_from({axis: value}, place), place=place)
+        for position, value in enumerate(values)
+        for place in [source.place((*key, position))]
+    ]
+
+
+def _crossings(sweep: Sweep, source: Source) -> list[_Combination]:
+    levels = _levels(sweep.grid, source, "grid")
+    num_combinations = math.prod(map(len, levels))
+    if num_combinations > MAX_COMBINATIONS:
+        raise source.place(("grid",)).error(f"{num_combinations} combinations", f"must be at most {MAX_COMBINATIONS}")
+    return list(itertools.product(*levels)) if levels else []
+
+
+def _pairs(sweep: Sweep, source: Source) -> list[_Combination]:
+    levels = _levels(sweep.zip, source, "zip")
+    for axis, other in itertools.pairwise(levels):
+        if len(axis) != len(other):
+            place = source.place(("zip", other[0].axis))
+            raise place.error(f"found {len(other)} values", f"must be {len(axis)}, as many as {axis[0].axis} has")
+    return list(zip(*levels, strict=True))
+
+
+def _name(combination: _Combination) -> str:
+    return ",".join(f"{level.axis}={level.name}" for level in combination)
+
+
+def _draft(combination: _Combination, *, may_be_reference: bool = False) -> Draft:
+    return Draft(
+        name=_name(combination),
+        overrides=tuple(override for level in combination for override in level.overrides),
+        place=combination[0].place,
+        may_be_reference=may_be_reference,
+    )
+
+
+def _right_pattern(pattern: set[tuple[str, str]], combinations: list[_Combination]) -> str:
+    """What an exclusion could have meant, by its first part that no combination has."""
+    values: dict[str, list[str]] = {}
+    for level in itertools.chain.from_iterable(combinations):
+        if level.name not in values.setdefault(level.axis, []):
+            values[level.axis].append(level.name)
+    for axis, name in sorted(pattern):
+        if axis not in values:
+            return did_you_mean(axis, values, "axes of grid and zip")
+        if name not in values[axis]:
+            return did_you_mean(name, values[axis], f"values of {axis}")
+    return "no combination has all of these values"

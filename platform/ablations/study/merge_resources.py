@@ -1,0 +1,49 @@
+"""The `resources:` blocks of a sweep and its scale made one, with the place of every key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ablations.errors import Place
+from ablations.files.source import Source
+from ablations.study.resources import Resources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Resources, and where each was written.
+
+    >>> str(asked.place("sbatch.nice"))
+    'sweeps/loo.yaml:9: resources.sbatch.nice'
+    """
+
+    resources: Resources
+    places: Mapping[str, Place]
+    """By the key inside the block, `""` for the block itself."""
+    root: Place
+    """The file."""
+
+    def place(self, key: str) -> Place:
+        """Where a key was written; for a default, where it could be."""
+        block = self.places.get("", self.root.inside("resources"))
+        return self.places.get(key, block.inside(key))
+
+    def over(self, other: "Asked") -> "Asked":
+        """Every key of this one, and those of the other that are not written here."""
+        written = {
+            name: getattr(block, name)
+            for block in (other.resources, self.resources)
+            for name in block.model_fields_set - {"sbatch"}
+        }
+        options = other.resources.sbatch | self.resources.sbatch
+        resources = Resources(**written, sbatch={name: value for name, value in options.items() if value is not False})
+        return Asked(resources=resources, places={**other.places, **self.places}, root=self.root)
+
+
+def asked_in(source: Source, resources: Resources) -> Asked:
+    """The `resources:` block of a file that has been read; `resources` is what it says."""
+    places = {}
+    for path, place in source.places.items():
+        if path[:1] == ("resources",):
+            key = ".".join(map(str, path[1:]))
+            places[key.replace("_", "-") if key.startswith("sbatch.") else key] = place
+    return Asked(resources=resources, places=places, root=source.root)

@@ -1,0 +1,181 @@
+"""Dotted paths into a resolved recipe, and what they change.
+
+    >>> recipe, settings = vary(reference, overrides_in(source, ("axes", "batch", "small")))
+    >>> settings
+    {'batch.prompts': 32}
+
+A mapping is shorthand for the paths inside it: `loss: {type: grpo, clip: 0.1}` is `loss.type: grpo` and
+`loss.clip: 0.1`. Another `type` than the block has starts that block from the new type's defaults. `{times: x}`
+multiplies the number it stands for, so that one sweep serves every scale.
+"""
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.errors import Place, did_you_mean
+from ablations.files.source import KeyPath, Source, parse_value, shown_value
+from ablations.files.validation import validated
+from scalerl.recipe import ResolvedRecipe
+
+MAX_TIMES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Override:
+    """One setting to change.
+
+    >>> Override(path="batch.prompts", value={"times": 0.5}, place=Place(source="sweeps/sizes.yaml", line=9))
+    """
+
+    path: str
+    value: Any
+    place: Place
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The path, part by part."""
+        return tuple(self.path.split("."))
+
+
+def overrides_in(source: Source, key: KeyPath) -> tuple[Override, ...]:
+    """The overrides of the mapping at `key` of a sweep file."""
+    written: Any = source.data
+    for part in key:
+        written = written[part]
+    return tuple(override for path in written for override in _flat(path, written[path], source, (*key, path)))
+
+
+def overrides_from(settings: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
+    """Overrides that all come from one place, such as those of the value an axis reverts to."""
+    source = Source(data={}, places={}, root=place)
+    return tuple(override for path, value in settings.items() for override in _flat(path, value, source, ()))
+
+
+def overrides_set(text: str) -> tuple[Override, ...]:
+    """The overrides of `--set text` on the command line, such as `batch.prompts=64` or `loss={type: grpo}`."""
+    path, equals, value = text.partition("=")
+    place = Place(source=f"--set {text}")
+    if not path or not equals:
+        raise place.error("not a setting", "write --set path=value")
+    return overrides_from({path: parse_value(value, place)}, place)
+
+
+def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+    """`base` with the overrides, and the value each path was set to; an error points at the override responsible."""
+    if not overrides:
+        return base, {}
+    _refuse_contradictions(overrides)
+    _refuse_resources(overrides)
+    before = base.model_dump(mode="json")
+    after = copy.deepcopy(before)
+    settings: dict[str, Any] = {}
+    places: dict[KeyPath, Place] = {}
+    # A changed type empties its block, so it comes before whatever else the block is given.
+    for override in sorted(overrides, key=lambda override: override.parts[-1] != "type"):
+        value = _value(override, before)
+        places[_set(after, override, value)] = override.place
+        settings[override.path] = value
+    source = Source(data=after, places=places, root=overrides[0].place)
+    return validated(source, ResolvedRecipe), settings
+
+
+def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:
+    """The overrides that `path: value` stands for, with `value` written at `key` of `source`."""
+    if value == {}:
+        raise source.place(key).error("found an empty mapping", "give it a setting")
+    if isinstance(value, dict) and "times" not in value:
+        for name, inner in value.items():
+            yield from _flat(f"{path}.{name}", inner, source, (*key, name))
+    else:
+        yield Override(path=path, value=value, place=source.place(key))
+
+
+def _refuse_contradictions(overrides: Sequence[Override]) -> None:
+    """Raises when two overrides set the same path, or one sets what lies inside the other."""
+    seen: dict[tuple[str, ...], Override] = {}
+    for override in sorted(overrides, key=lambda override: len(override.parts)):
+        for depth in range(1, len(override.parts) + 1):
+            if other := seen.get(override.parts[:depth]):
+                raise override.place.error(f"{override.path} is set twice", f"first at {other.place}")
+        seen[override.parts] = override
+
+
+def _refuse_resources(overrides: Sequence[Override]) -> None:
+    for override in overrides:
+        if override.parts[0] == "resources":
+            right = "write `resources:` at the top of the sweep or scale file; all runs of a sweep ask for the same"
+            raise override.place.error("resources are not part of a recipe", right)
+
+
+def _value(override: Override, before: dict[str, Any]) -> Any:
+    """What to set: the value itself, or `times` the number that stands there before any override."""
+    if not isinstance(override.value, dict):
+        return override.value
+    times = _times(override)
+    holder, key = _located(before, override)
+    if key[-1] not in holder and isinstance(holder, dict):
+        raise override.place.error(f"unknown key '{key[-1]}'", did_you_mean(str(key[-1]), holder, "keys"))
+    number = holder[key[-1]]
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise override.place.error(f"{{times: {times}}} of {shown_value(number)}", "only a number can be multiplied")
+    # Halves go up: Python's round would take 2.5 to 2 but 3.5 to 4.
+    return max(1, math.floor(number * times + 0.5)) if isinstance(number, int) else number * times
+
+
+def _times(override: Override) -> float:
+    """The factor of `{times: x}`."""
+    if unknown := [name for name in override.value if name != "times"]:
+        raise override.place.error(f"unknown key '{unknown[0]}' beside times", "write {times: x} alone")
+    times = override.value["times"]
+    if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times <= MAX_TIMES:
+        right = f"must be a number above 0 and at most {MAX_TIMES}"
+        raise override.place.error(f"found times: {shown_value(times)}", right)
+    return times
+
+
+def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
+    """Sets `value` in `tree`, emptying a block whose type changes; gives the key path that was set."""
+    holder, key = _located(tree, override)
+    if key[-1] == "type" and holder.get("type", value) != value:
+        holder.clear()
+    if isinstance(holder, dict):
+        holder.pop(f"{key[-1]}_sha256", None)  # of the file that the path named before
+    holder[key[-1]] = value
+    return key
+
+
+def _located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
+    """The mapping or list that holds the last part of the path, and the path with list positions as integers.
+
+    The last part itself need not be there: whether a mapping may have it, the model knows.
+    """
+    holder: Any = tree
+    key: list[str | int] = []
+    for part in override.parts:
+        if key:
+            holder = _entry(holder, key[-1], override)
+        key.append(_key(holder, part, override))
+    return holder, tuple(key)
+
+
+def _entry(holder: Any, part: str | int, override: Override) -> Any:
+    if isinstance(holder, dict) and part not in holder:
+        raise override.place.error(f"unknown key '{part}'", did_you_mean(str(part), holder, "keys"))
+    return holder[part]
+
+
+def _key(holder: Any, part: str, override: Override) -> str | int:
+    """`part` as a key of the mapping or a position of the list it is looked up in."""
+    match holder:
+        case dict():
+            return part
+        case list() if part in map(str, range(len(holder))):
+            return int(part)
+        case list():
+            raise override.place.error(f"no entry '{part}'", f"entries are 0 to {len(holder) - 1}")
+    around = override.path.removesuffix(f".{part}")
+    right = "give one, or {times: x}" if isinstance(holder, int | float) else "give its value itself"
+    raise override.place.error(f"unknown key '{part}': {around} is {shown_value(holder)} and has no keys", right)

@@ -1,0 +1,55 @@
+"""A recipe file and a scale file made one resolved recipe."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ablations.errors import Place
+from ablations.files.lookup import find_file
+from ablations.files.source import Source, read_yaml
+from ablations.files.validation import validated
+from ablations.study.merge_resources import Asked, asked_in
+from ablations.study.override import overrides_set, vary
+from ablations.study.resources import Resources
+from scalerl.recipe import Recipe, ResolvedRecipe, Scale
+
+
+class ScaleFile(Scale):
+    """What a scale file may hold: the scale, and what its runs ask Slurm for, which no recipe knows of."""
+
+    resources: Resources = Resources()
+    """See `ablations.study.resources`."""
+
+
+def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> ResolvedRecipe:
+    """The recipe and scale of these names or paths, changed by `sets` such as `batch.prompts=64`."""
+    recipe_file = find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}"))
+    scale_file = find_file("scale", scale, named_at=Place(source=f"scale {scale}"))
+    return resolve(recipe_file, scale_file, sets)
+
+
+def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> ResolvedRecipe:
+    """The two files over the defaults, then `sets`."""
+    recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
+    checked_recipe(recipe)
+    checked_scale(scale)
+    of_run = {key: value for key, value in scale.data.items() if key != "resources"}
+    both = Source(data=recipe.data | of_run, places={**recipe.places, **scale.places}, root=scale.root)
+    resolved, _ = vary(validated(both, ResolvedRecipe), [override for text in sets for override in overrides_set(text)])
+    return resolved
+
+
+def checked_recipe(source: Source) -> Recipe:
+    """The recipe in a file; a key of a scale is told where it belongs."""
+    elsewhere = dict.fromkeys(Scale.model_fields, "a scale") | {"resources": "a scale or a sweep"}
+    return validated(source, Recipe, elsewhere=elsewhere)
+
+
+def checked_scale(source: Source) -> ScaleFile:
+    """What a scale file says; a key of a recipe is told where it belongs."""
+    return validated(source, ScaleFile, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
+
+
+def asked_in_scale(scale_file: Path) -> Asked:
+    """What the runs of a scale ask Slurm for, unless a sweep asks for something else."""
+    source = read_yaml(scale_file)
+    return asked_in(source, checked_scale(source).resources)

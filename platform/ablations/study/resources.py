@@ -1,0 +1,187 @@
+"""What a job asks Slurm for: the `resources:` block of a sweep file and of a scale file.
+
+    resources: {partition: gpu, time_min: 4:00:00, gpus: 8, cpus: 64, mem_gb: 200, setup: [module load cuda],
+                sbatch: {nice: 100}}
+
+The scale knows what a run needs, the sweep where it may be had: the sweep's keys replace the scale's one by one, and so
+do its sbatch options. None of it is part of a recipe: where a run trains is not part of what it is. Whether this
+cluster has what is asked is `ablations.slurm.limits`.
+"""
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+
+from ablations.files.source import shown_value
+from scalerl.frozen import Count, Frozen, Positive
+
+KEYS = {
+    "account": "account",
+    "constraint": "constraint",
+    "cpus-per-gpu": "cpus",
+    "cpus-per-task": "cpus",
+    "gpus": "gpus",
+    "gpus-per-node": "gpus",
+    "gpus-per-socket": "gpus",
+    "gpus-per-task": "gpus",
+    "mem": "mem_gb",
+    "mem-per-cpu": "mem_gb",
+    "mem-per-gpu": "mem_gb",
+    "nodes": "nodes",
+    "partition": "partition",
+    "qos": "qos",
+    "time": "time_min",
+}
+"""Options of sbatch that have a key of their own."""
+OWN_OPTIONS = frozenset(
+    {
+        "array", "chdir", "dependency", "error", "hold", "job-name", "no-requeue", "ntasks", "ntasks-per-core",
+        "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "open-mode", "output", "requeue", "signal", "wrap",
+    }
+)  # fmt: skip
+"""Options of sbatch that the platform sets itself."""
+UNFIT_OPTIONS = frozenset(
+    {
+        "cluster-constraint", "clusters", "help", "parsable", "quiet", "test-only", "uid", "usage", "version", "wait",
+    }
+)  # fmt: skip
+"""Options with which the platform would not find its jobs again, or there would be none."""
+LONG_OPTION = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
+SLURM_TIME = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}", re.ASCII)
+KIND_AND_NUMBER = re.compile(r"[A-Za-z][\w.-]*:[1-9]\d*", re.ASCII)
+
+
+def _minutes(written: Any) -> Any:
+    """Slurm's own text for a time in minutes; anything else as it is."""
+    if not isinstance(written, str):
+        return written
+    if not SLURM_TIME.fullmatch(written):
+        raise ValueError(
+            f"found {shown_value(written)}; must be a number of minutes, or a time as Slurm writes it: 4:00:00, "
+            f"1-12:00:00"
+        )
+    return minutes(written)
+
+
+def _gpus(written: Any) -> Any:
+    is_number = isinstance(written, int) and not isinstance(written, bool) and written >= 0
+    if is_number or (isinstance(written, str) and KIND_AND_NUMBER.fullmatch(written)):
+        return written
+    raise ValueError(
+        f"found {shown_value(written)}; must be a number of GPUs, or a kind and a number as Slurm writes it: h100:8"
+    )
+
+
+def _option_value(written: Any) -> Any:
+    if written is None or isinstance(written, dict | list):
+        raise ValueError(f"found {shown_value(written)}; must be a number or a word, or true for an option without one")
+    if "\n" in str(written):
+        raise ValueError(f"found {shown_value(written)}; must be on one line")
+    return written
+
+
+def option_name(written: str) -> str:
+    """The name of an sbatch option that may be written with underscores; ValueError unless a file may set it."""
+    name = written.replace("_", "-")
+    if not LONG_OPTION.fullmatch(name):
+        raise ValueError(f"{written!r} is no long option of sbatch; write its name alone, as in nice: 100")
+    if name in KEYS:
+        raise ValueError(f"{name} has a key of its own; write resources.{KEYS[name]} instead")
+    if name in OWN_OPTIONS:
+        raise ValueError(f"{name} is set by the platform itself; leave it out")
+    if name in UNFIT_OPTIONS:
+        raise ValueError(f"with {name} the platform would not find its jobs; leave it out")
+    return name
+
+
+Text = Annotated[str, Field(min_length=1)]
+Option = Annotated[str, AfterValidator(option_name)]
+OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)]
+
+
+class Resources(Frozen):
+    """What each run gets from Slurm under `--executor slurm`."""
+
+    partition: Text | None = None
+    """Else the cluster's default. Several with commas: whichever starts the job first."""
+    account: Text | None = None
+    """Who is charged."""
+    qos: Text | None = None
+    """Quality of service."""
+    constraint: Text | None = None
+    """Features a node must have."""
+    time_min: Annotated[Positive, BeforeValidator(_minutes)] = 60.0
+    """Minutes that one job may take, or a time as Slurm writes it: 4:00:00, 1-12:00:00. A run that needs longer writes
+    its checkpoint, is requeued and goes on."""
+    nodes: Count = 1
+    """Nodes of one run."""
+    gpus: Annotated[int | str, BeforeValidator(_gpus)] = 0
+    """GPUs on each node, with their kind where the cluster asks for it: 8, h100:8."""
+    cpus: Count | None = None
+    """Processors on each node; else the scale's threads."""
+    mem_gb: Positive = 4.0
+    """Memory on each node."""
+    setup: tuple[str, ...] = ()
+    """Shell lines before the run, such as `module load cuda`."""
+    sbatch: dict[Option, OptionValue] = Field(default_factory=dict)
+    """Any other option of sbatch by its long name: `true` for one without a value, `false` in a sweep leaves out what
+    its scale has."""
+    at_once: Count | None = None
+    """Most runs that train at the same time; else as many as Slurm starts."""
+    confirm_above_device_hours: Positive = 100.0
+    """A plan whose jobs might take more GPU-hours than this (without GPUs: processor-hours) is asked about first;
+    `--yes` answers."""
+
+    @field_validator("sbatch", mode="before")
+    @classmethod
+    def _written_once(cls, options: Any) -> Any:
+        names = [name.replace("_", "-") for name in options] if isinstance(options, dict) else []
+        if twice := [name for position, name in enumerate(names) if name in names[:position]]:
+            raise ValueError(f"{twice[0]} is written twice, with - and with _; leave one of them out")
+        return options
+
+    @field_validator("sbatch")
+    @classmethod
+    def _no_other_gpus(cls, options: dict[str, OptionValue]) -> dict[str, OptionValue]:
+        if "gpu" in str(options.get("gres", "")).split(":")[0]:
+            raise ValueError("gres: GPUs have a key of their own; write resources.gpus instead, such as 8 or h100:8")
+        return options
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs on each node, whatever their kind."""
+        return int(str(self.gpus).rpartition(":")[2])
+
+    @property
+    def mem_mb(self) -> int:
+        """Memory on each node in Slurm's MB, of which 1024 are a GB."""
+        return round(self.mem_gb * 1024)
+
+    @property
+    def limit_min(self) -> int:
+        """The time limit in whole minutes, which Slurm counts."""
+        return math.ceil(self.time_min)
+
+
+def time_text(time_min: float) -> str:
+    """A duration for people: `30 min`, `4 h`, `12.5 days`."""
+    if time_min < 60:
+        return f"{time_min:.3g} min"
+    return f"{time_min / 60:.3g} h" if time_min <= 72 * 60 else f"{time_min / 60 / 24:.3g} days"
+
+
+def minutes(limit: str) -> float:
+    """Slurm's time limits in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
+    if not limit or not limit[0].isdigit():
+        return math.inf
+    days, _, rest = limit.rpartition("-")
+    parts = [float(part) for part in rest.split(":")]
+    if days:
+        hours, minute, seconds = (*parts, 0.0, 0.0)[:3]
+    elif len(parts) == 3:
+        hours, minute, seconds = parts
+    else:
+        hours, (minute, seconds) = 0.0, (*parts, 0.0)[:2]
+    return 24 * 60 * float(days or 0) + 60 * hours + minute + seconds / 60

@@ -1,0 +1,280 @@
+"""A search space tied to its reference recipe: what each point changes, and proof that the recipe takes every one.
+
+>>> space = search_space(sweep.search, source, reference)
+>>> recipe, settings = space.vary({"optimiser.learning_rate": 1e-3, "batch.prompts": 16, "size": "small"})
+>>> settings
+{'optimiser.learning_rate': 0.001, 'batch.prompts': 16, 'model.layers': 2, 'model.mlp': 64}
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ablations.errors import FileError, Place
+from ablations.files.source import KeyPath, Source
+from ablations.study.override import Override, overrides_from, overrides_in, vary
+from ablations.study.search_space import Dimension, Search
+from ablations.study.values import label
+from scalerl.recipe import ResolvedRecipe
+
+Point = dict[str, int | float | str]
+"""A number for each range (an int where the setting is one) and a label for each dimension with choices."""
+
+MAX_POINTS_CHECKED = 512
+MAX_GRID_POINTS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """`Range(path="batch.prompts", low=8, high=32, step=8, log=False, is_integer=True, place=place)`."""
+
+    path: str
+    low: float
+    high: float
+    step: float | None
+    """None where every number between counts."""
+    log: bool
+    is_integer: bool
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """Its name in a point."""
+        return self.path
+
+    @property
+    def num_values(self) -> int | None:
+        """How many values there are; None where they cannot be counted."""
+        return None if self.step is None else round((self.high - self.low) / self.step) + 1
+
+    def values(self) -> list[float | str] | None:
+        """Every value in ascending order; None where they cannot be counted."""
+        if self.step is None or self.num_values is None:
+            return None
+        return [self._exact(self.low + position * self.step) for position in range(self.num_values)]
+
+    def ends(self) -> list[float | str]:
+        """The smallest and the largest value."""
+        return [self._exact(self.low), self._exact(self.high)]
+
+    def contains(self, value: float | str) -> bool:
+        """Whether a point may have this value."""
+        if isinstance(value, str) or not self.low <= value <= self.high:
+            return False
+        if self.step is None:
+            return True
+        num_steps = (value - self.low) / self.step
+        return abs(num_steps - round(num_steps)) < 1e-6
+
+    def overrides(self, value: float | str) -> tuple[Override, ...]:
+        """What a value sets."""
+        return (Override(path=self.path, value=value, place=self.place),)
+
+    def _exact(self, value: float) -> float:
+        # 0.1 + 2 * 0.1 is 0.30000000000000004: a value that a person would write is the one with fewest digits.
+        return round(value) if self.is_integer else float(f"{value:.12g}")
+
+    def __str__(self) -> str:
+        spacing = ", log" if self.log else "" if self.step is None else f", step {self.step:g}"
+        return f"{self.low:g} to {self.high:g}{spacing}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """`Choice(name="loss.type", options={"cispo": (Override(...),), "dapo": (Override(...),)})`."""
+
+    name: str
+    options: Mapping[str, tuple[Override, ...]]
+    """What each label sets."""
+
+    @property
+    def num_values(self) -> int:
+        """How many labels there are."""
+        return len(self.options)
+
+    def values(self) -> list[float | str]:
+        """Every label in the order in which they were written."""
+        return list(self.options)
+
+    def ends(self) -> list[float | str]:
+        """Every label: choices have no order."""
+        return self.values()
+
+    def contains(self, value: float | str) -> bool:
+        """Whether a point may have this label."""
+        return value in self.options
+
+    def overrides(self, value: float | str) -> tuple[Override, ...]:
+        """What a label sets."""
+        return self.options[str(value)]
+
+    def __str__(self) -> str:
+        return " | ".join(self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSpace:
+    """Every recipe that a search may train."""
+
+    reference: ResolvedRecipe
+    dimensions: tuple[Range | Choice, ...]
+
+    @property
+    def num_points(self) -> int | None:
+        """How many points there are; None where they cannot be counted."""
+        counts = [dimension.num_values for dimension in self.dimensions]
+        return None if None in counts else math.prod(count for count in counts if count is not None)
+
+    def points(self) -> Iterator[Point]:
+        """Every point of a space that can be counted, the last dimension fastest."""
+        return self._crossed([dimension.values() or [] for dimension in self.dimensions])
+
+    def corners(self) -> Iterator[Point]:
+        """Every combination of ends and choices."""
+        return self._crossed([dimension.ends() for dimension in self.dimensions])
+
+    def contains(self, point: Mapping[str, float | str]) -> bool:
+        """Whether this is a point of the space."""
+        by_name = {dimension.name: dimension for dimension in self.dimensions}
+        return by_name.keys() == point.keys() and all(by_name[name].contains(point[name]) for name in by_name)
+
+    def vary(self, point: Mapping[str, float | str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+        """The reference at a point, possibly of some dimensions only, and what each path is set to."""
+        chosen = [dimension for dimension in self.dimensions if dimension.name in point]
+        return vary(self.reference, [over for one in chosen for over in one.overrides(point[one.name])])
+
+    def _crossed(self, values: Iterable[Sequence[float | str]]) -> Iterator[Point]:
+        names = [dimension.name for dimension in self.dimensions]
+        return (dict(zip(names, combination, strict=True)) for combination in itertools.product(*values))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{dimension.name}: {dimension}" for dimension in self.dimensions)
+
+
+def search_space(search: Search, source: Source, reference: ResolvedRecipe) -> SearchSpace:
+    """The space written under `search:` of a sweep file, or FileError where the recipe would refuse a point of it."""
+    settings = reference.model_dump(mode="json")
+    space = SearchSpace(
+        reference=reference,
+        dimensions=tuple(_dimension(name, written, source, settings) for name, written in search.space.items()),
+    )
+    _check_values(space)
+    num_recipes = _check_points(space)
+    _check_size(search, space, num_recipes, source)
+    return space
+
+
+def _dimension(name: str, written: Dimension, source: Source, settings: Mapping[str, Any]) -> Range | Choice:
+    key = ("search", "space", name)
+    if written.choices is not None:
+        return Choice(name=name, options=_options(name, written.choices, source, (*key, "choices")))
+    assert written.low is not None
+    assert written.high is not None
+    standing = _setting(settings, name)
+    is_integer = isinstance(standing, int) and not isinstance(standing, bool)
+    if is_integer:
+        for bound in ("low", "high", "step"):
+            value = getattr(written, bound)
+            if value is not None and value != round(value):
+                right = f"must be a whole number, as {name} is"
+                raise source.place((*key, bound)).error(f"found {value:g}", right)
+    return Range(
+        path=name,
+        low=written.low,
+        high=written.high,
+        step=1.0 if is_integer and written.step is None else written.step,
+        log=written.log,
+        is_integer=is_integer,
+        place=source.place(key),
+    )
+
+
+def _options(name: str, choices: Any, source: Source, key: KeyPath) -> dict[str, tuple[Override, ...]]:
+    if isinstance(choices, dict):
+        return {chosen: overrides_in(source, (*key, chosen)) for chosen in choices}
+    return {
+        label(value): overrides_from({name: value}, source.place((*key, position)))
+        for position, value in enumerate(choices)
+    }
+
+
+def _setting(settings: Any, path: str) -> Any:
+    """What the reference has at a path; None where it has nothing, which `vary` puts into words."""
+    for part in path.split("."):
+        if isinstance(settings, list) and part.isdigit() and int(part) < len(settings):
+            settings = settings[int(part)]
+        elif isinstance(settings, dict):
+            settings = settings.get(part)
+        else:
+            return None
+    return settings
+
+
+def _check_values(space: SearchSpace) -> None:
+    """Raises where the recipe refuses a value by itself: every value that can be counted, the ends of other ranges."""
+    problems = []
+    for dimension in space.dimensions:
+        countable = dimension.num_values is not None and dimension.num_values <= MAX_POINTS_CHECKED
+        for value in (dimension.values() if countable else None) or dimension.ends():
+            try:
+                space.vary({dimension.name: value})
+            except FileError as error:
+                problems += error.problems
+                break
+    if problems:
+        raise FileError(*problems)
+
+
+def _check_points(space: SearchSpace) -> int | None:
+    """Raises where values that are right one by one are wrong together.
+
+    Every point of a small space is tried, every corner of a larger one, and where these are too many every two ends.
+    Gives how many recipes beside the reference a small space holds, else None.
+    """
+    if space.num_points is not None and space.num_points <= MAX_POINTS_CHECKED:
+        recipes = {_checked(space, point).canonical_json() for point in space.points()}
+        return len(recipes - {space.reference.canonical_json()})
+    corners = math.prod(len(dimension.ends()) for dimension in space.dimensions)
+    for point in space.corners() if corners <= MAX_POINTS_CHECKED else _pairs(space):
+        _checked(space, point)
+    return None
+
+
+def _pairs(space: SearchSpace) -> Iterator[Point]:
+    for one, other in itertools.combinations(space.dimensions, 2):
+        for value, beside in itertools.product(one.ends(), other.ends()):
+            yield {one.name: value, other.name: beside}
+
+
+def _checked(space: SearchSpace, point: Point) -> ResolvedRecipe:
+    try:
+        return space.vary(point)[0]
+    except FileError as error:
+        settings = point_text(point)
+        raise FileError(
+            *(replace(problem, found=f"with {settings}: {problem.found}") for problem in error.problems)
+        ) from None
+
+
+def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, source: Source) -> None:
+    place = source.place(("search", "trials"))
+    if search.sampler == "grid":
+        for name, dimension in zip(search.space, space.dimensions, strict=True):
+            if dimension.num_values is None:
+                uncounted = source.place(("search", "space", name))
+                raise uncounted.error("a grid needs a step or choices here", "add step, or use another sampler")
+        assert space.num_points is not None
+        if space.num_points > MAX_GRID_POINTS:
+            raise place.error(f"a grid of {space.num_points} points", f"must be at most {MAX_GRID_POINTS}; use tpe")
+    if num_recipes is not None and search.trials > num_recipes:
+        found = f"{search.trials} trials, but the space holds {num_recipes} recipes beside the reference"
+        raise place.error(found, f"must be at most {num_recipes}" if num_recipes else "widen the space")
+
+
+def point_text(point: Mapping[str, float | str]) -> str:
+    """`optimiser.learning_rate = 0.00123, loss.type = dapo`."""
+    return ", ".join(
+        f"{name} = {value if isinstance(value, str) else format(value, '.4g')}" for name, value in point.items()
+    )

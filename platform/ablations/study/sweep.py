@@ -1,0 +1,156 @@
+"""A sweep file: which variants of which reference to train, on which scale, with how much compute.
+
+    name: loo
+    reference: scalerl
+    scale: laptop
+    leave_one_out: {revert_to: baseline}
+    budget: {compute: 1.0, fit_on: 0.5}
+
+`ablations.study.expand` turns it into runs.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from ablations.files.source import read_yaml
+from ablations.files.validation import validated
+from ablations.fit.options import FitOptions
+from ablations.study.resources import Resources
+from ablations.study.search_space import Search
+from ablations.study.values import Label, Name, Named, Overrides, Seed, Values, unique
+from scalerl.frozen import Frozen
+
+
+def _not_left_empty(value: Any) -> Any:
+    if value is None:
+        raise ValueError("found nothing; must be a mapping")
+    return value
+
+
+Axes = Annotated[dict[Name, Values], Field(min_length=1)]
+
+
+class LeaveOneOut(Frozen):
+    """Each axis of the reference in turn goes back to the value of another recipe."""
+
+    revert_to: str
+    """A recipe file, by name or path."""
+    axes: Annotated[dict[str, Overrides | None], Field(min_length=1)] = Field(default_factory=dict)
+    """Which axes: a bare name reverts it, a mapping is set instead. Without any, those where the recipes differ."""
+
+
+class Budget(Frozen):
+    """Compute of each run and of all together, and the part of a run that curves are fitted on."""
+
+    compute: Annotated[float, Field(gt=0)] = 1.0
+    """Of a run, in the scale's unit; the most it gets where `total` is given."""
+    total: Annotated[float, Field(gt=0)] | None = None
+    """Of all runs together, in the same unit; it goes in rounds to the runs whose ceiling or rank is open (see
+    `ablations.steering.allocation`). Without it every run gets `compute`."""
+    fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
+    fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Points up to this fraction are fitted; the rest checks the forecast."""
+
+    @model_validator(mode="after")
+    def _window_not_empty(self) -> Self:
+        if self.fit_from >= self.fit_on:
+            raise ValueError(f"fit_from {self.fit_from} must lie below fit_on {self.fit_on}")
+        return self
+
+
+class Stop(Frozen):
+    """When a run ends before its budget; the reference never does. A run stopped early is shown as stopped.
+
+        stop: {gain_below: 0.01, probability: 0.9, dominated: 0.95}
+
+    Without any key runs that collapse are flagged, and none is stopped.
+    """
+
+    gain_below: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """A run ends when its pass rate will rise by less than this between now and the full budget, at two evaluations
+    running."""
+    probability: Annotated[float, Field(ge=0.5, lt=1)] = 0.9
+    """How sure `gain_below` must be: over this."""
+    dominated: Annotated[float, Field(ge=0.5, lt=1)] | None = None
+    """A run ends when its pass rate at the full budget lies below the reference's with more than this probability."""
+    collapse: Literal["stop", "flag"] = "flag"
+    """What becomes of a run whose pass rate has fallen for good, or whose answers are cut off too often."""
+    truncation_above: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Share of truncated answers, over 20 training steps, that is too often: over 0.10 to 0.15 runs went on to collapse
+    (ScaleRL A.15)."""
+
+    @model_validator(mode="after")
+    def _probability_has_effect(self) -> Self:
+        if "probability" in self.model_fields_set and self.gain_below is None:
+            raise ValueError("probability has no effect without gain_below; give both, or leave it out")
+        return self
+
+
+class Published(Frozen):
+    """The fit a paper reports for a variant, shown beside the measured one (ScaleRL eq. 1)."""
+
+    A: Annotated[float, Field(ge=0, le=1)]
+    """Asymptotic pass rate."""
+    B: Annotated[float, Field(gt=0)]
+    """Scaling exponent."""
+    C_mid: Annotated[float, Field(gt=0)]
+    """Compute at half of the gain, in the paper's own GPU-hours."""
+
+
+class Sweep(Frozen):
+    """One study. `leave_one_out`, `axes`, `grid`, `zip`, `variants` and `search` add up; at least one is needed."""
+
+    name: Name
+    """Names the sweep's folder and experiment."""
+    doc: str = ""
+    """What the study asks."""
+    reference: str
+    """The recipe that every variant changes, by name or path."""
+    scale: str
+    """The scale, by name or path; `--scale` replaces it."""
+    leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
+    """One variant for each axis left out."""
+    axes: Axes = Field(default_factory=dict)
+    """One factor at a time: a variant for each value of each axis."""
+    grid: Axes = Field(default_factory=dict)
+    """A variant for each combination of values."""
+    zip: Axes = Field(default_factory=dict)
+    """A variant for each position: the first values together, the second values together, and so on."""
+    variants: Named = Field(default_factory=dict)
+    """Variants written out."""
+    exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
+    """Combinations of grid and zip left out: axis to value name; axes not mentioned match any value."""
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0,)
+    """Each variant is trained once with each."""
+    budget: Budget = Budget()
+    """How long each run is."""
+    stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
+    """When runs end early; without it none does."""
+    search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
+    """Variants that a sampler proposes one after the other, see `ablations.search.loop`."""
+    fit: FitOptions = FitOptions()
+    """How curves are fitted."""
+    resources: Resources = Resources()
+    """What each run gets from Slurm under `--executor slurm`; keys that are left out are the scale's."""
+    published: dict[str, Published] = Field(default_factory=dict)
+    """What a paper reports, by name of the variant."""
+
+    @model_validator(mode="after")
+    def _one_cutoff(self) -> Self:
+        if self.fit.cutoff == "auto" and self.budget.fit_from > 0:
+            raise ValueError("budget.fit_from has no effect with fit.cutoff auto; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _studies_something(self) -> Self:
+        if not (self.leave_one_out or self.axes or self.grid or self.zip or self.variants or self.search):
+            raise ValueError("nothing to compare; add leave_one_out, axes, grid, zip, variants or search")
+        return self
+
+
+def load_sweep(path: Path) -> Sweep:
+    """The sweep in a file, or FileError; `ablations.study.expand.expand` also checks what it refers to."""
+    return validated(read_yaml(path), Sweep)

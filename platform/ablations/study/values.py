@@ -1,0 +1,66 @@
+"""The values an axis or a search may take, as a sweep file writes them: listed, or named sets of overrides.
+
+loss.type: [cispo, dapo]
+batch: {small: {batch.prompts: 8}, large: {batch.prompts: 32, optimiser.learning_rate: {times: 2}}}
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from ablations.files.source import shown_value
+
+
+def label(value: str | int | float | bool) -> str:
+    """How a value reads in the name of a variant, as YAML would write it: `true`, `64`, `0.1`, `grpo`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _nameable(name: str) -> str:
+    allowed = all(character.isascii() and (character.isalnum() or character in "._+-") for character in name)
+    if not (allowed and name[:1].isalnum() and len(name) <= 64):
+        raise ValueError(f"{name!r} is not a name; names are up to 64 letters, digits and . _ + -, no sign first")
+    return name
+
+
+def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values themselves, or ValueError when two of them read the same."""
+    labels = [label(value) for value in values]
+    if twice := [name for position, name in enumerate(labels) if name in labels[:position]]:
+        raise ValueError(f"{twice[0]} is listed twice; list each value once")
+    return values
+
+
+def _names_itself(value: Any) -> Any:
+    if isinstance(value, dict | list) or value is None:
+        raise ValueError(
+            f"found {shown_value(value)}; must be a number or a word, other values need a name of their own"
+        )
+    return _nameable(value) if isinstance(value, str) else value
+
+
+def _written_as(values: Any) -> Literal["named", "listed"] | None:
+    match values:
+        case dict():
+            return "named"
+        case list() | tuple():
+            return "listed"
+    return None
+
+
+Name = Annotated[str, AfterValidator(_nameable)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Overrides = Annotated[dict[str, Any], Field(min_length=1)]
+"""Dotted path of the resolved recipe to its value, see `ablations.study.override`."""
+Named = Annotated[dict[Name, Overrides], Field(min_length=1)]
+Label = Annotated[Any, AfterValidator(_names_itself)]
+Listed = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(unique)]
+Values = Annotated[
+    Annotated[Named, Tag("named")] | Annotated[Listed, Tag("listed")],
+    Discriminator(
+        _written_as,
+        custom_error_type="axis_values",
+        custom_error_message="must be a list of values, or `name: {path: value}` for each of them",
+    ),
+]
+"""The values of an axis: named sets of overrides, or a list of values of the path that the axis is called."""

@@ -1,0 +1,63 @@
+"""`platform sync` beside a sweep: in processes of its own, so that MLflow never slows or stops a training."""
+
+import subprocess
+import sys
+
+from rich.console import Console
+
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.status.progress import read_rows
+from ablations.tracking.ledger import Ledger, ledger_path
+
+SYNC_LIMIT_S = 120.0
+"""Seconds the sweep command waits for MLflow at its end; `platform sync` goes on where that stopped."""
+
+
+class Tracker:
+    """One synchroniser at a time, started when a run has ended since the last."""
+
+    def __init__(self, home: Home, plan: Plan, tracking_uri: str | None) -> None:
+        self._home, self._plan, self._uri = home, plan, tracking_uri
+        self._process: subprocess.Popen[str] | None = None
+        self._ended = self._count_ended()
+
+    def _count_ended(self) -> int:
+        return sum(row.state.state in ("done", "stopped", "failed") for row in read_rows(self._home, self._plan))
+
+    def follow(self, plan: Plan) -> None:
+        """Take a plan that has grown in place of the one before."""
+        self._plan = plan
+
+    def tick(self) -> None:
+        """Start a synchroniser if there is something new and none is at work."""
+        if self._process and self._process.poll() is None:
+            return
+        ended = self._count_ended()
+        if ended > self._ended:
+            self._ended = ended
+            self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "ablations.cli", "sync", self._plan.sweep, "--home", str(self._home.path)]
+        command += ["--tracking-uri", self._uri] if self._uri else []
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+        )
+
+    def finish(self, console: Console) -> None:
+        """Bring MLflow up to date if it is not, and say what is left."""
+        if Ledger.read(ledger_path(self._home, self._plan.sweep)).is_current(self._home, self._plan, self._uri):
+            return
+        try:
+            if self._process:
+                self._process.communicate(timeout=SYNC_LIMIT_S)
+            self._process = self._start()
+            output, _ = self._process.communicate(timeout=SYNC_LIMIT_S)
+            said = output.strip().splitlines()[-1] if output.strip() else "MLflow: the synchroniser said nothing"
+            console.print(said, markup=False, highlight=False, soft_wrap=True)
+        except subprocess.TimeoutExpired:
+            assert self._process is not None
+            self._process.kill()
+            self._process.wait()
+            console.print(f"MLflow did not answer in time; `platform sync {self._plan.sweep}` goes on later")

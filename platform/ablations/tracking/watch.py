@@ -1,0 +1,103 @@
+"""`platform sync --watch`: MLflow gets what is new of a sweep again and again, from a machine that can reach it.
+
+Each push is a process of its own: whatever MLflow's client keeps, leaks or hangs on ends with it, and a server that was
+away is asked afresh. Between two pushes only the run logs are looked at.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ablations.home.home import Home
+from ablations.status.progress import is_still_going, read_rows
+from ablations.text import cause
+from ablations.tracking.ledger import Ledger, ledger_path
+
+PUSH_LIMIT_S = 600.0
+"""Seconds after which a push is ended; the next goes on after its last batch."""
+
+
+@dataclass(kw_only=True)
+class SyncWatch:
+    """Pushes one sweep until it has ended and nothing is left; what changed is told in one line.
+
+    >>> SyncWatch(home=home, sweep="loo", tracking_uri=None, every_s=30.0, say=print).run()
+    """
+
+    home: Home
+    sweep: str
+    tracking_uri: str | None
+    """None for the home folder's own store."""
+    every_s: float
+    say: Callable[[str], None]
+    _problem: str = field(default="", init=False)
+    """What was wrong with the last push, so that it is told once."""
+    _is_silent: bool = field(default=False, init=False)
+    """Whether the server could not be used at the last push."""
+
+    def run(self) -> bool:
+        """Returns, once nothing of the sweep trains or waits any more, whether MLflow has everything."""
+        while True:
+            plan = self.home.read_plan(self.sweep)
+            # Asked before the push: what a run writes until it ends is then pushed after it has ended.
+            is_over = not is_still_going(self.home, plan, read_rows(self.home, plan))
+            is_stuck = not self.has_everything() and not self._push() and not self._is_silent
+            if is_over and self.has_everything():
+                self.say(f"{self.sweep}: nothing trains or waits any more, and MLflow has everything")
+                return True
+            if is_over and is_stuck:  # what is left cannot be pushed, such as the rows after a damaged line
+                return False
+            time.sleep(self.every_s)
+
+    def has_everything(self) -> bool:
+        """Whether MLflow has all that the run folders have now."""
+        ledger = Ledger.read(ledger_path(self.home, self.sweep))
+        return ledger.is_current(self.home, self.home.read_plan(self.sweep), self.tracking_uri)
+
+    def _push(self) -> bool:
+        """One push; whether a later one may bring more: it pushed rows, or somebody else is pushing."""
+        report = self._report()
+        outcome, reason, left = report["outcome"], report["reason"], report["rows_left"]
+        if outcome == "busy":
+            return True
+        if report["rows_pushed"]:
+            again = "MLflow answers again; " if self._is_silent and outcome == "pushed" else ""
+            self.say(f"{self.sweep}: {again}pushed {report['rows_pushed']:,} rows, {left:,} left")
+        if reason and cause(reason) != self._problem:
+            tries = "" if outcome == "pushed" else f"; tried again every {self.every_s:g} s"
+            self.say(f"{self.sweep}: {left:,} rows are left, because {reason}{tries}")
+        self._problem, self._is_silent = cause(reason), outcome == "silent"
+        return report["rows_pushed"] > 0
+
+    def _report(self) -> dict[str, Any]:
+        """What `platform sync --json` says of one push."""
+        command = [sys.executable, "-m", "ablations.cli", "sync", self.sweep, "--home", str(self.home.path), "--json"]
+        command += ["--tracking-uri", self.tracking_uri] if self.tracking_uri else []
+        # A session of its own: Ctrl-C is for the watch, which ends the push.
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as push:
+            try:
+                printed, complained = push.communicate(timeout=PUSH_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                return self._no_report(f"a push did not end within {PUSH_LIMIT_S:g} s")
+            finally:
+                push.kill()  # what it had not pushed yet, the next one does
+        try:
+            return json.loads(printed)
+        except ValueError:
+            return self._no_report(f"a push failed: {' '.join(complained.strip().splitlines()[-1:])}")
+
+    def _no_report(self, reason: str) -> dict[str, Any]:
+        plan = self.home.read_plan(self.sweep)
+        left = Ledger.read(ledger_path(self.home, self.sweep)).num_left(self.home, plan)
+        return {"outcome": "silent", "rows_pushed": 0, "rows_left": left, "reason": reason}

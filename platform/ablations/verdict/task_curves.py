@@ -1,0 +1,78 @@
+"""The curve that a run log holds of one of its tasks, or of all of them together.
+
+An evaluation of a mix leaves a row for each task, which has its share, and one for all, which has none. Downstream rows
+make a curve only where their task is asked for by name.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.fit.curve import Curve
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from scalerl.run.metrics import read_rows
+
+
+def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None) -> Curve | None:
+    """The readings of `task` among the rows of a run log, by default those of its only task or of all tasks together.
+
+    None when there are no evaluations, AblationsError when they make no curve or `task` is none of those measured.
+    """
+    measured = [row for row in rows if row["kind"] in ("eval", "downstream")]
+    if not measured:
+        return None
+    evaluations = [row for row in measured if _is_of(row, task)]
+    if not evaluations:
+        names = list(dict.fromkeys(str(row.get("task")) for row in measured))
+        raise AblationsError(
+            f"curve {name!r}: no task {task!r} was measured; {did_you_mean(str(task), names, 'tasks')}"
+        )
+
+    def column(field: str) -> np.ndarray:
+        return np.array([row[field] for row in evaluations], dtype=float)
+
+    try:
+        return Curve(
+            name=name,
+            compute=column("compute_gpu_hours"),
+            score=column("pass_rate"),
+            samples=column("num_samples"),
+            prompts=column("num_prompts"),
+            step=column("step"),
+        )
+    except KeyError as error:
+        raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
+
+
+def _is_of(row: dict[str, Any], task: str | None) -> bool:
+    """Whether a row is a reading of `task`; a row of one task of a mix has its share, so the one for all has none."""
+    return row.get("task") == task if task is not None else row["kind"] == "eval" and "share" not in row
+
+
+def measured_tasks(home: Home, plan: Plan) -> list[str]:
+    """Names of the tasks that the runs of a plan have readings of, the first reading of each being enough."""
+    names: dict[str, None] = {}
+    for variant in plan.variants:
+        for run in variant.runs:
+            with suppress(ValueError):  # a broken log has no curve, and the result says why
+                first = takewhile(lambda row: row["kind"] != "train", read_rows(home.run(run.id).metrics))
+                names |= dict.fromkeys(str(row.get("task")) for row in first)
+    return list(names)
+
+
+def with_task(home: Home, plan: Plan, task: str | None) -> Plan:
+    """The plan with its curves those of `task`; AblationsError where no run has measured it."""
+    if task is None:
+        return plan
+    names = measured_tasks(home, plan)
+    if names and task not in names:
+        raise AblationsError(
+            f"--task: no run of '{plan.sweep}' measures {task!r}; {did_you_mean(task, names, 'tasks')}"
+        )
+    return replace(plan, fit={**plan.fit, "task": task})

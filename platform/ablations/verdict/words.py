@@ -1,0 +1,208 @@
+"""A comparison in words: one line of columns and one sentence a variant, and what each verdict means.
+
+The report and the page show the same words.
+"""
+
+from ablations.fit.result import Verdict
+from ablations.text import compute_text, counted
+from ablations.verdict.compare import PAPER_MARGIN, Difference, Efficiency, VariantResult
+from ablations.verdict.results import FittedVariant, Results, shown_numbers
+
+FIT_VERDICTS: dict[Verdict, str] = {
+    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
+    "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
+    "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
+    "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
+    "no rise": "a flat line fits as well as a rising curve, so there is no ceiling to speak of",
+}
+DIFFERENCES: dict[Difference, str] = {
+    "ceiling up": "the 95 % interval of the difference in A lies above 0",
+    "ceiling down": "the 95 % interval of the difference in A lies below 0",
+    "no difference seen": "the interval holds 0 and is narrow enough to rule out a large difference",
+    "cannot tell": "the interval holds 0, or has no end, and is too wide to say more",
+    "reference": "what every other variant is compared with",
+}
+EFFICIENCIES: dict[Efficiency, str] = {
+    "less compute": "the 95 % interval of the compute ratio lies below 1",
+    "more compute": "the 95 % interval of the compute ratio lies above 1",
+    "no difference seen": "the interval holds 1 and is narrow enough to rule out a large difference",
+    "cannot tell": "the interval holds 1, or has no end, and is too wide to say more",
+    "reference": "what every other variant is compared with",
+}
+SAID_OF_THE_CEILING: dict[Difference, str] = {
+    "no difference seen": "no difference in the ceiling seen",
+    "cannot tell": "the ceiling cannot be told apart",
+}
+SAID_OF_COMPUTE: dict[Efficiency, str] = {
+    "less compute": "less compute to the common target",
+    "more compute": "more compute to the common target",
+    "no difference seen": "no difference in compute seen",
+    "cannot tell": "compute cannot be told apart",
+}
+NO_FIT = "no fit"
+PAPER_RULE = f"±{PAPER_MARGIN} rule"
+PAPER_RULE_NOTE = (
+    f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} are equal, whatever their intervals. "
+    "It is there to compare with the paper, not to decide by."
+)
+SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
+    "ceiling up": "up",
+    "ceiling down": "down",
+    "no difference seen": "equal",
+    "cannot tell": "cannot tell",
+    "reference": "",
+}
+
+
+def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
+    """The variant's line as text, by column name; cells without a number are empty."""
+    line = results.compared(variant.name)
+    shown = shown_numbers(line) if line else {}
+    cells = {
+        "variant": variant.name,
+        "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
+        "A": variant.asymptote_text().removeprefix("A "),
+        f"A less {results.plan.reference}'s": difference_text(line) if line else "",
+        "ceiling": line.difference if line else NO_FIT,
+        PAPER_RULE: SAID_BY_THE_PAPER_RULE[line.paper_rule] if line else "",
+        f"compute over {results.plan.reference}'s": ratio_text(line) if line else "",
+        "efficiency": line.efficiency if line else NO_FIT,
+        "B": interval_text(shown.get("B"), None, None, ".2f"),
+        "C_mid": compute_interval_text(shown.get("C_mid"), None, None),
+        "R_0": f"{line.R_0:.3f}" if line else "",
+        "fit": _fit_cell(results, variant),
+        "cost, GPU-hours": f"{variant.cost_gpu_hours:.0f}",
+    }
+    if results.plan.published:
+        published = results.plan.published.get(variant.name, {})
+        cells["published A, B, C_mid"] = ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
+    return cells
+
+
+def _fit_cell(results: Results, variant: FittedVariant) -> str:
+    line = results.compared(variant.name)
+    stopped = sum(stop.variant == variant.name for stop in results.stopped.values())
+    said = line.verdict if line else NO_FIT
+    return said if not stopped else f"{said}; stopped" if stopped == len(variant.runs) else f"{said}; {stopped} stopped"
+
+
+def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str | None]:
+    """The variant's line as numbers, for a CSV file: the comparison, cost, overrides and published fit.
+
+    None where there is no number that may be shown, see `shown_numbers`.
+    """
+    line = results.compared(variant.name)
+    shown = shown_numbers(line) if line else {}
+    published = results.plan.published.get(variant.name, {})
+    fields = [name for name in VariantResult.__dataclass_fields__ if name not in ("curve", "window", "cost")]
+    return {
+        "variant": variant.name,
+        "reference": results.plan.reference,
+        "overrides": str(variant.overrides or ""),
+        "cost_gpu_hours": variant.cost_gpu_hours,
+        **{name: shown.get(name) for name in fields},
+        "window_lo": line.window[0] if line else None,
+        "window_hi": line.window[1] if line else None,
+        **{f"published_{name}": published.get(name) for name in ("A", "B", "C_mid")},
+        "reasons": "; ".join(variant.reasons),
+    }
+
+
+def sentence(results: Results, variant: FittedVariant) -> str:
+    """What is to be said of a variant, baseline, intervals and numbers of seeds included."""
+    reference, line = results.plan.reference, results.compared(variant.name)
+    if line is None:
+        return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
+    ceiling = f"{variant.asymptote_text()} ({_seeds(len(variant.fits))})"
+    if variant.name == reference:
+        said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
+    else:
+        verdicts = (
+            SAID_OF_THE_CEILING.get(line.difference, line.difference),
+            SAID_OF_COMPUTE.get(line.efficiency, line.efficiency),
+        )
+        said = f"{variant.name}: {'; '.join(verdicts)}. {ceiling}"
+        if text := difference_text(line):
+            said += f", {text} against {reference} ({_seeds(len(results.variant(reference).fits))})"
+        if line.compute_ratio is not None:
+            said += f"; {ratio_text(line)} times its compute to the common target"
+    return "; no fit of ".join([said, *variant.reasons]) + "."
+
+
+def method(results: Results) -> str:
+    """Where the intervals of the differences come from; empty when nothing is compared."""
+    lines = results.comparison.variants if results.comparison else ()
+    rules = dict.fromkeys(line.delta_rule for line in lines if line.difference != "reference")
+    return f"Intervals hold 95 %; those of differences and ratios come from {' or '.join(rules)}." if rules else ""
+
+
+def glossary(results: Results) -> list[tuple[str, str]]:
+    """Every verdict that the table shows, by its column, with its meaning."""
+    lines = results.comparison.variants if results.comparison else ()
+    ceilings, efficiencies = {line.difference for line in lines}, {line.efficiency for line in lines}
+    fits = {line.verdict for line in lines}
+    return [
+        *((f"ceiling: {name}", meaning) for name, meaning in DIFFERENCES.items() if name in ceilings),
+        *((f"efficiency: {name}", meaning) for name, meaning in EFFICIENCIES.items() if name in efficiencies),
+        *((f"fit: {name}", meaning) for name, meaning in FIT_VERDICTS.items() if name in fits),
+    ]
+
+
+def warnings(results: Results) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    found = []
+    versions = results.code_versions
+    if len(versions) > 1:
+        found.append(f"The runs were trained with {len(versions)} versions of the code: {', '.join(versions)}.")
+    if any(version.endswith("+dirty") for version in versions):
+        found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
+    plan, stopped = results.plan, results.stopped
+    unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
+    if plan.total_gpu_hours is not None:
+        costs = [run.cost_gpu_hours for run in results.runs]
+        found.append(
+            f"A total of {compute_text(plan.total_gpu_hours)} {plan.compute_name} is shared out, "
+            f"{compute_text(sum(results.allocation.bought.values()) if results.allocation else 0.0)} of it given out: "
+            f"the runs were trained to from {compute_text(min(costs))} to {compute_text(max(costs))}."
+        )
+    elif unfinished:
+        have = "has" if len(unfinished) == 1 else "have"
+        found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
+    for stop in results.stops.values():
+        if stop.run in stopped or not stop.ends_run:
+            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan.reference)}.")
+    return found
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"
+
+
+def difference_text(line: VariantResult) -> str:
+    """A less the reference's A with its interval; empty for the reference itself."""
+    if line.difference == "reference":
+        return ""
+    return interval_text(line.delta_A, line.delta_A_lo, line.delta_A_hi, "+.3f")
+
+
+def ratio_text(line: VariantResult) -> str:
+    """Compute that is needed over what the reference needs, with its interval; empty for the reference itself."""
+    if line.difference == "reference":
+        return ""
+    return interval_text(line.compute_ratio, line.compute_ratio_lo, line.compute_ratio_hi, ".2f")
+
+
+def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
+    """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
+    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
+
+
+def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:
+    """The same of computes: `10,380 [9,512, 12,040]`."""
+    return _interval(*(None if number is None else compute_text(number) for number in (estimate, lo, hi)))
+
+
+def _interval(estimate: str | None, lo: str | None, hi: str | None) -> str:
+    if lo is None and hi is None:
+        return estimate or ""
+    return f"{estimate or ''} [{lo or '…'}, {hi or '…'}]".strip()

@@ -1,0 +1,213 @@
+"""What generators and a trainer share whatever clock they run by: prompts, groups, the optimiser step, what is counted.
+
+`scalerl.cluster.virtual_cluster` plays the devices on a modelled clock; `scalerl.processes` runs them as processes on
+the real one. A schedule (`scalerl.schedules`) sees only what is here. Elapsed time counts on every device, busy or not
+(ScaleRL §2: idle time is compute).
+"""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from scalerl.cluster.cost import forward_flops
+from scalerl.generator.make import draw_cuts
+from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.learner.torch_learner import Learner, Update
+from scalerl.prompts.judge import Judge
+from scalerl.prompts.mixed_pool import AnyPool
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Prompt, Rollout
+from scalerl.tasks import Task
+
+
+@dataclass(kw_only=True)
+class Assembly:
+    """A group whose rollouts are being generated."""
+
+    prompt: Prompt
+    start_version: int
+    """Weights it may have been begun under, at the earliest."""
+    rollouts: list[Rollout | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedStep:
+    """One optimiser step as the schedule saw it."""
+
+    groups: list[Group]
+    update: Update
+    version: int
+    """Trainer version the groups were consumed at."""
+
+
+@dataclass(kw_only=True)
+class Clock:
+    """Seconds, virtual or real, and what was done in them."""
+
+    now: float = 0.0
+    """Time the generators have reached."""
+    trainer_free: float = 0.0
+    """Time the trainer's last step ends."""
+    generator_busy: float = 0.0
+    """Device-seconds."""
+    trainer_busy: float = 0.0
+    """Device-seconds."""
+    tokens: int = 0
+    flops: int = 0
+
+
+@dataclass(kw_only=True)
+class Cluster(ABC):
+    """A trainer, the prompts and groups between it and its generators, and the clock they share."""
+
+    recipe: ResolvedRecipe
+    learner: Learner
+    pool: AnyPool
+    task: Task
+    rng: np.random.Generator
+    clock: Clock = field(default_factory=Clock)
+    assembling: dict[int, Assembly] = field(default_factory=dict)
+    ready: list[tuple[int, Group]] = field(default_factory=list)
+    """Finished groups in order of completion, each with its number."""
+    pending: list[list[Group]] = field(default_factory=list)
+    """Batches generated but not yet trained on (PPO-off-policy-k)."""
+    next_group: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = self.learner.policy.size
+        self.judge = Judge(self.task, self.recipe)
+
+    @property
+    def compute_gpu_hours(self) -> float:
+        """Device-hours up to the end of the last optimiser step, all devices, idle time included."""
+        devices = self.recipe.cluster.generators + self.recipe.cluster.trainers
+        return devices * self.clock.trainer_free / 3600
+
+    @property
+    def groups_in_system(self) -> int:
+        """Groups started and not yet trained on."""
+        return len(self.assembling) + len(self.ready)
+
+    # --- what a schedule asks of the generators ---------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def generator_version(self) -> int:
+        """The oldest weights that a generator decodes with."""
+
+    @property
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether the generators could do with one more group."""
+
+    @property
+    @abstractmethod
+    def is_generating(self) -> bool:
+        """Whether rollouts that were asked for are not finished."""
+
+    @abstractmethod
+    def catch_up(self) -> None:
+        """Take note of what has happened up to now: weights that arrived, rollouts that were finished."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Let time pass until something new has happened to the generators."""
+
+    @abstractmethod
+    def push_weights(self) -> None:
+        """Send the trainer's weights off; generators take them between two decode steps."""
+
+    @abstractmethod
+    def synchronise(self) -> None:
+        """Push the trainer's weights and wait until every generator decodes with them."""
+
+    @abstractmethod
+    def submit(self, requests: list[Request]) -> None:
+        """Ask the generators for the rollouts of one group."""
+
+    def admit(self) -> None:
+        """Draw a prompt and ask the generators for one group of rollouts."""
+        prompt = self.pool.draw()
+        generations = self.recipe.batch.generations
+        self.assembling[self.next_group] = Assembly(
+            prompt=prompt, start_version=self.generator_version, rollouts=[None] * generations
+        )
+        cuts = draw_cuts(self.recipe, self.rng, generations)
+        self.submit([Request(prompt=prompt, group=self.next_group, index=i, cut=cuts[i]) for i in range(generations)])
+        self.next_group += 1
+
+    def count_decoded(self, work: StepWork) -> None:
+        """Add the tokens and FLOPs of decoding and prefill."""
+        self.clock.tokens += work.sequences
+        self.clock.flops += forward_flops(self.size, work.sequences + work.prefill_tokens, work.context_tokens)
+
+    def _collect(self, finished: Finished) -> None:
+        number = finished.request.group
+        assembly = self.assembling[number]
+        assembly.rollouts[finished.request.index] = finished.rollout
+        rollouts = tuple(rollout for rollout in assembly.rollouts if rollout is not None)
+        if len(rollouts) < len(assembly.rollouts):
+            return
+        del self.assembling[number]
+        group = self.judge.group(assembly.prompt, rollouts)
+        if group is not None:
+            self.pool.record(group)
+            self.ready.append((number, group))
+
+    def train(self, groups: list[Group], start: float) -> TrainedStep:
+        """One optimiser step that starts at time `start` of the clock."""
+        version = self.learner.version
+        update = self.learner.step(groups, self.compute_gpu_hours)
+        self.trained(update, start)
+        self.clock.flops += 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
+        self.clock.flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
+        return TrainedStep(groups=groups, update=update, version=version)
+
+    @abstractmethod
+    def trained(self, update: Update, start: float) -> None:
+        """Put the time of an optimiser step that began at `start` on the clock."""
+
+    @abstractmethod
+    def idle_shares(self) -> tuple[float, float]:
+        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do."""
+
+    # --- what a run asks ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start(self) -> None:
+        """Let generators generate and the clock run."""
+
+    @abstractmethod
+    def paused(self) -> AbstractContextManager[None]:
+        """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what runs beside this process."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next step depends on."""
+        return {
+            "learner": self.learner.state_dict(),
+            "pool": self.pool.state_dict(),
+            "judge": self.judge.state_dict(),
+            "rng": self.rng.bit_generator.state,
+            "clock": vars(self.clock).copy(),
+            **{name: getattr(self, name) for name in SHARED_STATE},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        self.learner.load_state_dict(state["learner"])
+        self.pool.load_state_dict(state["pool"])
+        self.judge.load_state_dict(state["judge"])
+        self.rng.bit_generator.state = state["rng"]
+        self.clock = Clock(**state["clock"])
+        for name in SHARED_STATE:
+            setattr(self, name, state[name])
+
+
+SHARED_STATE = ("assembling", "ready", "pending", "next_group")

@@ -1,0 +1,64 @@
+"""Task files that are measured and never trained on, every so many evaluations and off the clock."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalerl.evaluation.held_out import SLOTS, columns, sample
+from scalerl.generator.make import make_generator
+from scalerl.model.build import new_policy
+from scalerl.model.policy import Policy
+from scalerl.prompts.judge import NOT_JUDGED, verdicts
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Outcome
+from scalerl.tasks import Task, make_task
+from scalerl.tokens import make_tokenizer
+
+
+def pass_at_k(num_samples: int, num_right: int, k: int) -> float:
+    """Chance that one of k samples is right, without bias: 1 - C(n - c, k) / C(n, k) (arXiv 2107.03374, eq. 1)."""
+    return 1.0 - math.comb(num_samples - num_right, k) / math.comb(num_samples, k)
+
+
+def mean_pass_at_k(outcomes: Sequence[Sequence[Outcome]], k: int) -> float | None:
+    """Mean of pass@k over problems, from the judged answers of each; None where no problem has k of them."""
+    judged = [[outcome for outcome in of_problem if outcome not in NOT_JUDGED] for of_problem in outcomes]
+    estimates = [pass_at_k(len(one), one.count("right"), k) for one in judged if len(one) >= k]
+    return sum(estimates) / len(estimates) if estimates else None
+
+
+@dataclass(kw_only=True)
+class DownstreamEvaluator:
+    """Measures a policy on the task files of `evaluation.downstream`; a seed always draws the same numbers."""
+
+    recipe: ResolvedRecipe
+    seed: int
+
+    def __post_init__(self) -> None:
+        tokenizer = make_tokenizer(self.recipe.model)
+        self.tasks: list[Task] = [make_task(settings, tokenizer) for settings in self.recipe.evaluation.downstream]
+
+    def measure(self, policy: Policy, index: int) -> Iterator[dict[str, Any]]:
+        """Columns of the `downstream` rows that are due at evaluation `index`, counted from 0."""
+        for number, (settings, task) in enumerate(zip(self.recipe.evaluation.downstream, self.tasks, strict=True)):
+            if index % settings.every == 0:
+                entropy = np.random.SeedSequence((self.seed, 6, number, index))
+                yield self._measure(policy, task, settings.samples, (1, *settings.k), entropy)
+
+    def _measure(
+        self, policy: Policy, task: Task, samples: int, ks: Sequence[int], entropy: np.random.SeedSequence
+    ) -> dict[str, Any]:
+        slots = min(SLOTS, samples * len(task.validation))
+        generator = make_generator(self.recipe, task, new_policy(self.recipe), slots, seed=0)
+        generator.set_weights(policy.state_dict(), version=0)
+        rollouts = [one.rollout for one in sample(self.recipe, generator, task.validation, samples, entropy)]
+        judged = list(zip(rollouts, verdicts(task, rollouts), strict=True))
+        by_problem: dict[str, list[Outcome]] = {prompt.id: [] for prompt in task.validation}
+        for rollout, outcome in judged:
+            by_problem[rollout.prompt.id].append(outcome)
+        row = {"task": task.name, **columns(task.name, judged)}
+        row[f"mean_at_{samples}"] = row["pass_rate"]
+        return row | {f"pass_at_{k}": mean_pass_at_k([*by_problem.values()], k) for k in ks}

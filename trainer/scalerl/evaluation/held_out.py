@@ -1,0 +1,131 @@
+"""Held-out pass rate: k samples of every validation prompt, off the clock and off the training random numbers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from scalerl.generator.make import draw_cuts, make_generator
+from scalerl.generator.request import Finished, Request
+from scalerl.generator.torch_generator import Generator
+from scalerl.learner.batch import batch_of
+from scalerl.model.build import new_policy
+from scalerl.model.packing import padded_micro_batches
+from scalerl.model.policy import Policy
+from scalerl.objective.kl import token_kl
+from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Outcome, Prompt, Rollout
+from scalerl.tasks import Mix, Task
+
+SLOTS = 512
+"""Rows decoded at once; evaluation costs no compute, so only the real machine cares."""
+
+
+@dataclass(kw_only=True)
+class Evaluator:
+    """Measures a policy on the task's validation prompts; evaluation n of a seed always draws the same numbers."""
+
+    recipe: ResolvedRecipe
+    task: Task
+    seed: int
+    start: Policy
+    """What the run started from, for the KL of what is measured to it."""
+
+    def __post_init__(self) -> None:
+        self._generator = make_generator(self.recipe, self.task, new_policy(self.recipe), SLOTS, seed=0)
+
+    def measure(self, policy: Policy, index: int) -> list[dict[str, Any]]:
+        """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
+        self._generator.set_weights(policy.state_dict(), version=0)
+        entropy = np.random.SeedSequence((self.seed, 1, index))
+        finished = sample(self.recipe, self._generator, self.task.validation, self.recipe.evaluation.samples, entropy)
+        rollouts = [one.rollout for one in finished]
+        firsts = [one.rollout for one in finished if one.request.index == 0]
+        judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
+        drift = {"kl_start": self.kl_from_start(firsts)}
+        if not isinstance(self.task, Mix):
+            return [{"task": self.task.name, **columns(self.task.name, judged), **drift}]
+        parts = [
+            {"task": name, "share": share, **columns(name, [one for one in judged if one[0].prompt.task == name])}
+            for name, share in self.task.shares.items()
+        ]
+        return [*parts, {"task": self.task.name, **mean_of(parts), **drift}]
+
+    @torch.no_grad()
+    def kl_from_start(self, rollouts: list[Rollout]) -> float | None:
+        """Mean k3 estimate of KL(policy || start) in nats a token, over the tokens that the policy chose.
+
+        None where there is none, or where it is no number that the run log takes.
+        """
+        batch = batch_of(rollouts, list(range(len(rollouts))))
+        total = 0.0
+        for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+            part = batch.part(rows)
+            start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
+            total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
+        num_tokens = int(batch.mask_BT.sum())
+        return total / num_tokens if num_tokens and math.isfinite(total) else None
+
+
+def sample(
+    recipe: ResolvedRecipe,
+    generator: Generator,
+    prompts: Sequence[Prompt],
+    samples: int,
+    entropy: np.random.SeedSequence,
+) -> list[Finished]:
+    """So many rollouts of each prompt, in the order in which they ended; `entropy` decides all that is drawn."""
+    rng = np.random.default_rng(entropy)
+    generator.rng = torch.Generator().manual_seed(int(entropy.generate_state(1)[0]))
+    for number, prompt in enumerate(prompts):
+        cuts = draw_cuts(recipe, rng, samples)
+        generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(samples)])
+    finished: list[Finished] = []
+    while generator.busy:
+        finished += generator.step()[0]
+    return finished
+
+
+def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:
+    """The mean pass rate over the answers of task `name` that were judged, and what is known of all of them."""
+    rollouts: list[Rollout] = [rollout for rollout, _ in judged]
+    outcomes: list[Outcome] = [outcome for _, outcome in judged]
+    counted = [(rollout.prompt.id, outcome) for rollout, outcome in judged if outcome not in NOT_JUDGED]
+    if not counted:
+        raise nothing_judged(name, outcomes, "of an evaluation")
+    return {
+        "pass_rate": sum(outcome == "right" for _, outcome in counted) / len(counted),
+        "num_prompts": len({prompt_id for prompt_id, _ in counted}),
+        "num_samples": len(counted),
+        "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
+        "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
+        "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
+        "outcomes": {outcome: outcomes.count(outcome) for outcome in OUTCOMES},
+    }
+
+
+def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The tasks of a mix in one row: means weighted with the shares that training prompts are drawn in, and sums.
+
+    num_samples = 1 / sum of share^2 / n over tasks with n samples: as many of one task would have the same noise. It is
+    the plain sum where shares are in proportion to n.
+    """
+    shares = [part["share"] for part in parts]
+
+    def mean(column: str) -> float:
+        return sum(share * part[column] for share, part in zip(shares, parts, strict=True))
+
+    noise = sum(share**2 / part["num_samples"] for share, part in zip(shares, parts, strict=True))
+    return {
+        "pass_rate": min(1.0, mean("pass_rate")),  # shares may add up to an ulp more than 1
+        "num_prompts": sum(part["num_prompts"] for part in parts),
+        "num_samples": round(1 / noise),
+        "mean_tokens": mean("mean_tokens"),
+        "truncated": mean("truncated"),
+        "interrupted": mean("interrupted"),
+        "outcomes": {outcome: sum(part["outcomes"][outcome] for part in parts) for outcome in OUTCOMES},
+    }

@@ -1,0 +1,43 @@
+"""The policy that a recipe describes, in its precision.
+
+llama                  the built-in decoder
+moe, pretrained        through `transformers`, which takes seconds to import and is imported only for them
+"""
+
+import torch
+
+from scalerl.model.llama import Llama
+from scalerl.model.policy import FP32, Policy, Precision
+from scalerl.recipe import Model, ResolvedRecipe
+from scalerl.tokens import make_tokenizer
+
+PRECISIONS = {
+    "fp32": (torch.float32, torch.float32),
+    "mixed": (torch.float32, torch.bfloat16),
+    "bf16": (torch.bfloat16, torch.bfloat16),
+    "fp16": (torch.float32, torch.float16),
+}
+"""Weights and products for each value of the axis `parameters`."""
+HEADS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def precision_of(recipe: ResolvedRecipe) -> Precision:
+    """The recipe's `parameters` and `logits`."""
+    weights, products = PRECISIONS[recipe.parameters]
+    return Precision(weights=weights, products=products, head=HEADS[recipe.logits])
+
+
+def new_policy(recipe: ResolvedRecipe) -> Policy:
+    """A policy of the recipe's size and precision, its weights not yet set."""
+    policy = empty_policy(recipe.model, precision_of(recipe))
+    policy.recompute = recipe.optimiser.gradient_checkpointing
+    return policy
+
+
+def empty_policy(model: Model, precision: Precision = FP32) -> Policy:
+    """A policy of this model, its weights not yet set."""
+    if model.type == "llama":
+        return Llama(model, make_tokenizer(model).size, precision)
+    from scalerl.model.transformers_load import mixtral, of_folder
+
+    return mixtral(model, precision) if model.type == "moe" else of_folder(model, precision)

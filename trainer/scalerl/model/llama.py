@@ -1,0 +1,235 @@
+"""The built-in policy: a Llama decoder whose weights are Hugging Face's, written for small batches on a CPU.
+
+`transformers` describes and stores it (`LlamaConfig`, `model.safetensors` under Llama's own names); the arithmetic is
+here, because a decode step of a tiny model is all overhead: query, key and value are one product, so are gate and up,
+and the two numbers that a rotary position turns lie side by side, so that turning them is one complex product.
+A test compares the logits with `LlamaForCausalLM`.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from scalerl.model.kv_cache import KVCache, Prefill
+from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, to_hugging_face
+from scalerl.model.packing import Packing
+from scalerl.model.policy import FP32, Policy, Precision, States
+from scalerl.model.size import ModelSize
+from scalerl.recipe import LlamaModel
+
+
+class Block(nn.Module):
+    """One decoder block: attention over rotary positions, then a gated feed-forward layer, each behind an RMS norm."""
+
+    def __init__(self, shape: LlamaModel) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.attention_norm = nn.Parameter(torch.ones(shape.hidden))
+        self.qkv = nn.Parameter(torch.empty(3 * shape.hidden, shape.hidden))
+        """Rows by head; in a head those of the query, the key and the value; see `fuse_qkv`."""
+        self.out = nn.Parameter(torch.empty(shape.hidden, shape.hidden))
+        self.mlp_norm = nn.Parameter(torch.ones(shape.hidden))
+        self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden))
+        self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp))
+
+    def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
+        h = rms_norm(x, self.attention_norm)
+        qkv = F.linear(h, self.qkv).float().unflatten(-1, (self.heads, 3, -1))
+        pairs = torch.view_as_complex(qkv[..., :2, :].unflatten(-1, (-1, 2)))
+        qk = torch.view_as_real(pairs * turn).flatten(-2)
+        return qk[..., 0, :], qk[..., 1, :], qkv[..., 2, :]
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """x plus the gated feed-forward layer of its norm."""
+        h = rms_norm(x, self.mlp_norm)
+        gate, up = F.linear(h, self.gate_up).chunk(2, dim=-1)
+        return x + F.linear(F.silu(gate) * up, self.down)
+
+
+class Llama(Policy):
+    """Token ids to hidden states; fused matrices, see the top of the file."""
+
+    def __init__(self, shape: LlamaModel, vocabulary: int, precision: Precision = FP32) -> None:
+        super().__init__(precision)
+        self.shape = shape
+        self.embedding = nn.Parameter(torch.empty(vocabulary, shape.hidden))
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.norm = nn.Parameter(torch.ones(shape.hidden))
+        self.head = nn.Parameter(torch.empty(vocabulary, shape.hidden))
+        self.to(precision.weights)
+
+    def init_weights(self, generator: torch.Generator) -> None:
+        """Normal weights of sd 0.02, Llama's own start, wider where the layer is narrow (1 / sqrt(fan in))."""
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=max(0.02, parameter.shape[1] ** -0.5 / 2), generator=generator)
+
+    @property
+    def size(self) -> ModelSize:
+        """What work on it costs."""
+        numbers, shape = self.num_parameters(), self.shape
+        return ModelSize(parameters=numbers, active_parameters=numbers, attention_width=shape.layers * shape.hidden)
+
+    def rotary(self, positions: Tensor) -> Tensor:
+        """Turns e^(i angle) of integer positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
+        size = self.shape.hidden // self.shape.heads
+        frequency = ROPE_BASE ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+        angle = positions[..., None, None, None].float() * frequency
+        return torch.polar(torch.ones_like(angle), angle)
+
+    def states(self, tokens_BT: Tensor) -> States:
+        """Final hidden states [B, T, hidden] of right-padded rows."""
+        turn = self.rotary(torch.arange(tokens_BT.shape[1]))
+
+        def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+
+        return States(hidden=self._body(tokens_BT, turn, attend))
+
+    def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
+        """Final hidden states [N, hidden]: products run without padding, attention on each sequence by itself."""
+
+        def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            q, k, v = (packing.padded(part).transpose(1, 2) for part in (q, k, v))
+            attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return packing.packed(attended.transpose(1, 2).flatten(2))
+
+        return States(hidden=self._body(tokens_N, self.rotary(packing.position_N), attend))
+
+    def _body(self, tokens: Tensor, turn: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        def run(block: Block, x: Tensor) -> Tensor:
+            x = x + F.linear(attend(*block.project(x, turn)), block.out)
+            return block.feed_forward(x)
+
+        recompute = self.recompute and torch.is_grad_enabled()
+        with self.products():
+            x = F.embedding(tokens, self.embedding).float()
+            for block in self.layers():
+                x = checkpoint(run, block, x, use_reentrant=False) if recompute else run(block, x)
+            return self.final_norm(x)
+
+    def final_norm(self, x: Tensor) -> Tensor:
+        """The RMS norm before the head."""
+        return rms_norm(x, self.norm)
+
+    def layers(self) -> Iterator[Block]:
+        """The decoder blocks, typed."""
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            yield block
+
+    def head_weights(self) -> tuple[Tensor, None]:
+        """The head has a matrix of its own and no bias."""
+        return self.head, None
+
+    def new_cache(self, *, slots: int, positions: int) -> "LlamaCache":
+        """An empty cache of that many rows and positions."""
+        return LlamaCache(self, slots=slots, positions=positions)
+
+    def save_weights(self, folder: Path) -> None:
+        """Write model.safetensors."""
+        save_file(
+            to_hugging_face(self.state_dict(), self.shape), folder / "model.safetensors", metadata={"format": "pt"}
+        )
+
+    def load_weights(self, folder: Path) -> None:
+        """Fill from the model.safetensors of `folder`."""
+        self.load_state_dict(from_hugging_face(load_file(folder / "model.safetensors"), self.shape))
+
+    def save(self, folder: Path, *, eos_token_id: int) -> None:
+        """Write config.json and model.safetensors that `LlamaForCausalLM.from_pretrained(folder)` loads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        config(self.shape, self.head.shape[0], eos_token_id).save_pretrained(folder)
+        self.save_weights(folder)
+
+
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """x / sqrt(mean x^2 + EPS) weight, in float32 whatever precision the weights are kept in."""
+    return F.rms_norm(x, (x.shape[-1],), weight.float(), EPS)
+
+
+class LlamaCache(KVCache):
+    """Decodes and prefills a `Llama` in one pass.
+
+    New prompts are prefilled in the same pass that decodes the other rows: each product then runs once, on all of their
+    tokens together, which for a tiny model is cheaper than a pass of its own for a handful of prompts.
+    """
+
+    def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
+        shape = policy.shape
+        size = shape.hidden // shape.heads
+        super().__init__(layers=shape.layers, slots=slots, heads=shape.heads, positions=positions, head_size=size)
+        self.policy = policy
+        self._turns = policy.rotary(torch.arange(positions))
+
+    def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+        """Logits [n, V] after one more token of each of the first n rows."""
+        with self.policy.products():
+            hidden = self._hidden(tokens_n, position_n, prefill)
+        return self.policy.logits(hidden)
+
+    def _hidden(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+        policy = self.policy
+        n, heads, size = len(tokens_n), policy.shape.heads, self.kv.shape[-1]
+        reach = int(position_n.max()) + 1
+        place = (torch.arange(n * heads * 2).view(n, -1) * self.positions + position_n[:, None]).flatten()
+        unseen_n1T = (torch.arange(reach) > position_n[:, None])[:, None]
+        bias_n1T = torch.zeros(n, 1, reach).masked_fill_(unseen_n1T, float("-inf"))
+        turn, tokens = self._turns[position_n], tokens_n
+        if prefill is not None:
+            prompts, width = prefill.tokens.shape
+            tokens = torch.cat((tokens_n, prefill.tokens.flatten()))
+            turn = torch.cat((turn, self._turns[:width].repeat(prompts, 1, 1, 1)))
+        x = policy.embedding[tokens].float()
+        last = len(self.kv) - 1
+        for layer, block in enumerate(policy.layers()):
+            q, k, v = (self._rounded(part) for part in block.project(x, turn))
+            parts = []
+            if prefill is not None:
+                parts.append(self._prefill(layer, q[n:], k[n:], v[n:], prefill))
+            cached = self.kv[layer, :n].flatten(0, 1)
+            cached.view(-1, size).index_copy_(0, place, torch.stack((k[:n], v[:n]), dim=2).view(-1, size))
+            parts.insert(0, self._attend(q[:n], cached, bias_n1T, reach))
+            if layer == last:  # nothing reads what prompts would have above their last keys and values
+                x, parts = x[:n], parts[:1]
+            x = x + F.linear(torch.cat(parts) if len(parts) > 1 else parts[0], block.out)
+            x = block.feed_forward(x)
+        return policy.final_norm(x)
+
+    def _attend(self, q: Tensor, cached: Tensor, bias_n1T: Tensor, reach: int) -> Tensor:
+        """Attention [n, hidden] of one query a row [n, heads, D] to `cached` [n x heads, 2, positions, D].
+
+        In half precision it is rounded where the fused attention of training is: the factors, not the sums, and the
+        weights before they are divided by their sum.
+        """
+        n, heads, size = q.shape
+        with torch.autocast("cpu", enabled=False):
+            query = (q * size**-0.5).reshape(n * heads, 1, size)
+            scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
+            scores = scores.view(n, heads, reach) + bias_n1T
+            if self.policy.precision.products == torch.float32:
+                return torch.bmm(scores.softmax(-1).view(n * heads, 1, reach), cached[:, 1, :reach]).view(n, -1)
+            weights = (scores - scores.amax(-1, keepdim=True)).exp()
+            rounded = self._rounded(weights).view(n * heads, 1, reach)
+            total = weights.sum(-1).view(n * heads, 1, 1)
+            return (torch.bmm(rounded, cached[:, 1, :reach]) / total).view(n, -1)
+
+    def _rounded(self, x: Tensor) -> Tensor:
+        """x as a factor of a product in the policy's precision, kept in float32."""
+        products = self.policy.precision.products
+        return x if products == torch.float32 else x.to(products).float()
+
+    def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:
+        """Cache one layer of the prompts; their attention [P x W, hidden] from q, k and v [P x W, heads, D]."""
+        prompts, width = prefill.tokens.shape
+        q, k, v = (part.unflatten(0, (prompts, width)).transpose(1, 2) for part in (q, k, v))
+        self.kv[layer, prefill.rows, :, :, :width] = torch.stack((k, v), dim=2)[prefill.prompts]
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()

@@ -1,0 +1,43 @@
+"""The auxiliary loss that keeps a mixture of experts from sending every token to the same few.
+
+It is taken sequence by sequence (DeepSeek-V3, arXiv 2412.19437, eq. 17-20), so that micro-batches add up to exactly the
+whole batch's, which the batch-wide loss of Switch Transformers (arXiv 2101.03961) does not. Its scale is the one that
+`transformers` has: experts per token where all are used alike.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scalerl.model.packing import Packing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routing:
+    """Router logits [tokens, experts] of each layer with experts, tokens in the order they were given."""
+
+    logits: tuple[Tensor, ...]
+    experts_per_token: int
+
+
+def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, experts_per_token: int) -> Tensor:
+    """E sum_e f_e P_e of each sequence, [B]: f_e the share of its tokens that e gets, P_e its mean probability of e."""
+    num_experts = logits_NE.shape[1]
+    probability_NE = logits_NE.float().softmax(-1)
+    chosen_NE = torch.zeros_like(probability_NE).scatter(1, probability_NE.topk(experts_per_token).indices, 1.0)
+    tokens_B1 = torch.bincount(sequence_N, minlength=num_sequences).clamp(min=1)[:, None]
+    zeros_BE = torch.zeros(num_sequences, num_experts)
+    share_BE = zeros_BE.index_add(0, sequence_N, chosen_NE) / tokens_B1
+    mean_BE = zeros_BE.index_add(0, sequence_N, probability_NE) / tokens_B1
+    return num_experts * (share_BE * mean_BE).sum(1)
+
+
+def balance(routing: Routing, length_B: Tensor, shape: torch.Size | None) -> Tensor:
+    """Mean over layers of `sequence_balance`, [B], padding left out; `shape` is [B, T] where there is padding."""
+    packing = Packing.of(length_B)
+    layers = []
+    for logits in routing.logits:
+        logits_NE = logits if shape is None else packing.packed(logits.view(*shape, -1))
+        layers.append(sequence_balance(logits_NE, packing.sequence_N, len(length_B), routing.experts_per_token))
+    return torch.stack(layers).mean(0)

@@ -1,0 +1,35 @@
+"""KL penalty to a frozen reference policy, estimated from sampled tokens (Schulman 2020, joschu.net/blog/kl-approx).
+
+    r_t = pi_ref(y_t) / pi(y_t)
+
+k1 and k3 have the mean KL(pi || pi_ref) when the tokens are drawn from pi; k3 and k2 are never negative.
+"""
+
+import torch
+from torch import Tensor
+
+from scalerl.objective.losses import log_ratio
+
+
+def k1(log_r_BT: Tensor) -> Tensor:
+    """-log r, [B, T]."""
+    return -log_r_BT
+
+
+def k2(log_r_BT: Tensor) -> Tensor:
+    """(log r)^2 / 2, [B, T]."""
+    return log_r_BT.square() / 2
+
+
+def k3(log_r_BT: Tensor) -> Tensor:
+    """r - 1 - log r, [B, T] (the penalty of GRPO, arXiv 2402.03300)."""
+    # expm1: near the reference r - 1 is a difference of almost equal numbers.
+    return torch.expm1(log_r_BT) - log_r_BT
+
+
+ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3}
+
+
+def token_kl(estimator: str, logprobs_BT: Tensor, reference_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """The estimate at each token of the policy's own and 0 elsewhere, [B, T]; its gradient goes to `logprobs_BT`."""
+    return ESTIMATORS[estimator](log_ratio(reference_BT, logprobs_BT, mask_BT))

@@ -1,0 +1,92 @@
+"""What the trainer's process tells a generator process, and what that answers; pickled, in order, nothing is lost.
+
+to the generator     NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
+from the generator   Report, Paused, State
+"""
+
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+from scalerl.generator.request import Finished, Request, StepWork
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRequests:
+    """The rollouts of one group."""
+
+    requests: list[Request]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewWeights:
+    """Weights are in shared memory; sent also to wake a generator that waits: `NewWeights(publication=7)`."""
+
+    publication: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Stop between two decode steps; the answer is Paused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resume:
+    """Go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandOver:
+    """Tell your state; the answer is State. Only while paused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeOver:
+    """Go on from this state. Only while paused."""
+
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a generator did since its last report.
+
+    Report(finished=[one], work=StepWork(sequences=128, prefill_tokens=6, context_tokens=1290), version=12,
+           publication=12, first_waiting=331)
+    """
+
+    finished: list[Finished]
+    work: StepWork
+    version: int
+    """Weights it decodes with."""
+    publication: int
+    """The last it has taken."""
+    first_waiting: int | None
+    """Lowest number of a group none of whose rollouts has begun; it and all later ones will begin under `version` or
+    newer weights. None when there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paused:
+    """Nothing is decoded until Resume; also the first word of a new process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """All that the generator's next step depends on."""
+
+    state: dict[str, Any]
+
+
+Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver
+Answer = Report | Paused | State
+
+
+def to_bytes(message: Order | Answer) -> bytes:
+    """For `Connection.send_bytes`: its own `send` would pass tensors as files, one a tensor."""
+    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def from_bytes(content: bytes) -> Any:
+    """The message."""
+    return pickle.loads(content)

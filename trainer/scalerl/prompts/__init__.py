@@ -1,0 +1,7 @@
+"""Which prompt comes next, and what its answers are worth. A map of the room:
+
+pool          prompts at random, without those that are retired
+ordered_pool  prompts in an order of difficulty
+mixed_pool    prompts of a mix of tasks
+judge         groups of answers to groups of rewards, counted
+"""

@@ -1,0 +1,88 @@
+"""Verdicts on groups of answers: in threads where judging takes time, counted, and a stop where nothing is judged.
+
+An answer whose verifier timed out or crashed says nothing of the policy: it is counted and left out, never reward 0.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from scalerl.objective.rewards import reward
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Outcome, Prompt, Rollout
+from scalerl.tasks import Task
+
+OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "unparsable", "timed_out", "crashed")
+NOT_JUDGED = frozenset({"timed_out", "crashed"})
+MAX_LOST_GROUPS = 16
+"""Groups of one task in a row with fewer than two judged answers before the run stops."""
+
+
+class VerifierFailed(RuntimeError):
+    """The verifier of a task judges nothing any more."""
+
+
+def verdicts(task: Task, rollouts: Sequence[Rollout]) -> list[Outcome]:
+    """What the task says of each rollout, in their order whatever order the threads end in."""
+    if task.num_judges == 1:
+        return [task.verify(rollout.prompt, rollout.tokens.tolist()) for rollout in rollouts]
+    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
+        return list(threads.map(lambda rollout: task.verify(rollout.prompt, rollout.tokens.tolist()), rollouts))
+
+
+class Judge:
+    """Makes groups of finished rollouts, without those that could not be judged."""
+
+    def __init__(self, task: Task, recipe: ResolvedRecipe) -> None:
+        self.task, self.recipe = task, recipe
+        self.counts: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
+        """Groups in a row that were lost, by task."""
+
+    def group(self, prompt: Prompt, rollouts: Sequence[Rollout]) -> Group | None:
+        """The group of those that were judged; None for fewer than two, which have no mean to be compared with.
+
+        Raises VerifierFailed after MAX_LOST_GROUPS groups of the prompt's task in a row.
+        """
+        outcomes = verdicts(self.task, rollouts)
+        self.counts.update(outcomes)
+        kept = [i for i, outcome in enumerate(outcomes) if outcome not in NOT_JUDGED]
+        if len(kept) < 2:
+            self._lose(prompt.task, outcomes)
+            return None
+        self.lost[prompt.task] = 0
+        return Group(
+            prompt=prompt,
+            rollouts=tuple(rollouts[i] for i in kept),
+            rewards=tuple(reward(outcomes[i], len(rollouts[i].tokens), self.recipe) for i in kept),
+            outcomes=tuple(outcomes[i] for i in kept),
+        )
+
+    def _lose(self, name: str, outcomes: Sequence[Outcome]) -> None:
+        self.lost[name] += 1
+        if self.lost[name] == MAX_LOST_GROUPS:
+            raise nothing_judged(name, outcomes, f"of {MAX_LOST_GROUPS} groups in a row")
+
+    def take_counts(self) -> dict[str, int]:
+        """How many answers got each verdict since this was last asked, those that are not trained on included."""
+        counts = {outcome: self.counts[outcome] for outcome in OUTCOMES}
+        self.counts.clear()
+        return counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both counters."""
+        return {"counts": dict(self.counts), "lost": dict(self.lost)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        self.counts, self.lost = Counter(state["counts"]), Counter(state["lost"])
+
+
+def nothing_judged(name: str, outcomes: Sequence[Outcome], of_what: str) -> VerifierFailed:
+    """The error for answers of which at most one could be judged, those of the last group counted in it."""
+    seen = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes)
+    return VerifierFailed(
+        f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); a sandbox that does "
+        "not start, or a time limit too short for this machine, would do that"
+    )

@@ -1,0 +1,65 @@
+"""Which training prompt of a mix comes next: every task has a pool of its own, and is drawn from as its share says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scalerl.prompts.ordered_pool import Pool, pool_of
+from scalerl.prompts.pool import Key
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Prompt
+from scalerl.tasks import Mix, Task
+
+
+class MixedPool:
+    """Draws from the task that lags furthest behind its share, so that every batch holds the tasks in proportion."""
+
+    def __init__(self, pools: Mapping[str, Pool], shares: Mapping[str, float]) -> None:
+        self.pools, self.shares = pools, shares
+        self.drawn = dict.fromkeys(pools, 0)
+
+    def draw(self) -> Prompt:
+        """The next prompt; of tasks equally far behind, the first in the recipe's order."""
+        total = sum(self.drawn.values()) + 1
+        name = max(self.pools, key=lambda name: self.shares[name] * total - self.drawn[name])
+        self.drawn[name] += 1
+        return self.pools[name].draw()
+
+    def record(self, group: Group) -> None:
+        """Add a group to the history of its own task."""
+        self.pools[group.prompt.task].record(group)
+
+    @property
+    def retired(self) -> set[Key]:
+        """Mastered prompts of all tasks."""
+        return {key for pool in self.pools.values() for key in pool.retired}
+
+    @property
+    def epoch(self) -> int:
+        """That of the task with the fewest."""
+        return min(pool.epoch for pool in self.pools.values())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Those of the pools, and how often each was drawn from."""
+        return {"pools": {name: pool.state_dict() for name, pool in self.pools.items()}, "drawn": dict(self.drawn)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        for name, pool in self.pools.items():
+            pool.load_state_dict(state["pools"][name])
+        self.drawn = dict(state["drawn"])
+
+
+AnyPool = Pool | MixedPool
+
+
+def make_pool(recipe: ResolvedRecipe, task: Task, entropy: tuple[int, ...]) -> AnyPool:
+    """The pool of a task, or those of a mix; `entropy` seeds their orders."""
+    if not isinstance(task, Mix):
+        return pool_of(task.train, recipe.curriculum, np.random.default_rng(entropy))
+    pools = {
+        name: pool_of(one.train, recipe.curriculum, np.random.default_rng((*entropy, number)))
+        for number, (name, one) in enumerate(task.tasks.items())
+    }
+    return MixedPool(pools, task.shares)

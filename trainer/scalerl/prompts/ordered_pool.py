@@ -1,0 +1,145 @@
+"""Easy prompts first, and which pool of prompts a recipe draws from.
+
+t = draws / (epochs x prompts), at most 1
+linear        share available = start + (1 - start) t    (competence; Platanios et al. 2019, arXiv 1903.09848)
+exponential   share available = start^(1 - t)            (the same ends, by a constant factor a draw)
+"""
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scalerl.prompts.pool import Key, PromptPool, key
+from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
+from scalerl.rollout import Group, Prompt
+
+
+def linear(start: float, t: float) -> float:
+    """start + (1 - start) t."""
+    return start + (1 - start) * t
+
+
+def exponential(start: float, t: float) -> float:
+    """start^(1 - t)."""
+    return start ** (1 - t)
+
+
+PACES = {"linear": linear, "exponential": exponential}
+
+
+def length(prompt: Prompt) -> float:
+    """Tokens of the prompt."""
+    return len(prompt.tokens)
+
+
+def difficulty(prompt: Prompt) -> float:
+    """What the task says."""
+    return prompt.difficulty
+
+
+MEASURES: dict[str, Callable[[Prompt], float]] = {"difficulty": difficulty, "length": length}
+
+
+def easiest_first(prompts: Sequence[Prompt], by: str) -> list[Prompt]:
+    """Sorted by a measure, equal ones by the hash of their id.
+
+    Measures of different tasks do not compare: of several tasks the easiest tenth is the easiest tenth of each. Raises
+    ValueError where no task has prompts that differ.
+    """
+    measure, of_task = MEASURES[by], defaultdict[str, list[Prompt]](list)
+    for prompt in prompts:
+        of_task[prompt.task].append(prompt)
+    if all(len({measure(prompt) for prompt in group}) == 1 for group in of_task.values()):
+        other = next(name for name in MEASURES if name != by)
+        found = ", ".join(f"{measure(group[0]):g} in {task}" for task, group in of_task.items())
+        raise ValueError(
+            f"curriculum.by '{by}': all training prompts have the same {by} ({found}), so there is no order; use by: "
+            f"{other}, tasks whose prompts differ, or curriculum uniform"
+        )
+    place: dict[Key, tuple[float, bytes]] = {}
+    for group in of_task.values():
+        group.sort(key=lambda prompt: (measure(prompt), tie_break(prompt)))
+        place |= {key(p): ((rank + 0.5) / len(group), tie_break(p)) for rank, p in enumerate(group)}
+    return sorted(prompts, key=lambda prompt: place[key(prompt)])
+
+
+def tie_break(prompt: Prompt) -> bytes:
+    """A hash of task and id: the same on every machine, and no order of its own."""
+    return hashlib.sha256(f"{prompt.task}:{prompt.id}".encode()).digest()
+
+
+class OrderedPool:
+    """Uniform draws without replacement among the prompts that are available; more become so with every draw.
+
+    A pass ends when every available prompt was drawn in it; prompts that become available join the pass under way.
+    """
+
+    def __init__(self, prompts: Sequence[Prompt], curriculum: Ordered, rng: np.random.Generator) -> None:
+        self.prompts, self.curriculum, self.rng = easiest_first(prompts, curriculum.by), curriculum, rng
+        self.retired: frozenset[Key] = frozenset()
+        """None: this curriculum leaves out no prompt for good."""
+        self.epoch = 0
+        """Passes begun."""
+        self.num_drawn = 0
+        self._left: list[int] = []
+        """Places in `prompts` that were not yet drawn in this pass."""
+        self._known = 0
+        """How many prompts were available at the last draw."""
+
+    @property
+    def num_available(self) -> int:
+        """Prompts that the next draw is from; the first so many."""
+        curriculum, size = self.curriculum, len(self.prompts)
+        t = min(1.0, self.num_drawn / (curriculum.epochs * size))
+        share = PACES[curriculum.pace](curriculum.start, t)
+        # A share that is a whole number but for rounding must not let in one more.
+        return max(1, math.ceil(share * size - 1e-9))
+
+    def draw(self) -> Prompt:
+        """The next prompt."""
+        available = self.num_available
+        if self._left:
+            self._left += range(self._known, available)
+        else:
+            self._left = list(range(available))
+            self.epoch += 1
+        self._known = available
+        chosen = int(self.rng.integers(len(self._left)))
+        self._left[chosen], self._left[-1] = self._left[-1], self._left[chosen]
+        self.num_drawn += 1
+        return self.prompts[self._left.pop()]
+
+    def record(self, group: Group) -> None:
+        """Nothing: what is drawn does not depend on how it went."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counts, what is left of the pass, and random state."""
+        return {
+            "epoch": self.epoch,
+            "num_drawn": self.num_drawn,
+            "left": list(self._left),
+            "known": self._known,
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        self.epoch, self.num_drawn = state["epoch"], state["num_drawn"]
+        self._left, self._known = list(state["left"]), state["known"]
+        self.rng.bit_generator.state = state["rng"]
+
+
+Pool = PromptPool | OrderedPool
+
+
+def pool_of(
+    prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered, rng: np.random.Generator
+) -> Pool:
+    """The pool that draws as `curriculum` says."""
+    if isinstance(curriculum, Ordered):
+        return OrderedPool(prompts, curriculum, rng)
+    return PromptPool(prompts, curriculum, rng)

@@ -1,0 +1,81 @@
+"""Which training prompt comes next: shuffled epochs, and No-Positive-Resampling (ScaleRL §3.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scalerl.recipe import NoPositiveResampling, Uniform
+from scalerl.rollout import Group, Prompt
+
+Key = tuple[str, str]
+"""Task and id: ids of different tasks may be alike."""
+
+
+def key(prompt: Prompt) -> Key:
+    """What the pool knows a prompt by."""
+    return prompt.task, prompt.id
+
+
+class PromptPool:
+    """Every prompt once an epoch in a fresh order, less those the policy has mastered.
+
+    When all are mastered the history is forgotten and every prompt comes back: a run never starves.
+    """
+
+    def __init__(
+        self, prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform, rng: np.random.Generator
+    ) -> None:
+        self.prompts = {key(prompt): prompt for prompt in prompts}
+        self.curriculum, self.rng = curriculum, rng
+        self.history: dict[Key, tuple[float, int]] = {}
+        self.retired: set[Key] = set()
+        self.epoch = 0
+        self._order: list[Key] = []
+
+    def draw(self) -> Prompt:
+        """The next prompt of the epoch."""
+        while True:
+            while self._order:
+                name = self._order.pop()
+                if name not in self.retired:
+                    return self.prompts[name]
+            self._start_epoch()
+
+    def _start_epoch(self) -> None:
+        if len(self.retired) == len(self.prompts):
+            self.retired.clear()
+            self.history.clear()
+        names = [name for name in self.prompts if name not in self.retired]
+        self._order = [names[i] for i in self.rng.permutation(len(names))]
+        self.epoch += 1
+
+    def record(self, group: Group) -> None:
+        """Add a group to the prompt's running pass rate, and retire the prompt when that reaches the threshold."""
+        name = key(group.prompt)
+        total, count = self.history.get(name, (0.0, 0))
+        total, count = total + group.pass_rate, count + 1
+        self.history[name] = (total, count)
+        rule = self.curriculum
+        if (
+            isinstance(rule, NoPositiveResampling)
+            and count >= rule.min_groups
+            and total / count >= rule.threshold - 1e-9
+        ):
+            self.retired.add(name)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Order, history and random state."""
+        return {
+            "history": dict(self.history),
+            "retired": sorted(self.retired),
+            "epoch": self.epoch,
+            "order": list(self._order),
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        self.history, self.retired = dict(state["history"]), set(state["retired"])
+        self.epoch, self._order = state["epoch"], list(state["order"])
+        self.rng.bit_generator.state = state["rng"]

@@ -1,0 +1,66 @@
+"""What travels between prompts, generator, verifier and learner: numpy only, so that it can be sent anywhere."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
+"""Verdict on one answer. The last two say that the verifier failed: the answer was not judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """One question, known by its task and id.
+
+    Prompt(task="k_smallest", id="3:k9a2", tokens=(8, 4, 25, 14, 15, 2), answer="29a", difficulty=4)
+    """
+
+    task: str
+    id: str
+    tokens: tuple[int, ...] = field(compare=False)
+    answer: Any = field(compare=False)
+    """What the task's verifier compares a response with."""
+    difficulty: float = field(compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """One sampled answer, token by token: who chose each token, how likely it was, and which weights were in use."""
+
+    prompt: Prompt
+    tokens: NDArray[np.int64]
+    logprobs: NDArray[np.float32]
+    """Behaviour log-probability of each token, 0 where forced."""
+    versions: NDArray[np.int32]
+    """Weight version that chose each token."""
+    forced: NDArray[np.bool_]
+    """True for tokens the interruption wrote, which are not the policy's own."""
+    truncated: bool
+    """The token limit came before the end of the sequence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """All rollouts of one drawing of a prompt, with rewards and outcomes in the same order."""
+
+    prompt: Prompt
+    rollouts: tuple[Rollout, ...]
+    rewards: tuple[float, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def start_version(self) -> int:
+        """Oldest weights that chose a token of this group."""
+        return min(int(rollout.versions[0]) for rollout in self.rollouts)
+
+    @property
+    def pass_rate(self) -> float:
+        """Share of right answers."""
+        return sum(outcome == "right" for outcome in self.outcomes) / len(self.outcomes)
+
+    @property
+    def zero_variance(self) -> bool:
+        """Every rollout got the same reward."""
+        return len(set(self.rewards)) == 1

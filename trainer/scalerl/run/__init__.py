@@ -1,0 +1,8 @@
+"""One run: a resolved recipe to a curve. A map of the room:
+
+train       the loop, evaluations, checkpoints
+warm_start  the supervised start, shared by all runs of a scale and seed
+run_folder  the files of a run
+metrics     its log; status: what it is doing; neither loads torch
+health      what the last steps foretell, as warnings
+"""
