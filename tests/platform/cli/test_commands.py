@@ -1,0 +1,247 @@
+"""The command line as a script sees it: what it loads, what it prints, how it ends."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fixtures_home import make_home, write_state
+from fixtures_steering import steered
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.study.sweep import Stop
+
+ROOT = Path(__file__).parents[3]
+HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
+FIT_KEYS = {"curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window"}
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sweep", "sweeps/loo.yaml", "--dry-run"], ["status", "--help"]])
+def test_quick_commands_load_nothing_heavy(arguments, tmp_path):
+    code = (
+        f"import sys; sys.argv = {['platform', *arguments]!r}\n"
+        "from ablations.cli import app\n"
+        "try: app()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "assert not loaded, loaded"
+    )
+    environment = {"ABLATIONS_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_compare_prints_the_reference_and_every_variant(tmp_path):
+    make_home(tmp_path)
+    printed = json.loads(run("compare", "loo", "--json", "--home", str(tmp_path)))
+    assert printed["reference"] == "scalerl"
+    assert [variant["curve"] for variant in printed["variants"]] == ["scalerl", "loo-loss", "loo-curriculum"]
+    wanted = FIT_KEYS | {"cost", "delta_A", "delta_A_lo", "delta_A_hi", "compute_ratio"}
+    assert all(wanted <= set(variant) for variant in printed["variants"])
+
+
+STEERED_SWEEP = """
+name: steered
+reference: scalerl
+scale: laptop
+axes: {logits: [bf16]}
+budget: {compute: 1.0, total: %s}
+stop: {gain_below: 0.01, dominated: 0.95}
+"""
+
+
+def steered_sweep(folder: Path, total: float) -> Path:
+    path = folder / "steered.yaml"
+    path.write_text(STEERED_SWEEP % total)
+    return path
+
+
+def test_a_dry_run_says_what_the_total_is_and_when_runs_stop(tmp_path):
+    arguments = ["sweep", str(steered_sweep(tmp_path, 1.5)), "--dry-run", "--home", str(tmp_path / "home")]
+    # A unit of the laptop scale is 1500 modelled GPU-hours.
+    printed = run(*arguments)
+    assert "2 runs at scale laptop, 2250 modelled GPU-hours to share, at most 1500 each" in printed
+    assert (
+        "stops a run whose gain to the budget stays below 0.01 (P > 0.9) or that ends below scalerl (P > 0.95), "
+        "flags a run that collapses or truncates over 10% of its answers; 2250 left to train"
+    ) in printed
+    data = json.loads(run(*arguments, "--json"))
+    assert (data["budget_gpu_hours"], data["total_gpu_hours"], data["stop"]["dominated"]) == (1500.0, 2250.0, 0.95)
+
+
+@pytest.mark.parametrize("total", [0.01, 2.0])
+def test_a_total_that_shares_nothing_out_is_refused_with_its_bounds(total, tmp_path):
+    result = command("sweep", str(steered_sweep(tmp_path, total)), "--dry-run", "--home", str(tmp_path / "home"))
+    assert result.returncode == 2
+    assert f"sweep 'steered': budget.total: found {total:g}; must be at least " in result.stderr
+    assert "and below 2, which gives each its compute of 1 without any sharing" in result.stderr
+
+
+def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("ablations.running.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    file = steered_sweep(tmp_path, 1.5)
+    assert "goes on from the last checkpoints" in run("sweep", str(file), "--home", str(tmp_path / "home"), code=3)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
+    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
+    steering, plan = steered(home, Stop(gain_below=0.05))
+    steering.begin()
+    run("status", "loo", "--home", str(tmp_path), code=3)
+    write_state(home, plan.variants[0].runs[0].id, "done")
+    printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path)))
+    assert [one["state"] for one in printed["runs"]] == ["done", "stopped", "stopped"]
+    assert "stopped, A in [" in printed["runs"][1]["message"]
+    assert "gain to 2000 GPU-hours below 0.05" in run("status", "loo", "--home", str(tmp_path))
+
+
+def test_status_shows_what_a_run_warns_of(tmp_path):
+    home, plan = make_home(tmp_path, fraction=0.9, state="running")
+    folder = home.run(plan.variants[1].runs[0].id)
+    folder.write_status(folder.read_status() | {"warnings": ["effective sample size is 20%"]})
+    printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
+    assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
+    assert "warning: effective" in run("status", "loo", "--home", str(tmp_path), code=3)
+
+
+def test_fit_reads_a_csv_file_and_prints_one_entry_a_curve(tmp_path):
+    rows = [f"a,{c},{0.2 + 0.4 / (1 + (100 / c) ** 1.8):.6f}" for c in range(20, 1500, 40)]
+    path = tmp_path / "curves.csv"
+    path.write_text("curve,compute,score\na,0,0.2\n" + "\n".join(rows) + "\n")
+    (printed,) = json.loads(run("fit", str(path), "--json"))
+    assert set(printed) >= FIT_KEYS
+    assert printed["A"] == pytest.approx(0.6, abs=0.002)
+    assert printed["C_mid"] == pytest.approx(100, rel=0.02)
+
+
+def test_a_short_curve_has_a_reason_instead_of_a_fit(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("curve,compute,score\na,0,0.2\na,1,0.3\na,2,0.4\n")
+    (printed,) = json.loads(run("fit", str(path), "--json", code=1))
+    assert set(printed) >= FIT_KEYS
+    assert (printed["curve"], printed["A"], printed["verdict"]) == ("a", None, "no fit")
+    assert "at least 6" in printed["reason"]
+
+
+def eq1_file(path: Path, *, end: float = 1500.0, noise: float = 0.0) -> Path:
+    """One curve `a` with A 0.6, B 1.8 and C_mid 100 up to `end`, and a short one `b`."""
+    compute, rng = np.linspace(end / 40, end, 40), np.random.default_rng(0)
+    score = 0.2 + 0.4 / (1 + (100 / compute) ** 1.8) + noise * rng.standard_normal(40)
+    rows = [f"a,{c},{R:.4f}" for c, R in zip(compute, score, strict=True)]
+    path.write_text("\n".join(["curve,compute,score", "a,0,0.2", *rows, "b,0,0.2", "b,1,0.3"]) + "\n")
+    return path
+
+
+def test_one_curve_with_a_fit_is_enough_and_the_ending_of_the_file_may_be_in_capitals(tmp_path):
+    a, b = json.loads(run("fit", str(eq1_file(tmp_path / "curves.CSV")), "--json"))
+    assert a["A"] == pytest.approx(0.6, abs=0.005)
+    assert b["verdict"] == "no fit"
+
+
+def test_explain_as_json_has_the_words_and_a_against_the_cut_off(tmp_path):
+    path = eq1_file(tmp_path / "curves.csv")
+    a, b = json.loads(run("fit", str(path), "--explain", "--json"))
+    plain, _ = json.loads(run("fit", str(path), "--json"))
+    assert {key: a[key] for key in plain} == plain
+    assert a["words"].startswith(f"Eq. 1 on 40 readings from 37.5 to 1,500: A {a['asymptote']}, half of the gain")
+    assert a["cutoffs"][0] == {
+        "fit_from": 0.0,
+        "points": 40,
+        "A": a["A"],
+        "A_lo": a["A_lo"],
+        "A_hi": a["A_hi"],
+        "verdict": a["verdict"],
+    }
+    assert len(a["cutoffs"]) >= 5
+    assert (b["words"], b["cutoffs"]) == ("", [])
+
+
+def test_a_ceiling_without_an_end_is_no_number_in_json(tmp_path):
+    a, _ = json.loads(run("fit", str(eq1_file(tmp_path / "curves.csv", end=60, noise=0.004)), "--explain", "--json"))
+    assert (a["verdict"], a["asymptote"]) == ("lower bound only", f"A >= {math.floor(a['A_lo'] * 100) / 100:.2f}")
+    assert [a[name] for name in ("A", "A_hi", "C_mid", "C_mid_hi")] == [None] * 4
+    for name in ("A", "C_mid"):
+        assert [a["posterior"][name][key] for key in ("median", "hi_80", "hi_95")] == [None] * 3
+        assert a["posterior"][name]["lo_95"] > 0
+    assert a["B_lo"] < 1.8 < a["B_hi"]
+    assert {(row["A"], row["A_hi"]) for row in a["cutoffs"] if row["verdict"] == "lower bound only"} == {(None, None)}
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ablations.cli", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit", "missing.csv"], "missing.csv"),
+        (["fit", "missing.csv", "--to", "0"], "--to: found 0; must be a compute above 0"),
+        (["fit", "missing.csv", "--to", "nan"], "--to: found nan; must be a compute above 0"),
+        (
+            ["fit", "missing.csv", "--from", "5000", "--to", "4000"],
+            "--from: found 5000; must lie below --to, which is 4000",
+        ),
+        (["sweep", "sweeps/lo.yaml"], "no such file"),
+        (["sweep", "sweeps/loo.yaml", "--scale", "lptop", "--dry-run"], "did you mean 'laptop'"),
+        (["sweep", "sweeps/loo.yaml", "--set", "losss=1", "--dry-run"], "did you mean 'loss'"),
+        (["sweep", "sweeps/loo.yaml", "--budget", "0", "--dry-run"], "greater than 0"),
+        (["train", "scalrl"], "did you mean 'scalerl'"),
+        (["compare", "loo", "--home", "/nonexistent"], "no sweep has been started"),
+    ],
+)
+def test_wrong_input_is_one_message_and_exit_code_2(arguments, said):
+    result = command(*arguments)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unknown_sweep_names_those_there_are(tmp_path):
+    make_home(tmp_path)
+    result = command("status", "lo", "--home", str(tmp_path))
+    assert result.returncode == 2
+    assert "did you mean 'loo'" in result.stderr
+
+
+def test_a_task_file_that_cannot_be_used_is_said_with_its_line_and_no_traceback(tmp_path):
+    scale, file = tmp_path / "words.yaml", tmp_path / "sums.jsonl"
+    scale.write_text(f"model: {{tokenizer: characters}}\ntasks:\n  - {{type: math, path: {file}}}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "ablations.cli",
+        "train",
+        "scalerl",
+        "--scale",
+        str(scale),
+        "--home",
+        str(tmp_path),
+    ]
+
+    def refusal():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+    assert f"words.yaml:3: tasks.0: path: no file or folder {file}" in refusal()
+    file.write_text('{"question": "1+1=", "answer": "2"}\n{"question"\n')
+    assert "sums.jsonl:2: not JSON" in refusal()

@@ -1,0 +1,511 @@
+"""The search loop on generated curves: what is trained, told and kept, whatever kills it in between."""
+
+import json
+import math
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from fixtures_home import BUDGET, rows_at, write_state
+from rich.console import Console
+
+from ablations.errors import AblationsError
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
+from ablations.home.plan import Plan
+from ablations.running.ending import all_ended
+from ablations.running.make_plan import make_plan
+from ablations.running.run_sweep import prepare
+from ablations.search.loop import SearchState, TrialLoop, prepare_search, resume
+from ablations.search.objective import is_maximised
+from ablations.search.optuna_study import OptunaStudy
+from ablations.search.record import SearchRecord, read_search
+from ablations.search.tables import note, objective_text, trials_table
+from ablations.status.progress import read_rows
+from ablations.study.expand import Study, expand
+
+TINY = Path(__file__).parents[2] / "data/recipes/scales/tiny.yaml"
+RATE = "    optimiser.learning_rate: {low: 1e-4, high: 1e-2, log: true}\n"
+BEST_RATE = 2e-3
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing may catch it."""
+
+
+@dataclass
+class Pool:
+    """Trains in no time: the ceiling is 0.6 at a learning rate of 2e-3 and 0.1 lower a decade from it."""
+
+    home: Home
+    cancelled: Cancellation
+    failing_above: float = math.inf
+    """Learning rates above this fail."""
+    waiting: list[str] = field(default_factory=list)
+    trained: list[str] = field(default_factory=list)
+
+    def add(self, run_id: str, budget_gpu_hours: float) -> None:
+        assert budget_gpu_hours == BUDGET
+        self.waiting.append(run_id)
+
+    def is_busy(self, run_id: str) -> bool:
+        return run_id in self.waiting
+
+    def train_next(self) -> None:
+        run_id = self.waiting.pop(0)
+        folder = self.home.run(run_id)
+        recipe, seed = folder.read_recipe()
+        rate = recipe.optimiser.learning_rate
+        if rate > self.failing_above:
+            write_state(self.home, run_id, "failed", compute=100.0, message="loss is not finite")
+            return
+        A = 0.6 - 0.1 * abs(math.log10(rate / BEST_RATE))
+        rng = np.random.default_rng((int(run_id, 16), seed))
+        rows = [row for compute in np.arange(0, BUDGET + 1, 50) for row in rows_at(compute, (A, 1.9, 320.0), rng)]
+        folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_state(self.home, run_id, "done")
+        self.trained.append(run_id)
+
+
+@dataclass
+class Bench:
+    """A search in a folder, run as often as wanted; every process has a pool and an Optuna of its own."""
+
+    path: Path
+    jobs: int = 1
+    failing_above: float = math.inf
+
+    @property
+    def home(self) -> Home:
+        return Home(self.path / "home")
+
+    @property
+    def folder(self) -> Path:
+        return self.home.sweep("test")
+
+    def write(self, space: str, rest: str, seeds: str = "[0]") -> None:
+        (self.path / "test.yaml").write_text(
+            f"name: test\nreference: scalerl\nscale: {TINY}\nseeds: {seeds}\nsearch:\n  space:\n{space}{rest}"
+        )
+
+    def study(self) -> tuple[Study, Plan]:
+        study = expand(self.path / "test.yaml", sets=["compute_unit_gpu_hours=2000"])
+        return study, make_plan(study, "test", budget=None, command="platform sweep test.yaml")
+
+    def begin(self) -> TrialLoop:
+        study, plan = self.study()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = resume(study, plan, self.home)
+        prepare_search(state, self.home)
+        prepare(state.study, state.plan, self.home, self.path / "test.yaml")
+        maximised = [is_maximised(one) for one in state.search.objective]
+        loop = TrialLoop(
+            state=state,
+            home=self.home,
+            jobs=self.jobs,
+            console=Console(quiet=True),
+            pool=Pool(self.home, Cancellation(self.folder / "cancelled"), self.failing_above),
+            optuna=OptunaStudy(self.folder / "optuna.db", state.search, state.space, maximised),
+        )
+        loop.start()
+        return loop
+
+    def run(self) -> tuple[SearchState, list[str]]:
+        """To the end; gives the runs trained."""
+        loop = self.begin()
+        while loop.pool.waiting:
+            loop.pool.train_next()
+            loop.step()
+        return loop.state, loop.pool.trained
+
+    def record(self) -> SearchRecord:
+        record = SearchRecord.read(self.folder)
+        assert record is not None
+        return record
+
+    def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
+        return optuna.load_study(study_name="search", storage=f"sqlite:///{self.folder / 'optuna.db'}").trials
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def rates(record: SearchRecord) -> list[float]:
+    return [trial.params["optimiser.learning_rate"] for trial in record.trials]
+
+
+def assert_nothing_was_evaluated_twice(bench: Bench, num_trials: int) -> None:
+    record, plan = bench.record(), bench.home.read_plan("test")
+    assert [trial.state for trial in record.trials] == ["done"] * num_trials
+    assert [variant.name for variant in plan.variants[1:]] == [trial.name for trial in record.trials]
+    runs = [run.id for variant in plan.variants for run in variant.runs]
+    assert len(set(runs)) == len(runs) == len(list((bench.home.path / "runs").iterdir()))
+    finished = [trial for trial in bench.optuna_trials() if trial.state == optuna.trial.TrialState.COMPLETE]
+    assert sorted(trial.value for trial in finished) == sorted(trial.values[0] for trial in record.trials)
+    assert not [trial for trial in bench.optuna_trials() if not trial.state.is_finished()]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
+def test_a_search_trains_the_reference_and_as_many_trials_as_asked_for(bench, sampler):
+    bench.write(RATE, f"  trials: 6\n  sampler: {sampler}\n")
+    state, trained = bench.run()
+    assert len(trained) == 7
+    assert trained[0] == state.study.runs[0].id
+    assert_nothing_was_evaluated_twice(bench, 6)
+    (best,) = state.record.best
+    nearest = min(rates(state.record), key=lambda rate: abs(math.log(rate / BEST_RATE)))
+    assert best.params["optimiser.learning_rate"] == nearest
+    assert bench.home.read_plan("test").variants[1].overrides == {"optimiser.learning_rate": rates(state.record)[0]}
+
+
+def test_cmaes_searches_ranges(bench):
+    bench.write(RATE + "    optimiser.beta2: {low: 0.9, high: 0.999}\n", "  trials: 6\n  sampler: cmaes\n")
+    bench.run()
+    assert_nothing_was_evaluated_twice(bench, 6)
+
+
+def test_a_sampler_learns_where_the_ceiling_is_high(bench):
+    bench.write(RATE, "  trials: 15\n")
+    record = bench.run()[0].record
+    far = [abs(math.log10(rate / BEST_RATE)) for rate in rates(record)]
+    assert np.mean(far[-5:]) < np.mean(far[:5]) / 2  # five points are drawn blindly
+
+
+def test_the_same_seed_asks_for_the_same_points(tmp_path):
+    asked = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        (tmp_path / name).mkdir()
+        bench = Bench(tmp_path / name)
+        bench.write(RATE, f"  trials: 4\n  seed: {seed}\n")
+        asked.append(rates(bench.run()[0].record))
+    assert asked[0] == asked[1] != asked[2]
+
+
+def test_seeds_are_trained_each_and_count_by_their_mean(bench):
+    bench.write(RATE, "  trials: 2\n", seeds="[3, 4]")
+    state, trained = bench.run()
+    assert len(trained) == 6
+    lower = [float(value) for trial in state.record.trials for value in trial.values]
+    for trial, found in zip(state.record.trials, lower, strict=True):
+        rate = trial.params["optimiser.learning_rate"]
+        assert found == pytest.approx(0.6 - 0.1 * abs(math.log10(rate / BEST_RATE)), abs=0.02)
+
+
+KILLS = {
+    "before a point is asked for": ("ablations.search.optuna_study.OptunaStudy.ask", False),
+    "after a point was asked for": ("ablations.search.optuna_study.OptunaStudy.ask", True),
+    "after a trial was written down": ("ablations.search.record.SearchRecord.write", True),
+    "after the plan was written": ("ablations.home.plan.Plan.write", True),
+    "after the run folder was made": ("scalerl.run.run_folder.RunFolder.create", True),
+    "before the sampler is told": ("ablations.search.optuna_study.OptunaStudy.tell", False),
+    "after the sampler was told": ("ablations.search.optuna_study.OptunaStudy.tell", True),
+}
+
+
+@pytest.mark.parametrize("moment", KILLS)
+def test_a_search_killed_at_any_moment_ends_as_if_it_had_not_been(moment, tmp_path, monkeypatch):
+    benches = []
+    for name in ("undisturbed", "killed"):
+        (tmp_path / name).mkdir()
+        benches.append(Bench(tmp_path / name))
+        benches[-1].write(RATE, "  trials: 3\n")
+    undisturbed, killed = benches
+    undisturbed.run()
+
+    target, after = KILLS[moment]
+    owner, _, method = target.rpartition(".")
+    module, _, of_class = owner.rpartition(".")
+    original = getattr(getattr(__import__(module, fromlist=[of_class]), of_class), method)
+    calls = Counter()
+
+    def deadly(*arguments):
+        calls[method] += 1
+        # The second trial: the calls before it make the reference, start the search and end the first.
+        due = calls[method] == {"ask": 2, "tell": 2, "write": 4 if "Record" in owner else 3, "create": 3}[method]
+        if due and not after:
+            raise Killed
+        result = original(*arguments)
+        if due:
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(target, deadly)
+        with pytest.raises(Killed):
+            killed.run()
+    assert len(list((killed.home.path / "runs").iterdir())) < 4
+    killed.run()
+    assert_nothing_was_evaluated_twice(killed, 3)
+    assert killed.record() == undisturbed.record()
+
+
+def test_a_trial_that_was_training_goes_on_as_the_same_trial(bench):
+    bench.write(RATE, "  trials: 3\n")
+    loop = bench.begin()
+    loop.pool.train_next()
+    loop.step()
+    (open_trial,) = bench.record().trials
+    state, trained = bench.run()
+    assert state.record.trials[0].params == open_trial.params
+    assert state.planned("trial-000").runs[0].id in trained
+    assert_nothing_was_evaluated_twice(bench, 3)
+
+
+def test_a_question_cut_off_before_its_answer_is_asked_again(bench):
+    bench.write(RATE, "  trials: 2\n")
+    bench.begin()
+    optuna.load_study(study_name="search", storage=f"sqlite:///{bench.folder / 'optuna.db'}").ask()
+    bench.run()
+    assert_nothing_was_evaluated_twice(bench, 2)
+
+
+DAMAGE = {
+    "lost": lambda database: database.unlink(),
+    "no database": lambda database: database.write_bytes(b"not a database" * 1000),
+    "a table is gone": lambda database: execute(database, "DROP TABLE trial_values"),
+    "a range is unreadable": lambda database: execute(database, "UPDATE trial_params SET distribution_json = '{'"),
+}
+
+
+def execute(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_lost_or_broken_database_is_made_again_from_the_record(bench, damage):
+    bench.write(RATE, "  trials: 2\n")
+    before = bench.run()[0].record.trials
+    DAMAGE[damage](bench.folder / "optuna.db")
+    bench.write(RATE, "  trials: 4\n")
+    state, trained = bench.run()
+    assert state.record.trials[:2] == before
+    assert len(trained) == 2
+    assert_nothing_was_evaluated_twice(bench, 4)
+
+
+def test_a_finished_search_started_again_trains_and_asks_nothing(bench):
+    bench.write(RATE, "  trials: 2\n")
+    before = bench.run()[0].record
+    state, trained = bench.run()
+    assert (state.record, trained) == (before, [])
+    assert len(bench.optuna_trials()) == 2
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+def test_each_recipe_of_a_small_space_is_trained_once(bench, sampler):
+    # Four losses; the reference has the first of them already.
+    bench.jobs = 2
+    bench.write("    loss.type: {choices: [cispo, dapo, grpo, gspo]}\n", f"  trials: 3\n  sampler: {sampler}\n")
+    state, trained = bench.run()
+    assert {trial.params["loss.type"] for trial in state.record.trials} == {"dapo", "grpo", "gspo"}
+    assert len(trained) == len(set(trained)) == 4
+
+
+def test_a_grid_tries_every_point_with_several_at_a_time(bench):
+    bench.jobs = 3
+    space = "    batch.prompts: {low: 4, high: 12, step: 4}\n    logits: {choices: [fp32, bf16]}\n"
+    bench.write(space, "  trials: 5\n  sampler: grid\n")
+    state, trained = bench.run()
+    assert len(trained) == 6
+    tried = {(trial.params["batch.prompts"], trial.params["logits"]) for trial in state.record.trials}
+    assert tried == {(4, "fp32"), (4, "bf16"), (8, "bf16"), (12, "fp32"), (12, "bf16")}
+
+
+def test_a_failed_trial_is_told_as_failed_and_tried_again_by_the_next_start(bench):
+    bench.failing_above = 1e-3
+    bench.write(RATE, "  trials: 5\n  sampler: random\n")
+    state, _ = bench.run()
+    failed = [trial for trial in state.record.trials if trial.params["optimiser.learning_rate"] > 1e-3]
+    assert 0 < len(failed) < 5
+    assert len(state.record.trials) == 5
+    assert {(trial.state, trial.reason) for trial in failed} == {("failed", "seed 0: loss is not finite")}
+    states = Counter(trial.state.name for trial in bench.optuna_trials())
+    assert states == {"FAIL": len(failed), "COMPLETE": 5 - len(failed)}
+
+    bench.failing_above = math.inf
+    again, trained = bench.run()
+    assert [trial.params for trial in again.record.trials] == [trial.params for trial in state.record.trials]
+    assert len(trained) >= len(failed)
+    assert_nothing_was_evaluated_twice(bench, 5)
+
+
+def test_a_cancelled_search_asks_for_nothing_more_and_leaves_its_trials_open(bench):
+    bench.write(RATE, "  trials: 3\n")
+    loop = bench.begin()
+    loop.pool.train_next()
+    loop.step()
+    loop.pool.cancelled.add(None)
+    loop.pool.waiting.clear()
+    loop.step()
+    assert [trial.state for trial in bench.record().trials] == ["running"]
+    bench.run()
+    assert_nothing_was_evaluated_twice(bench, 3)
+
+
+def test_another_objective_is_worked_out_for_the_trials_there_are(bench):
+    bench.write(RATE, "  trials: 3\n")
+    bench.run()
+    bench.write(RATE, "  trials: 3\n  objective: {type: score_at, budget: 1}\n")
+    state, trained = bench.run()
+    assert trained == []
+    for trial in state.record.trials:
+        A = 0.6 - 0.1 * abs(math.log10(trial.params["optimiser.learning_rate"] / BEST_RATE))
+        # Eq. 1 at 2000 GPU-hours with B = 1.9, C_mid = 320 and R_0 = 0.31: 0.9701 of the way from R_0 to A.
+        assert trial.values[0] == pytest.approx(0.31 + 0.9701 * (A - 0.31), abs=0.01)
+    assert_nothing_was_evaluated_twice(bench, 3)
+
+
+def test_trials_outside_a_narrower_space_are_left_out_and_their_runs_kept(bench):
+    bench.write(RATE, "  trials: 4\n  sampler: random\n")
+    wide = bench.run()[0].record
+    inside = [rate for rate in rates(wide) if rate <= 1e-3]
+    assert 0 < len(inside) < 4
+    bench.write("    optimiser.learning_rate: {low: 1e-4, high: 1e-3, log: true}\n", "  trials: 4\n")
+    narrow = bench.run()[0].record
+    assert rates(narrow)[: len(inside)] == inside
+    assert len(narrow.trials) == 4
+    assert max(rates(narrow)) <= 1e-3
+
+
+def test_a_name_that_a_trial_outside_the_space_had_is_not_used_again(bench):
+    bench.write(RATE, "  trials: 3\n  sampler: random\n")
+    wide = bench.run()[0].record
+    last = rates(wide)[-1]
+    assert last == min(rates(wide))
+    bench.write(f"    optimiser.learning_rate: {{low: {1.01 * last}, high: 1e-2, log: true}}\n", "  trials: 3\n")
+    narrow = bench.run()[0].record
+    assert [trial.name for trial in narrow.trials] == ["trial-000", "trial-001", "trial-003"]
+
+
+def test_another_choice_of_seeds_works_the_trials_out_again(bench):
+    bench.write(RATE, "  trials: 2\n", seeds="[3]")
+    before = bench.run()[0].record
+    bench.write(RATE, "  trials: 2\n", seeds="[3, 4]")
+    loop = bench.begin()
+    assert {trial.state for trial in bench.record().trials} == {"running"}
+    while loop.pool.waiting:
+        loop.pool.train_next()
+        loop.step()
+    after = bench.record()
+    assert (before.seeds, after.seeds) == ((3,), (3, 4))
+    assert rates(after) == rates(before)
+    assert all(one.values != other.values for one, other in zip(after.trials, before.trials, strict=True))
+    bench.write(RATE, "  trials: 2\n", seeds="[3]")
+    again, trained = bench.run()
+    assert trained == []
+    assert [trial.values for trial in again.record.trials] == [trial.values for trial in before.trials]
+
+
+def test_a_search_begun_again_without_its_record_plans_every_trial(bench):
+    bench.write(RATE, "  trials: 3\n")
+    before = bench.run()[0].record
+    (bench.folder / "search.json").unlink()
+    state, _ = bench.run()
+    assert [trial.params for trial in state.record.trials] == [trial.params for trial in before.trials]
+    assert_nothing_was_evaluated_twice(bench, 3)
+
+
+def ended(bench: Bench) -> bool:
+    plan = bench.home.read_plan("test")
+    return all_ended(bench.home, plan, read_rows(bench.home, plan))
+
+
+def test_a_search_has_not_ended_before_its_trials_have_whenever_it_was_killed(bench, monkeypatch):
+    bench.write(RATE, "  trials: 1\n")
+    study, plan = bench.study()
+    bench.folder.mkdir(parents=True)
+    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    (reference,) = study.runs
+    write_state(bench.home, reference.id, "done")
+    assert read_search(bench.home, plan) is None
+    assert not ended(bench)  # no record yet
+
+    (bench.home.run(reference.id).path / "status.json").unlink()
+    bench.run()
+    assert ended(bench)
+
+    bench.write(RATE, "  trials: 2\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("ablations.home.plan.Plan.write", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            bench.begin()
+    assert not ended(bench)  # killed between record and plan
+    bench.begin()
+    assert len(bench.record().trials) == 2
+    assert not ended(bench)
+
+
+def test_a_record_left_from_a_search_says_nothing_of_a_sweep_without_one(bench):
+    bench.write(RATE, "  trials: 1\n")
+    study, plan = bench.study()
+    prepare_search(resume(study, plan, bench.home), bench.home)
+    without = f"name: test\nreference: scalerl\nscale: {TINY}\naxes: {{logits: [bf16]}}\n"
+    (bench.path / "test.yaml").write_text(without)
+    study, plan = bench.study()
+    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    for run in study.runs:
+        write_state(bench.home, run.id, "done")
+    assert read_search(bench.home, plan) is None
+    assert ended(bench)
+
+
+def test_several_objectives_keep_the_pareto_front(bench):
+    objectives = "  objective: [{type: asymptote}, {type: compute_to_reach, score: 0.45}]\n"
+    bench.write(RATE, f"  trials: 6\n{objectives}")
+    record = bench.run()[0].record
+    values = [trial.values for trial in record.best]
+    assert len(record.best) >= 1
+    for trial in record.trials:
+        if trial not in record.best and None not in trial.values:
+            assert any(best[0] >= trial.values[0] and best[1] <= trial.values[1] for best in values)
+    assert objective_text(record) == "Pareto front of: A, lower end, to be high; compute to 0.45, to be low"
+
+
+def test_a_score_that_no_trial_reaches_makes_none_the_best(bench):
+    bench.write(RATE, "  trials: 2\n  objective: {type: compute_to_reach, score: 0.9}\n")
+    record = bench.run()[0].record
+    assert [trial.values for trial in record.trials] == [(None,), (None,)]
+    assert record.best == []
+    assert note(record, "scalerl") == "no trial reaches the score so far"
+    ten_budgets = math.log(10 * BUDGET)
+    assert [trial.value for trial in bench.optuna_trials()] == pytest.approx([ten_budgets] * 2)
+
+
+def test_the_table_of_trials_is_best_first_and_says_what_the_best_is_worth(bench):
+    bench.write(RATE, "  trials: 3\n")
+    record = bench.run()[0].record
+    table = trials_table(record)
+    names = list(table.columns[0].cells)
+    lower = [trial.values[0] for trial in record.ranked]
+    assert names == [trial.name for trial in record.ranked]
+    assert lower == sorted(lower, reverse=True)
+    assert list(table.columns[-1].cells) == ["best", "", ""]
+    assert "best of 3 by these same readings, which flatters the difference from scalerl" in note(record, "scalerl")
+
+
+def test_search_json_names_the_best_trial(bench):
+    bench.write(RATE, "  trials: 2\n")
+    record = bench.run()[0].record
+    content = json.loads((bench.folder / "search.json").read_bytes())
+    assert content["best"] == [record.best[0].name]
+    assert content["objectives"] == [{"type": "asymptote", "of": "lower"}]
+    assert content["space"] == {"optimiser.learning_rate": "0.0001 to 0.01, log"}
+    assert {trial["name"] for trial in content["trials"]} == {"trial-000", "trial-001"}
+
+
+@pytest.mark.parametrize("wrong", [{"params": []}, {"params": {"batch.prompts": None}}, {"state": "lost"}, {"one": 1}])
+def test_a_record_that_is_none_is_said_to_be_one(bench, wrong):
+    bench.write(RATE, "  trials: 1\n")
+    content = bench.run()[0].record.to_json()
+    for written in ({}, content | {"trials": [content["trials"][0] | wrong]}):
+        (bench.folder / "search.json").write_text(json.dumps(written))
+        with pytest.raises(AblationsError, match="not the record of a search"):
+            SearchRecord.read(bench.folder)

@@ -1,0 +1,151 @@
+from pathlib import Path
+
+import pytest
+
+from ablations.errors import FileError
+from ablations.study.expand import Study, expand
+from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform
+
+REPOSITORY = Path(__file__).parents[3]
+TINY = str(REPOSITORY / "tests/data/recipes/scales/tiny.yaml")
+LOO = REPOSITORY / "sweeps/loo.yaml"
+
+
+@pytest.fixture
+def expanded(tmp_path):
+    """Writes the body of a sweep of `scalerl` on the tiny scale and expands it."""
+
+    def expand_body(body: str, **options) -> Study:
+        path = tmp_path / "test.yaml"
+        path.write_text(f"name: test\nreference: scalerl\nscale: {TINY}\n{body}")
+        return expand(path, **options)
+
+    return expand_body
+
+
+def names(study: Study) -> list[str]:
+    return [variant.name for variant in study.variants]
+
+
+def test_leave_one_out_reverts_one_axis_at_a_time():
+    study = expand(LOO, scale=TINY)
+    reference = study.reference.recipe
+    reverted = {
+        "off_policy": PpoOffPolicy(k=8),
+        "loss": Dapo(clip_low=0.2, clip_high=0.26),
+        "aggregation": "sample",
+        "advantage": "prompt",
+        "logits": "bf16",
+        "zero_variance": "keep",
+        "curriculum": Uniform(),
+        "length_control": LengthPenalty(cache=1 / 7),
+    }
+    assert (reference.off_policy, reference.length_control) == (Pipeline(k=8), Interruption())
+    assert names(study) == ["scalerl", *(f"loo-{axis}" for axis in reverted)]
+    for variant, (axis, value) in zip(study.variants[1:], reverted.items(), strict=True):
+        assert variant.recipe == reference.model_copy(update={axis: value})
+
+
+def test_leave_one_out_without_axes_takes_those_where_the_recipes_differ(expanded):
+    study = expanded("leave_one_out: {revert_to: baseline}\n")
+    assert names(study)[1:] == [
+        "loo-off_policy", "loo-loss", "loo-aggregation", "loo-advantage", "loo-logits", "loo-zero_variance",
+        "loo-curriculum",
+    ]  # fmt: skip
+
+
+def test_axes_vary_one_factor_at_a_time(expanded):
+    study = expanded("axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n  loss.max_ratio: [4, 8.5]\n")
+    assert names(study) == ["scalerl", "size=big", "loss.max_ratio=4", "loss.max_ratio=8.5"]
+    assert [variant.overrides for variant in study.variants] == [
+        {}, {"batch.prompts": 16}, {"loss.max_ratio": 4}, {"loss.max_ratio": 8.5},
+    ]  # fmt: skip
+
+
+def test_a_grid_crosses_its_axes_and_meets_the_reference_once(expanded):
+    study = expanded("grid:\n  batch.prompts: [8, 16]\n  logits: [fp32, bf16]\n")
+    assert names(study) == [
+        "scalerl", "batch.prompts=8,logits=bf16", "batch.prompts=16,logits=fp32", "batch.prompts=16,logits=bf16",
+    ]  # fmt: skip
+
+
+def test_exclude_leaves_out_every_combination_it_matches(expanded):
+    body = "grid:\n  batch.prompts: [4, 16]\n  logits: [fp32, bf16]\n  off_policy.k: [4, 8]\n"
+    study = expanded(body + "exclude:\n  - {batch.prompts: 16, logits: bf16}\n  - {off_policy.k: 4}\n")
+    assert names(study)[1:] == [
+        "batch.prompts=4,logits=fp32,off_policy.k=8",
+        "batch.prompts=4,logits=bf16,off_policy.k=8",
+        "batch.prompts=16,logits=fp32,off_policy.k=8",
+    ]
+
+
+def test_zip_pairs_its_axes(expanded):
+    study = expanded("zip:\n  batch.prompts: [4, 16]\n  batch.generations: [8, 2]\n")
+    assert names(study)[1:] == ["batch.prompts=4,batch.generations=8", "batch.prompts=16,batch.generations=2"]
+    assert [(v.recipe.batch.prompts, v.recipe.batch.generations) for v in study.variants[1:]] == [(4, 8), (16, 2)]
+
+
+def test_forms_in_one_file_add_up(expanded):
+    study = expanded(
+        "leave_one_out: {revert_to: baseline, axes: {loss: }}\n"
+        "axes: {logits: [bf16]}\n"
+        "variants: {mine: {loss.max_ratio: 4, batch.prompts: 16}}\n"
+    )
+    assert names(study) == ["scalerl", "loo-loss", "logits=bf16", "mine"]
+
+
+def test_runs_are_variants_times_seeds_named_by_identity(expanded):
+    study = expanded("axes: {logits: [bf16]}\nseeds: [3, 1]\n")
+    assert [(run.variant, run.seed) for run in study.runs] == [
+        ("scalerl", 3), ("scalerl", 1), ("logits=bf16", 3), ("logits=bf16", 1),
+    ]  # fmt: skip
+    assert [run.id for run in study.runs[:2]] == [
+        study.reference.recipe.identity(3),
+        study.reference.recipe.identity(1),
+    ]
+    assert len({run.id for run in study.runs}) == 4
+
+
+def test_the_reference_is_the_same_run_in_every_sweep(expanded):
+    ours = expanded("axes: {logits: [bf16]}\nbudget: {compute: 7}\n")
+    assert ours.runs[0].id == expand(LOO, scale=TINY).runs[0].id
+
+
+def test_a_setting_of_the_command_line_holds_for_every_variant_before_its_own(expanded):
+    body = "axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n"
+    study = expanded(body, sets=["batch.prompts=5", "loss={type: grpo}"])
+    assert [variant.recipe.batch.prompts for variant in study.variants] == [5, 10]
+    assert [variant.recipe.loss.type for variant in study.variants] == ["grpo", "grpo"]
+    assert study.sets == ("batch.prompts=5", "loss={type: grpo}")
+
+
+def test_an_axis_that_a_setting_already_reverts_has_no_effect():
+    with pytest.raises(FileError, match=r"loo\.yaml:13: leave_one_out\.axes\.logits: no effect"):
+        expand(LOO, scale=TINY, sets=["logits=bf16"])
+
+
+def test_a_scale_on_the_command_line_replaces_the_sweeps(expanded, tmp_path):
+    (tmp_path / "wide.yaml").write_text("batch: {prompts: 100}\n")
+    study = expanded("axes:\n  size:\n    big: {batch.prompts: {times: 2}}\n", scale="wide.yaml")
+    assert study.scale == "wide"
+    assert [variant.recipe.batch.prompts for variant in study.variants] == [100, 200]
+    with pytest.raises(FileError, match=r"--scale tinny\.yaml: no file tinny\.yaml"):
+        expanded("axes: {logits: [bf16]}\n", scale="tinny.yaml")
+
+
+def test_a_recipe_beside_the_sweep_may_be_the_reference(tmp_path):
+    (tmp_path / "mine.yaml").write_text("logits: bf16\n")
+    path = tmp_path / "test.yaml"
+    path.write_text(f"name: test\nreference: mine.yaml\nscale: {TINY}\naxes: {{logits: [fp32]}}\n")
+    assert names(expand(path)) == ["mine", "logits=fp32"]
+
+
+def test_published_fits_belong_to_variants(expanded):
+    study = expanded("axes: {logits: [bf16]}\npublished: {logits=bf16: {A: 0.52, B: 1, C_mid: 2500}}\n")
+    assert study.sweep.published["logits=bf16"].A == 0.52
+
+
+def test_the_problems_of_all_variants_are_reported_together(expanded):
+    with pytest.raises(FileError) as caught:
+        expanded("variants:\n  a: {batch.prompts: 0}\n  b: {logits: fp16}\n  c: {logits: bf16}\n")
+    assert [problem.place.line for problem in caught.value.problems] == [5, 6]

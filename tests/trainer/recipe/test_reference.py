@@ -1,0 +1,79 @@
+"""The page of settings: whole, current, and every setting with what a user must know."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scalerl.recipe import NoCritic, NoLengthControl, Recipe, ResolvedRecipe, Uniform
+from scalerl.recipe.reference import models_of, reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
+SCHEMA = ResolvedRecipe.model_json_schema()
+BLOCKS = {"ResolvedRecipe": SCHEMA, **SCHEMA["$defs"]}
+SETTINGS = [(block, name) for block, schema in BLOCKS.items() for name in schema["properties"] if name != "type"]
+
+
+def sections():
+    """Rows of each section's table by the name of the setting."""
+    rows = {}
+    for section in reference().split("\n### ")[0].split("\n## ")[1:] + reference().split("\n### ")[1:]:
+        table = [line for line in section.splitlines() if line.startswith("| `")]
+        rows[section.splitlines()[0]] = {line.split("`")[1]: line for line in table}
+    return rows
+
+
+def test_the_page_in_docs_is_what_the_models_say():
+    assert PAGE.read_text() == reference(), "run `make docs`"
+
+
+@pytest.mark.parametrize(("block", "name"), SETTINGS, ids=lambda value: value)
+def test_every_setting_is_on_the_page_with_meaning_default_and_range(block, name):
+    described = BLOCKS[block]["properties"][name]
+    assert described.get("description"), f"{block}.{name} has no docstring"
+    meaning = " ".join(described["description"].replace("|", "\\|").split())
+    rows = [rows[name] for rows in sections().values() if name in rows]
+    matching = [row for row in rows if meaning in row]
+    assert matching, f"{block}.{name} is not in the page's tables"
+    _, setting, default, allowed, *_ = matching[0].replace("\\|", "").split("|")
+    assert setting.strip() == f"`{name}`"
+    assert default.strip()
+    assert allowed.strip()
+
+
+PLAIN = {
+    "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "heads", "hidden", "k", "layers",
+    "learning_rate", "mlp", "router_loss", "temperature", "weight_decay",
+}  # fmt: skip
+"""Numbers that are factors, or counts of what they are called."""
+
+
+def test_every_other_number_has_a_unit():
+    bare = set()
+    for rows in sections().values():
+        for name, row in rows.items():
+            _, _, _, allowed, unit, *_ = row.replace("\\|", "").split("|")
+            is_number = "whole number" in allowed or ">" in allowed or "≥" in allowed
+            bare |= {name} if is_number and not unit.strip() else set()
+    assert bare <= PLAIN
+
+
+@pytest.mark.parametrize(
+    "model", [model for name, field in Recipe.model_fields.items() for model in models_of(field.annotation)]
+)
+def test_every_choice_of_the_algorithm_names_its_source(model):
+    said = " ".join([model.__doc__, *(field.description for field in model.model_fields.values() if field.description)])
+    assert re.search(r"ScaleRL|arXiv|[A-Z][a-z]+ (et al\. )?\d{4}", said) or model in OWN, model
+
+
+OWN = {Uniform, NoLengthControl, NoCritic}
+"""The absence of a method has no source."""
+
+
+def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
+    rows = sections()
+    assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
+    assert "| ≥ 1, whole number | tokens |" in rows["`generation`"]["thinking"]
+    assert "| `prompt`, `sample`, `token`, `sum` |" in rows["Recipe"]["aggregation"]
+    assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
+    assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]

@@ -1,0 +1,177 @@
+"""Warnings: none in healthy rows and runs, the right one in rows made ill, and where a run leaves them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from recipe_files import read_scale
+from trainer.learner_cases import random_groups
+from trainer.tiny import make_group, random_policy, tiny_recipe
+
+import scalerl.run.train as scalerl_train
+from scalerl.learner.batch import make_batch
+from scalerl.learner.torch_learner import Learner
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.health import Health, warnings
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+
+RECIPES = Path(__file__).parents[3] / "recipes"
+
+
+def row(step, **changes):
+    """A train row of a healthy run."""
+    healthy = {"truncated": 0.04, "mismatch": 0.02, "ess": 0.98, "entropy": 0.6, "pass_rate": 0.4, "loss": 0.1}
+    return {"step": step, "skipped": False, **healthy, **changes}
+
+
+def run_of(num_steps=200, since=150, **changes):
+    """Early and recent rows of a run whose rows change at step `since`."""
+    rows = [row(step, **(changes if step >= since else {})) for step in range(1, num_steps + 1)]
+    return rows[:60], rows[-20:]
+
+
+@pytest.fixture(autouse=True)
+def global_settings_restored():
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def test_healthy_rows_give_no_warning():
+    assert warnings(*run_of()) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "says"),
+    [
+        ({"truncated": 0.12}, "truncation", "12% of answers are cut off at the token limit, 4% at the start"),
+        ({"mismatch": 0.13}, "mismatch", "0.13 nats apart, 0.02 at steps 11 to 60"),
+        ({"ess": 0.2}, "ess", "effective sample size is 20%"),
+        ({"entropy": 0.01}, "entropy", "down to 0.010 nats a token at a pass rate of 0.40"),
+        ({"skipped": True}, "skipped", "20 of the last 20 steps were skipped, 0 for a loss that was not finite"),
+        ({"skipped": True, "loss": None}, "skipped", "20 of the last 20 steps were skipped, 20 for a loss"),
+    ],
+)
+def test_each_rule_finds_what_it_is_for_and_nothing_else(changes, name, says):
+    found = warnings(*run_of(**changes))
+    assert set(found) == {name}
+    assert says in found[name]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"truncated": 0.09},
+        {"mismatch": 0.09},  # more than twice the 0.02 of before, yet not much
+        {"ess": 0.3},
+        {"entropy": 0.01, "pass_rate": 0.95},  # the task is done
+        {"entropy": 0.03},
+    ],
+)
+def test_what_lies_inside_the_limits_is_no_warning(changes):
+    assert warnings(*run_of(**changes)) == {}
+
+
+def test_a_scale_that_cuts_answers_by_design_is_warned_of_a_rise_only():
+    cut = {"truncated": 0.3}
+    assert warnings(*run_of(since=1, **cut)) == {}
+    rows = [row(step, truncated=0.3 if step < 150 else 0.4) for step in range(1, 201)]
+    assert set(warnings(rows[:60], rows[-20:])) == {"truncation"}
+
+
+def test_a_run_far_off_policy_from_the_start_is_warned_of_a_rise_only():
+    assert warnings(*run_of(since=1, mismatch=0.13)) == {}
+    rows = [row(step, mismatch=0.13 if step < 150 else 0.3) for step in range(1, 201)]
+    assert set(warnings(rows[:60], rows[-20:])) == {"mismatch"}
+
+
+def test_a_mean_counts_and_not_one_step():
+    early, recent = run_of()
+    # 19 x 0.04 + 0.9 = 1.66 over 20 is 0.083; with 1.5 instead (no share, but the mean is what counts) 0.113.
+    assert warnings(early, [*recent[:-1], row(200, truncated=0.9)]) == {}
+    assert set(warnings(early, [*recent[:-1], row(200, truncated=1.5)])) == {"truncation"}
+
+
+def test_skipped_steps_lack_columns_and_are_passed_over():
+    early, recent = run_of(mismatch=0.13)
+    holes = [
+        {k: v for k, v in r.items() if k != "mismatch"} | {"skipped": True} if i < 4 else r
+        for i, r in enumerate(recent)
+    ]
+    assert set(warnings(early, holes)) == {"mismatch"}
+
+
+def test_the_first_steps_are_compared_with_nothing():
+    rows = [row(step, truncated=0.9 if step > 20 else 0.0) for step in range(1, 42)]
+    assert warnings(rows[:40], rows[20:40]) == {}
+    assert set(warnings(rows[:41], rows[21:41])) == {"truncation"}
+
+
+def test_a_warning_is_said_once_while_it_lasts():
+    health, said = Health(), []
+    for step in range(1, 201):
+        health.add(row(step, truncated=0.2 if step >= 150 else 0.04))
+        said += health.unsaid()
+    assert len(said) == 1
+    assert list(health.warnings()) == ["truncation"]
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_healthy_smoke_run_has_no_warning(tmp_path):
+    recipe, scale = yaml.safe_load((RECIPES / "scalerl.yaml").read_text()), read_scale("smoke")
+    folder = RunFolder(tmp_path / "run")
+    folder.create(ResolvedRecipe.model_validate({**recipe, **scale}), 0)
+    train(folder.path, budget_gpu_hours=26.0, warm_starts=tmp_path)
+    assert len(list(read_rows(folder.metrics, kind="train"))) > 45
+    assert folder.read_status()["warnings"] == []
+
+
+def test_a_sick_run_says_so_once_in_its_log_and_all_the_time_in_its_status(tmp_path, monkeypatch, capsys):
+    measured = scalerl_train.group_metrics
+
+    def sick(step):
+        return measured(step) | {"truncated": 0.5 if step.version >= 20 else 0.0}
+
+    monkeypatch.setattr(scalerl_train, "group_metrics", sick)
+    recipe = tiny_recipe(evaluation={"every": 100.0, "samples": 2})
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe, 0)
+    train(folder.path, budget_gpu_hours=16.0, warm_starts=tmp_path)
+    steps = folder.read_status()["step"]
+    assert steps > 41
+    assert capsys.readouterr().out.count("% of answers are cut off") == 1
+    assert any("% of answers are cut off" in text for text in folder.read_status()["warnings"])
+    # An extension knows the rows of before: the start of the run is still its start.
+    train(folder.path, budget_gpu_hours=16.5, warm_starts=tmp_path)
+    assert folder.read_status()["step"] > steps
+    assert any("cut off at the token limit, 0% at the start" in text for text in folder.read_status()["warnings"])
+
+
+def test_ratios_and_effective_sample_size_by_hand():
+    recipe = tiny_recipe()
+    policy = random_policy(recipe)
+    groups = random_groups(policy)
+    batch = make_batch(groups)
+    metrics = Learner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
+    ratios = []
+    for group in groups:
+        for rollout in group.rollouts:
+            tokens = torch.tensor([[*rollout.prompt.tokens, *rollout.tokens.tolist()]])
+            own = policy.token_logprobs(tokens, 1.0)[0][0, len(rollout.prompt.tokens) :].detach().double()
+            gap = own - torch.from_numpy(rollout.logprobs).double()
+            ratios += gap[torch.from_numpy(~rollout.forced)].exp().tolist()
+    assert metrics["ratio_mean"] == pytest.approx(sum(ratios) / len(ratios), rel=1e-4)
+    assert metrics["ess"] == pytest.approx(sum(ratios) ** 2 / len(ratios) / sum(r * r for r in ratios), rel=1e-4)
+    assert metrics["ess"] < 0.95
+
+
+def test_a_token_that_became_impossible_leaves_numbers_for_the_log():
+    recipe = tiny_recipe()
+    group = make_group("p", [[5, 1], [7, 1]], [[-2000.0, -1.0], [-1.0, -1.0]], [1.0, -1.0])
+    metrics = Learner(random_policy(recipe), recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
+    assert metrics["ratio_mean"] == pytest.approx(torch.tensor(300.0, dtype=torch.float64).exp().item() / 4, rel=1e-3)
+    assert 0 < metrics["ess"] <= 1

@@ -1,0 +1,270 @@
+"""Judging code: what counts as the expected value, and that nothing but computing it helps."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.verifiers import code_tests
+from scalerl.verifiers.code_tests import OTHER, CallTest, StdioTest, decoded, judge_code, normal_lines, read_tests, same
+
+HOSTILE = Path(__file__).parents[2] / "data" / "hostile"
+TIGHT = Limits(wall_s=1.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
+ROOMY = Limits(wall_s=20.0, cpu_s=5.0, memory_mb=256)
+SQUARES = [CallTest(call="square", args=(n,), expected=n * n) for n in (0, 3, -12, 10**20)]
+SUMS = [StdioTest(stdin="1 2\n", stdout="3\n"), StdioTest(stdin="10 -4\n7 7\n", stdout="6\n14\n")]
+ADDS_LINES = "import sys\nfor line in sys.stdin:\n    print(sum(map(int, line.split())))\n"
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    return Sandbox()
+
+
+def judge(sandbox, program, tests, limits=ROOMY):
+    return judge_code(program, tests, sandbox=sandbox, limits=limits)
+
+
+def test_a_program_is_right_when_every_call_gives_the_expected_value(sandbox):
+    assert judge(sandbox, "def square(n): return n * n", SQUARES) == "right"
+    assert judge(sandbox, "def square(n): return n * n if n < 100 else 0", SQUARES) == "wrong"
+
+
+def test_a_program_is_right_when_it_prints_the_expected_lines_for_every_input(sandbox):
+    assert judge(sandbox, ADDS_LINES, SUMS) == "right"
+    assert judge(sandbox, "print(sum(map(int, input().split())))", SUMS) == "wrong"
+
+
+def test_calls_and_inputs_may_be_mixed_in_any_order(sandbox):
+    program = (
+        f"def square(n): return n * n\nif __name__ == '__main__':\n    {ADDS_LINES.replace(chr(10), chr(10) + '    ')}"
+    )
+    assert judge(sandbox, program, [SUMS[0], SQUARES[0], SUMS[1], *SQUARES[1:]]) == "right"
+
+
+def test_a_method_is_called_on_a_fresh_instance(sandbox):
+    program = "class Solution:\n    seen = 0\n    def count(self):\n        self.seen += 1\n        return self.seen"
+    assert judge(sandbox, program, [CallTest(call="Solution.count", args=(), expected=1)] * 2) == "right"
+
+
+def test_each_input_meets_a_fresh_interpreter(sandbox):
+    program = "import sys\nseen = globals().get('seen', 0) + 1\nsys.fresh = getattr(sys, 'fresh', 0) + 1\n"
+    program += "print(seen, sys.fresh, input())"
+    tests = [StdioTest(stdin=f"{n}\n", stdout=f"1 1 {n}\n") for n in range(3)]
+    assert judge(sandbox, program, tests) == "right"
+
+
+def test_what_a_called_program_prints_is_lost_and_does_no_harm(sandbox):
+    program = "print('starting')\ndef square(n):\n    print('squaring', n)\n    return n * n"
+    assert judge(sandbox, program, SQUARES) == "right"
+
+
+def test_an_input_program_that_ends_with_an_error_is_wrong_even_with_the_right_lines(sandbox):
+    test = [StdioTest(stdin="", stdout="5\n")]
+    assert judge(sandbox, "print(5)", test) == "right"
+    assert judge(sandbox, "import sys\nprint(5)\nsys.exit(0)", test) == "right"
+    assert judge(sandbox, "print(5)\nraise ValueError", test) == "wrong"
+    assert judge(sandbox, "import sys\nprint(5)\nsys.exit(3)", test) == "wrong"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "print('all passed')",
+        "import os; os._exit(0)",
+        "import sys; sys.exit(0)",
+        "raise SystemExit",
+        "def square(n: return n",
+        "def square(n): return 1 / 0",
+        "def square(n): return square(n)",
+        "def cube(n): return n",
+        "",
+        "\0",
+        "\ud800 = 1",
+        "square = None",
+    ],
+)
+def test_a_program_that_does_not_do_its_work_is_wrong(sandbox, program):
+    assert judge(sandbox, program, SQUARES) == "wrong"
+
+
+FORGERIES = {
+    "a value that equals everything": "class Any(int):\n    __eq__ = lambda *_: True\n    __hash__ = int.__hash__\n"
+    "def square(n): return Any(1)",
+    "a patched comparison": "import math, builtins\nmath.isclose = lambda *_, **__: True\n"
+    "builtins.all = lambda _: True\nbuiltins.len = lambda _: 4\ndef square(n): return 1",
+    "a patched encoder": "import json\njson.dumps = lambda _: '{\"right\": true}'\ndef square(n): return 1",
+    "more lines than questions": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'0\\n9\\n144\\n1\\n')\n"
+    "    except OSError: pass\ndef square(n): return 0",
+    "fewer lines than questions": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'0\\n9\\n')\n"
+    "    except OSError: pass\nos._exit(0)",
+    "no JSON": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'right\\n' * 4)\n"
+    "    except OSError: pass\nos._exit(0)",
+    "JSON nested beyond any stack": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, b'[' * 200000)\n"
+    "    except OSError: pass\nos._exit(0)",
+    "the expected values of the frames around it": "import sys\ndef square(n):\n    frame = sys._getframe()\n"
+    "    while frame:\n        for value in [*frame.f_locals.values()]:\n"
+    "            if isinstance(value, dict) and 'expected' in value: return value['expected']\n"
+    "        frame = frame.f_back",
+    "the expected values of the request": "import gc\ndef square(n):\n    for thing in gc.get_objects():\n"
+    "        if isinstance(thing, dict) and isinstance(thing.get('expected'), int): return thing['expected']",
+    "containers that hold themselves": "def square(n):\n    a = []\n    a.append(a)\n    return a",
+    "an integer of a million digits": "def square(n): return 1 << 4000000",
+    "a generator": "def square(n): yield n * n",
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_no_forgery_is_right(sandbox, how):
+    assert judge(sandbox, FORGERIES[how], SQUARES) == "wrong"
+
+
+def test_the_expected_values_never_enter_the_sandbox():
+    class Recorder:
+        def run(self, program, *, stdin, limits):
+            self.sent = program + stdin
+            raise SandboxFailed("not run")
+
+    recorder = Recorder()
+    tests = [CallTest(call="f", args=(1,), expected=8675309), StdioTest(stdin="in", stdout="8675309")]
+    judge_code("pass", tests, sandbox=recorder, limits=ROOMY)  # pyright: ignore[reportArgumentType]
+    assert '"in"' in recorder.sent
+    assert "8675309" not in recorder.sent
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(SandboxFailed("x"), "crashed"), (SandboxTimedOut("x"), "timed_out")])
+def test_a_failure_of_the_sandbox_is_a_status_of_its_own(sandbox, monkeypatch, error, outcome):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(sandbox, "run", fail)
+    assert judge(sandbox, "def square(n): return n * n", SQUARES) == outcome
+
+
+@pytest.mark.parametrize("path", sorted(HOSTILE.glob("*.py")), ids=lambda path: path.stem)
+def test_hostile_programs_are_wrong_in_calls_and_inputs(sandbox, path):
+    # `f` would be right: what the program does before it is called, or prints, decides.
+    tests = [CallTest(call="f", args=(), expected=8675309), StdioTest(stdin="", stdout="8675309\n")]
+    assert judge(sandbox, path.read_text() + "\n\ndef f(): return 8675309\n", tests, TIGHT) == "wrong"
+    assert judge(sandbox, "def square(n): return n * n", SQUARES) == "right"
+
+
+def test_decoded_gives_back_what_the_harness_wrote():
+    wire = {"list": [1, {"set": [2, {"list": [3]}]}, {"dict": [["a", None], [{"list": [1, 2]}, {"other": "range"}]]}]}
+    assert decoded(wire) == [1, {2, (3,)}, {"a": None, (1, 2): OTHER}]
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [[1], {}, {"list": 1}, {"list": [], "set": []}, {"dict": [[1]]}, {"dict": [1]}, {"set": [{"dict": []}]}, {"x": 1}],
+)
+def test_what_the_harness_never_writes_is_refused(wire):
+    with pytest.raises(ValueError, match=r"no value of the harness|a list without its kind|a dict as a key"):
+        decoded(wire)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (4, 4),
+        (True, True),
+        (4, 4.0),
+        (0.1 + 0.2, 0.3),
+        (1e20, 1e20 * (1 + 5e-7)),
+        (1e-10, 0.0),
+        (NAN, NAN),
+        (INF, INF),
+        ([1, [2.0, "x"]], (1, [2, "x"])),
+        ([], ()),
+        ({1: [0.3]}, {1: [0.1 + 0.2]}),
+        ({1: "a"}, {"1": "a"}),
+        ({(1, 2): 3}, {(1, 2): 3}),
+        ({1, 2}, frozenset({2, 1})),
+        (None, None),
+    ],
+)
+def test_these_are_the_same(answer, expected):
+    assert same(answer, expected, relative=1e-6, absolute=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (5, 4),
+        (10**20 + 1, 10**20),
+        ("4", 4),
+        (4, "4"),
+        (None, 0),
+        (None, False),
+        (1e20, 1e20 * (1 + 5e-6)),
+        (1e-8, 0.0),
+        (NAN, 1.0),
+        (1.0, NAN),
+        (10**400, INF),
+        (10**400, 1.0),
+        ([1, 2], [2, 1]),
+        ([1], [1, 1]),
+        ([1, 1], [1]),
+        ([1], {1}),
+        ({1}, [1]),
+        ("ab", ["a", "b"]),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({1: 1}, {2: 1}),
+        ({}, []),
+        (OTHER, OTHER.__class__),
+        (OTHER, None),
+        ("", None),
+    ],
+)
+def test_these_are_not_the_same(answer, expected):
+    assert not same(answer, expected, relative=1e-6, absolute=1e-9)
+
+
+def test_lines_are_compared_without_regard_to_spaces_at_their_ends_and_between_words():
+    assert normal_lines("\n 1  2 \r\n3\t4\n\n") == ["1 2", "3 4"]
+    assert normal_lines("1\n\n2") == ["1", "", "2"]
+    assert normal_lines("1 2") != normal_lines("1\n2")
+
+
+def test_tests_are_read_as_a_task_file_writes_them():
+    rows = [{"call": "f", "args": [1], "expected": {"a": 1}}, {"stdin": "1", "stdout": "2"}]
+    assert read_tests(rows, "code.jsonl: problem 3") == (
+        CallTest(call="f", args=(1,), expected={"a": 1}),
+        StdioTest(stdin="1", stdout="2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "no tests"),
+        ([{"call": "f", "args": [1]}], "test 0"),
+        ([{"stdin": "1", "stdout": "2"}, {"stdin": "1", "output": "2"}], "test 1"),
+        ([{"call": "f", "args": 1, "expected": 1}], "test 0"),
+        ([{"stdin": 1, "stdout": "2"}], "test 0"),
+    ],
+)
+def test_a_test_of_another_form_is_refused_with_file_and_number(rows, words):
+    with pytest.raises(ValueError, match=rf"code\.jsonl: problem 3: .*{words}|code\.jsonl: problem 3: {words}"):
+        read_tests(rows, "code.jsonl: problem 3")
+
+
+def test_a_judgement_without_tests_is_refused(sandbox):
+    with pytest.raises(ValueError, match="no tests"):
+        judge(sandbox, "pass", [])
+
+
+def test_a_harness_that_fails_before_the_program_is_a_crash_not_a_wrong_answer(sandbox, monkeypatch):
+    monkeypatch.setattr(code_tests, "HARNESS", "raise MemoryError")
+    assert judge(sandbox, "def square(n): return n * n", SQUARES) == "crashed"
+
+
+def test_no_file_descriptor_is_left_open(sandbox):
+    before = len(os.listdir("/proc/self/fd"))
+    judge(sandbox, "def square(n): return n * n", SQUARES)
+    assert len(os.listdir("/proc/self/fd")) == before
