@@ -65,7 +65,7 @@ def comparison(home: Path, sweep: str) -> Any:
     """What `platform compare --json` says, the command that started the sweep aside."""
     command = [sys.executable, "-m", "ablations.cli", "compare", sweep, "--json", "--home", str(home)]
     said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    said.pop("command", None)
+    del said["code_versions"]
     return said
 
 
