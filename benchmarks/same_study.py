@@ -62,7 +62,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def comparison(home: Path, sweep: str) -> Any:
-    """What `platform compare --json` says, the command that started the sweep aside."""
+    """What `platform compare --json` says, the versions of the code aside."""
     command = [sys.executable, "-m", "ablations.cli", "compare", sweep, "--json", "--home", str(home)]
     said = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     del said["code_versions"]
