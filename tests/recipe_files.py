@@ -1,11 +1,9 @@
 """The repository's recipe and scale files as the trainer takes them, which knows nothing of a scale's `resources:`."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
-
-RECIPES = Path(__file__).parents[1] / "recipes"
+from places import RECIPES
 
 
 def read_scale(name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from places import REPOSITORY
 
 
 def test_the_standard_library_module_platform_is_not_replaced():
@@ -13,19 +13,19 @@ def test_the_standard_library_module_platform_is_not_replaced():
 
 
 def test_no_init_file_makes_a_source_root_or_a_test_folder_a_package():
-    roots = [ROOT / name for name in ("platform", "trainer", "dashboard")]
-    tests = [ROOT / "tests", *(path for path in (ROOT / "tests").rglob("*") if path.is_dir())]
+    roots = [REPOSITORY / name for name in ("platform", "trainer", "dashboard")]
+    tests = [REPOSITORY / "tests", *(path for path in (REPOSITORY / "tests").rglob("*") if path.is_dir())]
     assert [folder for folder in (*roots, *tests) if (folder / "__init__.py").exists()] == []
 
 
 def test_each_source_root_holds_one_package():
     packages = {"platform": "ablations", "trainer": "scalerl", "dashboard": "ablations_dashboard"}
     for root, package in packages.items():
-        assert [path.name for path in (ROOT / root).iterdir() if path.name != "__pycache__"] == [package]
+        assert [path.name for path in (REPOSITORY / root).iterdir() if path.name != "__pycache__"] == [package]
 
 
 def test_no_module_has_the_name_of_a_standard_library_module():
-    modules = [path.stem for root in ("platform", "trainer", "dashboard") for path in (ROOT / root).rglob("*.py")]
+    modules = [path.stem for root in ("platform", "trainer", "dashboard") for path in (REPOSITORY / root).rglob("*.py")]
     names = set(modules) & sys.stdlib_module_names - {"__init__"}
     assert names == set()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
+from places import REPOSITORY
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
@@ -195,7 +196,7 @@ def test_an_unwritable_home_is_one_message(platform, study, home):
 
 def test_every_file_a_sweep_leaves_is_documented(platform, study, home):
     platform("sweep", str(study))
-    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    text = (REPOSITORY / "docs" / "formats.md").read_text()
     own_folders = {"runs": "runs/<id>/", "sweeps": "sweeps/<name>/", "warm_starts": "warm_starts/<hash>/"}
     for folder, documented in own_folders.items():
         assert documented in text

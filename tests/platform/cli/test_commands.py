@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from fixtures_home import make_home, write_state
 from fixtures_steering import steered
+from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.study.sweep import Stop
 
-ROOT = Path(__file__).parents[3]
 HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
 FIT_KEYS = {"curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window"}
 
@@ -40,7 +40,7 @@ def test_quick_commands_load_nothing_heavy(arguments, tmp_path):
     )
     environment = {"ABLATIONS_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment
     )
     assert result.returncode == 0, result.stderr
 
@@ -237,7 +237,7 @@ def test_a_task_file_that_cannot_be_used_is_said_with_its_line_and_no_traceback(
     ]
 
     def refusal():
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
         assert done.returncode == 2, done.stderr
         assert "Traceback" not in done.stderr
         return done.stderr

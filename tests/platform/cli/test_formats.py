@@ -2,16 +2,16 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from fixtures_home import make_home
+from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.fit.curve import COLUMNS
 
-FORMATS = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+FORMATS = (REPOSITORY / "docs" / "formats.md").read_text()
 
 
 def section(title: str) -> set[str]:

@@ -1,11 +1,11 @@
 """Cut-offs of simulated runs whose early phase is on the law or a known way off it."""
 
-from pathlib import Path
 from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from places import DATA
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve, read_csv
@@ -13,7 +13,7 @@ from ablations.fit.cutoff import automatic_cutoff, check_block, normal_equivalen
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_curve
 
-DATA = Path(__file__).parents[2] / "data" / "curves"
+CURVES = DATA / "curves"
 
 NUM_SAMPLES = 16_000
 EARLY_GPU_HOURS = 1500.0
@@ -149,7 +149,7 @@ def test_standard_errors_are_those_of_a_normal_with_the_same_tail():
 
 def test_the_table_of_a_collapsed_curve_ends_where_its_fit_does():
     # From other starts the collapse of this curve would be seen so early that five readings were left.
-    (curve,) = read_csv(DATA / "collapse_seen_elsewhere.csv")
+    (curve,) = read_csv(CURVES / "collapse_seen_elsewhere.csv")
     fit = fit_curve(curve)
     rows = cutoff_table(fit)
     assert fit.verdict == "collapsed"

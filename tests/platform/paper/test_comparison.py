@@ -6,11 +6,11 @@ import math
 import re
 import shutil
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures_home import make_home, planned_run, write_run
+from places import REPOSITORY
 from scipy.optimize import curve_fit
 from typer.testing import CliRunner
 
@@ -24,7 +24,6 @@ from ablations.report.page import report_page
 from ablations.report.style import styles
 from ablations.verdict.results import read_results
 
-ROOT = Path(__file__).parents[3]
 R_0 = 0.3
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""
@@ -121,7 +120,7 @@ def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
 
 
 def test_the_warning_says_what_the_benchmark_measured():
-    measured = json.loads((ROOT / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
+    measured = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
     of_B = [round(100 * pair["same_where_A_are_within_0.02"]) for pair in measured]
     of_A = [round(100 * pair["share_with_A_further_apart_than_0.02"]) for pair in measured]
     assert "Of all pairs of runs of one recipe, one seed each, " in WARNING
@@ -133,12 +132,12 @@ def test_the_warning_says_what_the_benchmark_measured():
 
 
 def test_the_statistics_say_which_pairs_the_shares_are_of():
-    measured = json.loads((ROOT / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
+    measured = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
     of_all, of_equal = (
         [round(100 * pair[key]) for pair in measured]
         for key in ("B_at_common_A_differs_by_1.96_wald_errors", "same_where_A_are_within_0.02")
     )
-    text = (ROOT / "docs" / "statistics.md").read_text()
+    text = (REPOSITORY / "docs" / "statistics.md").read_text()
     assert f"| {min(of_all)} to {max(of_all)} % ({min(of_equal)} to {max(of_equal)} %) |" in text
 
 

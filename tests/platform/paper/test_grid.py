@@ -2,17 +2,16 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import REPOSITORY
 from scipy.optimize import curve_fit
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import PaperFit, paper_fit
 
-ROOT = Path(__file__).parents[3]
 R_0 = 0.3
 CEILINGS = [0.45 + 0.005 * i for i in range(71)]
 MIDPOINTS = [100 + (40_000 - 100) / 99 * i for i in range(100)]
@@ -94,7 +93,7 @@ def test_recovers_a_curve_whose_pair_is_on_the_grid(A, B):
 
 
 def test_the_screen_found_the_literal_argmin_on_every_curve_of_the_benchmark():
-    grid = json.loads((ROOT / "benchmarks" / "results" / "paper_grid.json").read_text())["grid"]
+    grid = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["grid"]
     assert grid["same_argmin_as_unbounded"] == grid["num_curves"] == 50
     assert grid["same_argmin_as_bounded"] == grid["num_curves_bounded"] == 10
     assert abs(grid["largest_relative_excess_of_squared_error"]) < 1e-9

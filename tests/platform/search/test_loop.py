@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 import pytest
 from fixtures_home import BUDGET, rows_at, write_state
+from places import DATA
 from rich.console import Console
 
 from ablations.errors import AblationsError
@@ -29,7 +30,7 @@ from ablations.search.tables import note, objective_text, trials_table
 from ablations.status.progress import read_rows
 from ablations.study.expand import Study, expand
 
-TINY = Path(__file__).parents[2] / "data/recipes/scales/tiny.yaml"
+TINY = DATA / "recipes/scales/tiny.yaml"
 RATE = "    optimiser.learning_rate: {low: 1e-4, high: 1e-2, log: true}\n"
 BEST_RATE = 2e-3
 

@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import pytest
+from places import REPOSITORY
 
 from ablations.errors import FileError
 from ablations.study.expand import Study, expand
 from scalerl.recipe import Dapo, Interruption, LengthPenalty, Pipeline, PpoOffPolicy, Uniform
 
-REPOSITORY = Path(__file__).parents[3]
 TINY = str(REPOSITORY / "tests/data/recipes/scales/tiny.yaml")
 LOO = REPOSITORY / "sweeps/loo.yaml"
 

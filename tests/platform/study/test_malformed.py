@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from places import DATA, REPOSITORY
 
 from ablations.errors import FileError
 from ablations.files.source import read_yaml
@@ -12,9 +13,7 @@ from ablations.study.expand import expand
 from ablations.study.resolve import resolve
 from scalerl.recipe import Scale
 
-DATA = Path(__file__).parents[2] / "data"
 MALFORMED = DATA / "malformed"
-REPOSITORY = DATA.parents[1]
 
 
 class Expected(NamedTuple):

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -16,7 +17,6 @@ from ablations.study.expand import expand
 from ablations.study.resolve import checked_scale, load_resolved
 from ablations.study.resources import Resources
 
-REPOSITORY = Path(__file__).parents[3]
 SMOKE = (REPOSITORY / "recipes/scales/smoke.yaml").read_text().partition("resources:")[0]
 SMOKE_LINES = SMOKE.count("\n")
 """Lines of the scale that the tests below write a block under."""

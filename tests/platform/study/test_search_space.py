@@ -1,10 +1,10 @@
 """The `search:` block: what it may say, the points it means, and what makes a trial good."""
 
 import math
-from pathlib import Path
 
 import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home
+from places import REPOSITORY
 
 from ablations.search.objective import pareto_front, title, told, value, value_text
 from ablations.study.expand import Study, expand
@@ -12,7 +12,6 @@ from ablations.study.search_points import SearchSpace, point_text
 from ablations.study.search_space import Asymptote, ComputeToReach, ScoreAt
 from ablations.verdict.results import read_results
 
-REPOSITORY = Path(__file__).parents[3]
 TINY = REPOSITORY / "tests/data/recipes/scales/tiny.yaml"
 A, B, C_MID = TRUTH["scalerl"]
 

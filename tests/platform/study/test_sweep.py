@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import REPOSITORY
 
 from ablations.errors import FileError
 from ablations.files.source import read_yaml
@@ -12,7 +13,6 @@ from ablations.study.resolve import checked_scale
 from ablations.study.sweep import Budget, Stop, load_sweep
 from scalerl.recipe import Recipe
 
-REPOSITORY = Path(__file__).parents[3]
 SWEEPS = sorted((REPOSITORY / "sweeps").glob("*.yaml"))
 
 

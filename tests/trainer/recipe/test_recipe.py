@@ -1,15 +1,13 @@
 """Recipes: the paper's defaults, identity, and what is refused."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from places import RECIPES
 from pydantic import ValidationError
 from recipe_files import read_scale
 
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
-RECIPES = Path(__file__).parents[3] / "recipes"
 DEFAULT = ResolvedRecipe()
 
 OTHER_VALUES = {

@@ -1,14 +1,14 @@
 """The page of settings: whole, current, and every setting with what a user must know."""
 
 import re
-from pathlib import Path
 
 import pytest
+from places import REPOSITORY
 
 from scalerl.recipe import NoCritic, NoLengthControl, Recipe, ResolvedRecipe, Uniform
 from scalerl.recipe.reference import models_of, reference
 
-PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
+PAGE = REPOSITORY / "docs" / "recipes.md"
 SCHEMA = ResolvedRecipe.model_json_schema()
 BLOCKS = {"ResolvedRecipe": SCHEMA, **SCHEMA["$defs"]}
 SETTINGS = [(block, name) for block, schema in BLOCKS.items() for name in schema["properties"] if name != "type"]

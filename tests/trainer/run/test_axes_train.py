@@ -2,10 +2,10 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 import yaml
+from places import RECIPES
 from recipe_files import read_scale
 from trainer.tiny import make_cluster
 
@@ -16,7 +16,6 @@ from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 
-RECIPES = Path(__file__).parents[3] / "recipes"
 SMOKE = read_scale("smoke")
 PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
 VALUES = {"type": "value_network"}

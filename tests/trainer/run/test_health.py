@@ -1,10 +1,9 @@
 """Warnings: none in healthy rows and runs, the right one in rows made ill, and where a run leaves them."""
 
-from pathlib import Path
-
 import pytest
 import torch
 import yaml
+from places import RECIPES
 from recipe_files import read_scale
 from trainer.learner_cases import random_groups
 from trainer.tiny import make_group, random_policy, tiny_recipe
@@ -17,8 +16,6 @@ from scalerl.run.health import Health, warnings
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
-
-RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 def row(step, **changes):

@@ -15,12 +15,13 @@ from pathlib import Path
 from signal import Signals
 
 import pytest
+from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut, SandboxUnavailable, isolation, sandbox
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 from scalerl.sandbox.system_calls import DENIED, DENIED_WITHOUT_PID_NAMESPACE, seccomp_filter
 
-HOSTILE = Path(__file__).parents[2] / "data" / "hostile"
+HOSTILE = DATA / "hostile"
 TIGHT = Limits(wall_s=10.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
 PR_SET_CHILD_SUBREAPER = 36
 

@@ -1,15 +1,15 @@
 """Judging code: what counts as the expected value, and that nothing but computing it helps."""
 
 import os
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.verifiers import code_tests
 from scalerl.verifiers.code_tests import OTHER, CallTest, StdioTest, decoded, judge_code, normal_lines, read_tests, same
 
-HOSTILE = Path(__file__).parents[2] / "data" / "hostile"
+HOSTILE = DATA / "hostile"
 TIGHT = Limits(wall_s=1.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
 ROOMY = Limits(wall_s=20.0, cpu_s=5.0, memory_mb=256)
 SQUARES = [CallTest(call="square", args=(n,), expected=n * n) for n in (0, 3, -12, 10**20)]

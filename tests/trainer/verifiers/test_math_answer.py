@@ -18,12 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from places import DATA
 
 from scalerl.verifiers import strip_thinking, worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
 from scalerl.verifiers.math_reading import COUNTS, UNITS, read
 
-PAIRS = [json.loads(line) for line in (Path(__file__).parents[2] / "data/math_pairs.jsonl").read_text().splitlines()]
+PAIRS = [json.loads(line) for line in (DATA / "math_pairs.jsonl").read_text().splitlines()]
 LIMIT_S = 5.0
 NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]
 """math-verify works these out while it parses them."""
