@@ -1,7 +1,8 @@
 """A seccomp filter that refuses the system calls no solution needs and an escape would begin with.
 
 The numbers are the kernel's (asm/unistd_64.h for x86-64, asm-generic/unistd.h for AArch64); the filter is the classic
-BPF program of seccomp(2), eight bytes an instruction.
+BPF program of seccomp(2), eight bytes per instruction. pyseccomp would know the numbers, but it calls a shared library
+that only an administrator can install; these bytes work wherever the kernel does.
 """
 
 import struct
