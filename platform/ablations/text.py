@@ -8,6 +8,21 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
+
+
+def duration_text(seconds: float, *, digits: int = 3) -> str:
+    """A duration in its own unit: `0.5 min`, `30 min`, `1.5 h`, `72 h`, `12.5 days`. An estimate deserves two digits.
+
+    `humanize` writes "an hour" for 80 minutes or "2 hours, 29 minutes and 24 seconds", neither of which is a limit's
+    "1.33 h" nor an estimate's "2.5 h".
+    """
+    unit, length = "days", DAY_S
+    if seconds <= 3 * DAY_S:
+        unit, length = ("h", HOUR_S) if seconds >= HOUR_S else ("min", MINUTE_S)
+    return f"{float(f'{seconds / length:.{digits}g}'):g} {unit}"
+
+
 LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9
 """Computes between these are shown without a power of ten."""
 

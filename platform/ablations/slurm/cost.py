@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ablations.study.resources import Resources, time_text
-from ablations.text import counted
+from ablations.study.resources import Resources
+from ablations.text import HOUR_S, MINUTE_S, counted, duration_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class SubmissionPlan:
         at_once = f", {self.at_once} at a time" if self.at_once is not None and self.at_once < self.num_jobs else ""
         each = "; each: " if self.num_jobs > 1 else ": "
         more = ", and what else is on their nodes: they are exclusive" if self.is_exclusive else ""
-        limit, again = time_text(60 * self.limit_h), self._amount(self.device_hours_of_a_job)
+        limit, again = duration_text(HOUR_S * self.limit_h), self._amount(self.device_hours_of_a_job)
         return [
             f"{counted(self.num_jobs, 'job')}{arrays} on partition {self.partition}{at_once}{each}{self.asks}",
             f"at most {self._amount(self.device_hours)}{more}; {self._end()}",
@@ -107,9 +107,9 @@ class SubmissionPlan:
         if self.longest_wait_h is None:
             return "when the last job ends depends on the queue"
         if self.num_jobs == 1:
-            return f"it ends at most {time_text(60 * self.longest_wait_h)} after it starts"
+            return f"it ends at most {duration_text(HOUR_S * self.longest_wait_h)} after it starts"
         room = f"where {min(self.at_once or 1, self.num_jobs)} can always run"
-        return f"{room}, the last job ends at most {time_text(60 * self.longest_wait_h)} after the first starts"
+        return f"{room}, the last job ends at most {duration_text(HOUR_S * self.longest_wait_h)} after the first starts"
 
 
 def submission_plan(
@@ -146,7 +146,7 @@ def asks(resources: Resources, cpus: int) -> str:
     gpus = counted(resources.num_gpus, "GPU") + ("" if kind.isdecimal() else f" ({kind})")
     parts = [gpus] if resources.num_gpus else []
     on_a_node = ", ".join([*parts, counted(cpus, "processor"), f"{resources.mem_gb:g} GB"])
-    limit = time_text(resources.limit_min)
+    limit = duration_text(MINUTE_S * resources.limit_min)
     if resources.nodes == 1:
         return f"1 node, {on_a_node}, at most {limit}"
     return f"{resources.nodes} nodes with {on_a_node} each, at most {limit}"

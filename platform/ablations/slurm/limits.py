@@ -11,8 +11,8 @@ from ablations.errors import AblationsError, FileError, Problem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.study.merge_resources import Asked
-from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, time_text
-from ablations.text import counted
+from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
+from ablations.text import MINUTE_S, counted, duration_text
 
 UNFIT_IN_PATHS = {
     "%": "Slurm takes it for a pattern in the names of log files",
@@ -116,7 +116,8 @@ def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequen
     if limit <= most:
         return []
     enough = _elsewhere(partition.name for partition in partitions if partition.time_limit_min >= limit)
-    found = f"found {time_text(limit)}{_by_default(asked, 'time_min')}, {_named(chosen)} allows {time_text(most)}"
+    found = f"found {duration_text(MINUTE_S * limit)}{_by_default(asked, 'time_min')}, "
+    found += f"{_named(chosen)} allows {duration_text(MINUTE_S * most)}"
     right = f"write {most:g} or less: a run that needs longer writes its checkpoint, is requeued and goes on{enough}"
     return [Problem(place=asked.place("time_min"), found=found, right=right)]
 

@@ -16,7 +16,7 @@ from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.status.failures import FAILED, Failure
 from ablations.status.rows import Row, rows_seconds_left, share, spent
-from ablations.status.time_left import WAITING, duration_text, end_text, seconds_left
+from ablations.status.time_left import WAITING, end_text, seconds_left, time_left_text
 from ablations.text import cause, counted
 
 STYLES: dict[State, str] = {
@@ -127,7 +127,7 @@ def _styled(state: State) -> str:
 
 def _left(row: Row, plan: Plan) -> str:
     seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == "running" else None
-    return "" if seconds is None else duration_text(seconds)
+    return "" if seconds is None else time_left_text(seconds)
 
 
 def _message(row: Row, number_of: Mapping[str, int]) -> str:

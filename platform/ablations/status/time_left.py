@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ablations.home.state import RunState, State
+from ablations.text import MINUTE_S, duration_text
 
 WAITING: frozenset[State] = frozenset({"pending", "queued", "requeued"})
 """States of a run that is still to begin, or to go on, by itself."""
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
@@ -55,20 +55,14 @@ def _compute_left(state: RunState, budget_gpu_hours: float) -> float:
     return max(0.0, budget_gpu_hours - state.compute_gpu_hours)
 
 
-def duration_text(seconds: float) -> str:
-    """`< 1 min`, `12 min`, `3.5 h`, `14 h`, `3 days`."""
-    if seconds < MINUTE_S:
-        return "< 1 min"
-    if seconds < 1.5 * HOUR_S:
-        return f"{seconds / MINUTE_S:.0f} min"
-    if seconds < 9.95 * HOUR_S:
-        return f"{round(seconds / HOUR_S, 1):g} h"
-    return f"{seconds / HOUR_S:.0f} h" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"
+def time_left_text(seconds: float) -> str:
+    """An estimate: `< 1 min`, `12 min`, `3.5 h`, `14 h`, `3.1 days`."""
+    return "< 1 min" if seconds < MINUTE_S else duration_text(seconds, digits=2)
 
 
 def end_text(seconds: float, now: datetime) -> str:
     """`about 40 min left, until 15:20`; with the date where that is not today."""
     end = now + timedelta(seconds=seconds)
     day = "" if end.date() == now.date() else f"{end.day} {end:%b} "
-    about = "less than 1 min" if seconds < MINUTE_S else f"about {duration_text(seconds)}"
+    about = "less than 1 min" if seconds < MINUTE_S else f"about {time_left_text(seconds)}"
     return f"{about} left, until {day}{end:%H:%M}"

@@ -165,13 +165,6 @@ class Resources(Frozen):
         return math.ceil(self.time_min)
 
 
-def time_text(time_min: float) -> str:
-    """A duration for people: `30 min`, `4 h`, `12.5 days`."""
-    if time_min < 60:
-        return f"{time_min:.3g} min"
-    return f"{time_min / 60:.3g} h" if time_min <= 72 * 60 else f"{time_min / 60 / 24:.3g} days"
-
-
 def minutes(limit: str) -> float:
     """Slurm's time limits in minutes: `2:00:00` is 120, `1-00:00:00` is 1440, `30:00` is 30, `infinite` is inf."""
     if not limit or not limit[0].isdigit():

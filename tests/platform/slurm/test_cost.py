@@ -3,7 +3,7 @@
 import pytest
 
 from ablations.slurm.cost import hours_text, submission_plan
-from ablations.study.resources import Resources, time_text
+from ablations.study.resources import Resources
 
 EIGHT_GPUS = Resources(time_min=240, gpus="h100:8", cpus=64, mem_gb=200, at_once=8)
 
@@ -113,14 +113,6 @@ def test_the_plan_for_scripts():
         "longest_wait_h": 16.0,
         "needs_confirmation": True,
     }
-
-
-@pytest.mark.parametrize(
-    ("time_min", "text"),
-    [(0.5, "0.5 min"), (30, "30 min"), (60, "1 h"), (90, "1.5 h"), (4320, "72 h"), (18000, "12.5 days")],
-)
-def test_durations_read_as_people_say_them(time_min, text):
-    assert time_text(time_min) == text
 
 
 @pytest.mark.parametrize(("hours", "text"), [(0.5, "0.5"), (12.5, "12.5"), (864, "864"), (12800.4, "12,800")])

@@ -8,7 +8,7 @@ from fixtures_home import make_home
 from ablations.home.state import RunState
 from ablations.status.progress import read_rows, to_json
 from ablations.status.rows import is_going_on
-from ablations.status.time_left import duration_text, end_text, seconds_left, sweep_seconds_left
+from ablations.status.time_left import end_text, seconds_left, sweep_seconds_left, time_left_text
 
 
 def run(state: str, compute: float = 0.0, wall_s: float = 0.0) -> RunState:
@@ -68,15 +68,17 @@ def test_of_a_shared_total_the_runs_train_side_by_side():
         (0, "< 1 min"),
         (59, "< 1 min"),
         (12.4 * 60, "12 min"),
-        (89 * 60, "89 min"),
+        (89 * 60, "1.5 h"),
         (3600 * 2.49, "2.5 h"),
         (3600 * 3, "3 h"),
         (3600 * 14.4, "14 h"),
-        (86400 * 2.6, "3 days"),
+        (86400 * 2.6, "62 h"),
+        (86400 * 31.4, "31 days"),
+        (86400 * 314, "310 days"),
     ],
 )
 def test_durations_are_as_exact_as_they_are_known(seconds, text):
-    assert duration_text(seconds) == text
+    assert time_left_text(seconds) == text
 
 
 def test_the_end_has_its_date_where_that_is_not_today():

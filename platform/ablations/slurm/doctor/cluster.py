@@ -10,7 +10,7 @@ from ablations.slurm.batch_script import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.commands import Nodes, Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.queue_cache import ASK_EVERY_S
-from ablations.text import counted
+from ablations.text import MINUTE_S, counted, duration_text
 
 PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
@@ -85,17 +85,11 @@ def up_and_away(partition: str, nodes: Collection[Nodes]) -> tuple[int, list[Nod
 
 def limits_text(one: Partition) -> str:
     """`the default, at most 2 h a job; largest node 4 cores, 7.8 GB, no GPU`."""
-    limit = "no time limit" if math.isinf(one.time_limit_min) else f"at most {duration(one.time_limit_min)} a job"
+    minutes = one.time_limit_min
+    limit = "no time limit" if math.isinf(minutes) else f"at most {duration_text(MINUTE_S * minutes)} a job"
     gpus = counted(one.gpus, "GPU") if one.gpus else "no GPU"
     size = f"largest node {counted(one.cpus, 'core')}, {one.memory_mb / 1024:.0f} GB, {gpus}"
     return f"{'the default, ' if one.is_default else ''}{limit}; {size}"
-
-
-def duration(minutes: float) -> str:
-    """`30 min`, `2 h`, `7 days`."""
-    if minutes < 120:
-        return f"{minutes:g} min"
-    return f"{minutes / 60:g} h" if minutes < 2 * 24 * 60 else f"{minutes / 24 / 60:g} days"
 
 
 def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
