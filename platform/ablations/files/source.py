@@ -8,9 +8,9 @@ Plain scalars follow the YAML 1.2 core schema, unlike PyYAML's own: `5e-7` is a 
 strings. What YAML allows but a person hardly means is refused: duplicate keys, tags, keys that are not strings, values
 that contain themselves or grow without bound through aliases.
 
-PyYAML parses; the reading of its nodes is ours. ruamel.yaml knows YAML 1.2 and the line of every key, but it still reads
-`2025-01-01` as a date and `1_000` as a number, accepts keys that are not strings, and writes aliases out without limit.
-The walk below would remain, and reading `sweeps/loo.yaml` would take 9 ms instead of 5.
+PyYAML parses; the reading of its nodes is ours. ruamel.yaml knows YAML 1.2 and the line of every key, but it still
+reads `2025-01-01` as a date and `1_000` as a number, accepts keys that are not strings, and writes aliases out without
+limit. The walk below would remain, and reading `sweeps/loo.yaml` would take 9 ms instead of 5.
 """
 
 import os
