@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -71,3 +73,21 @@ def test_a_cancelled_sweep_leaves_no_generator_and_its_runs_can_go_on(platform, 
     assert not any(Path(f"/proc/{generator}").exists() for generator in generators)
     states = {run["state"] for run in json.loads(platform("status", "--json", code=None).stdout)["runs"]}
     assert states <= {"cancelled", "pending"}
+
+
+def test_a_training_whose_generator_is_killed_ends_with_a_message(wall_study, home):
+    command = [
+        *(sys.executable, "-m", "ablations.cli", "train", "scalerl", "--home", str(home)),
+        *("--scale", str(wall_study.parents[1] / "recipes" / "scales" / "wall_seconds.yaml"), "--budget", "100"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 100
+    while not any(json.loads(path.read_text()).get("step") for path in home.glob("runs/*/status.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    (generator,) = generators_in(home)
+    os.kill(generator, signal.SIGKILL)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 2
+    died = f"error: run {output.split()[1]}: generator process 0 died (signal 9)"
+    assert " ".join(errors.split()) == f"{died}; the same command resumes it from its last checkpoint"

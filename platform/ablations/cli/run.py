@@ -175,6 +175,7 @@ def train(
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
     from scalerl.learner.torch_learner import Diverged
+    from scalerl.processes import GeneratorDied
     from scalerl.prompts.judge import VerifierFailed
     from scalerl.run.train import Busy, Cancelled
     from scalerl.run.train import train as train_folder
@@ -189,6 +190,8 @@ def train(
         )
     except (Busy, Diverged, TaskError, VerifierFailed) as error:
         raise AblationsError(f"run {run_id}: {error}") from error
+    except GeneratorDied as error:
+        raise AblationsError(f"run {run_id}: {error}; the same command resumes it from its last checkpoint") from error
     except Cancelled:
         print("stopped; the same command goes on from the checkpoint")
         raise typer.Exit(NOT_FINISHED) from None
