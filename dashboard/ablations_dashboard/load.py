@@ -10,7 +10,7 @@ import streamlit as st
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.state import HEARTBEAT_LIMIT_S, is_locked
+from ablations.home.state import HEARTBEAT_LIMIT_S, State, is_locked
 from ablations.running.ending import all_ended
 from ablations.status.rows import Row
 from ablations.tracking.scalars import row_scalars
@@ -36,8 +36,8 @@ def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bo
     if any(row.state.pid is not None for row in rows):
         return True
     states = {row.state.state for row in rows}
-    if "running" in states or all_ended(home, plan, list(rows)):
-        return "running" in states
+    if State.RUNNING in states or all_ended(home, plan, list(rows)):
+        return State.RUNNING in states
     beats = [home.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or is_locked(home.sweep(plan.sweep) / "lock")
 

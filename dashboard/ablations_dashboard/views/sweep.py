@@ -9,6 +9,7 @@ from ablations.fit.words import in_words
 from ablations.home.allocation import Allocation, read_plan_allocation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
+from ablations.home.state import State
 from ablations.report.ceilings import loo_figure
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.style import Style, styles
@@ -66,7 +67,7 @@ def show_progress(plan: Plan, rows: list[Row], allocation: Allocation | None) ->
     """How far the runs are."""
     spent = sum(share(row.state, plan) for row in rows) / len(rows)
     st.progress(spent, text=f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}")
-    with st.expander("Runs", expanded=any(row.state.state in ("failed", "stale") for row in rows)):
+    with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
         st.dataframe(progress_frame(plan, rows), hide_index=True, column_config=PROGRESS_COLUMNS)
 
 

@@ -26,7 +26,7 @@ from ablations.cli.options import (
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
-from ablations.home.state import ENDED
+from ablations.home.state import State
 
 WATCH_EVERY_S = 2.0
 
@@ -123,7 +123,7 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
 
     folder = home.run(run_id)
     numbers = attempt_numbers(folder)
-    is_done = folder.read_status().get("state") == "done"
+    is_done = folder.read_status().get("state") == State.DONE
     of_jobs = [] if attempt or is_done else job_logs(home, run_id)
     if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
         print(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
@@ -141,7 +141,6 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     """The log as it grows, then how the run ended."""
-    from ablations.status.failures import FAILED as FAILED_STATES
     from ablations.status.follow_log import follow_log, has_run_ended, run_state
     from ablations.status.run_logs import attempt_numbers
 
@@ -159,8 +158,8 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
         show_log(home, run_id, attempt)
     state = run_state(home, run_id)
     note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
-    if state.state not in ENDED:
-        raise typer.Exit(FAILED if state.state in FAILED_STATES else NOT_FINISHED)
+    if not state.state.is_finished:
+        raise typer.Exit(FAILED if state.state.is_failure else NOT_FINISHED)
 
 
 def show_attempts(home: Home, run_id: str) -> None:

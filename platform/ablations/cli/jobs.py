@@ -3,7 +3,7 @@
 import os
 import signal
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -46,7 +46,7 @@ def cancel(
         print(f"{counted(len(others), 'run')} left alone: another sweep submitted the job")
     known = {*cancelled, *others}
     if elsewhere := [
-        row for row in rows if row.state.state == "running" and row.state.pid is None and row.id not in known
+        row for row in rows if row.state.state == State.RUNNING and row.state.pid is None and row.id not in known
     ]:
         trains = f"{counted(len(elsewhere), 'run')} {'trains' if len(elsewhere) == 1 else 'train'}"
         print(f"{trains} on another machine and cannot be asked from here")
@@ -62,17 +62,22 @@ def retry(
     home: HomeOption = None,
 ) -> None:
     """Submit failed, lost and timed-out runs to Slurm again, from their checkpoints and with the present code."""
-    from ablations.running.reconcile import RETRIED
     from ablations.running.retry import retry_runs
     from ablations.status.progress import read_rows
 
-    for one in state or ():
-        if one not in get_args(State):
-            raise AblationsError(f"--state {one}: no such state; {did_you_mean(one, get_args(State), 'states')}")
+    states = named_states(state) if state else [one for one in State if one.is_retried]
     place, plan = find_plan(home, sweep)
     rows = chosen(plan, read_rows(place, plan), variant, seed)
-    for said in retry_runs(place, plan, rows, states=state or RETRIED):
+    for said in retry_runs(place, plan, rows, states=states):
         print(said)
+
+
+def named_states(words: list[str]) -> list[State]:
+    """The states with these names."""
+    for word in words:
+        if word not in list(State):
+            raise AblationsError(f"--state {word}: no such state; {did_you_mean(word, list(State), 'states')}")
+    return [State(word) for word in words]
 
 
 def chosen(plan: "Plan", rows: "list[Row]", variants: list[str] | None, seeds: list[int] | None) -> "list[Row]":

@@ -12,6 +12,7 @@ from rich.console import Console
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
+from ablations.home.state import State
 
 if TYPE_CHECKING:
     from ablations.status.rows import Row
@@ -73,14 +74,14 @@ def find_sweep(home: Home, name: str | None) -> str:
 
 
 def unfinished_code(
-    plan: Plan, home: Home, rows: "list[Row] | None" = None, *, also_failed: tuple[str, ...] = ()
+    plan: Plan, home: Home, rows: "list[Row] | None" = None, *, also_failed: tuple[State, ...] = ()
 ) -> int:
     """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
     from ablations.running.ending import all_ended
-    from ablations.status.failures import FAILED as FAILED_STATES
     from ablations.status.progress import read_rows
 
     rows = read_rows(home, plan) if rows is None else rows
     if all_ended(home, plan, rows):
         return 0
-    return FAILED if {row.state.state for row in rows} & {*FAILED_STATES, *also_failed} else NOT_FINISHED
+    has_failed = any(row.state.state.is_failure or row.state.state in also_failed for row in rows)
+    return FAILED if has_failed else NOT_FINISHED

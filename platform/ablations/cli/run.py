@@ -30,6 +30,7 @@ from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
+from ablations.home.state import State
 from ablations.pools.pool import OnThisMachine
 
 Executor = Literal["local", "slurm"]
@@ -101,7 +102,7 @@ def sweep(
         where_next(plan, place, out, as_json)
         return
     conclude(plan, place, out, as_json)
-    if code := unfinished_code(plan, place, also_failed=("stale",)):
+    if code := unfinished_code(plan, place, also_failed=(State.STALE,)):
         raise typer.Exit(code)
 
 

@@ -7,38 +7,74 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from scalerl.run.run_folder import RunFolder
 
-State = Literal[
-    "pending",
-    "queued",
-    "requeued",
-    "running",
-    "stale",
-    "done",
-    "stopped",
-    "failed",
-    "cancelled",
-    "timed out",
-    "out of memory",
-    "preempted",
-    "node failed",
-    "lost",
-]
-ENDED = frozenset({"done", "stopped"})
-"""States in which a sweep has nothing left to do for a run; `stopped` is one that its stop rule ended early."""
 HEARTBEAT_LIMIT_S = 120.0
 """A run on another machine whose heartbeat is older than this is stale."""
 
 
+class State(StrEnum):
+    """What a run is doing, in the word that files and tables use: `State.TIMED_OUT == "timed out"`.
+
+    A run is `stopped` when a stop rule ended it early, `stale` when its process died without a word, and `lost` when
+    its Slurm job did.
+    """
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    REQUEUED = "requeued"
+    RUNNING = "running"
+    STALE = "stale"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    PREEMPTED = "preempted"
+    NODE_FAILED = "node failed"
+    LOST = "lost"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the sweep has nothing left to do for the run."""
+        return self in (State.DONE, State.STOPPED)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the run ended without being done and without being asked to end."""
+        return self in (State.FAILED, State.LOST, State.TIMED_OUT, State.OUT_OF_MEMORY, State.NODE_FAILED)
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether `platform retry` submits the run again when it names no state."""
+        return self.is_failure or self == State.PREEMPTED
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run will start, or resume, by itself."""
+        return self in (State.PENDING, State.QUEUED, State.REQUEUED)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run trains, or Slurm will start it: either needs no sweep command."""
+        return self in (State.RUNNING, State.QUEUED, State.REQUEUED)
+
+    @property
+    def ends_attempt(self) -> bool:
+        """Whether a trainer writes this state as it exits."""
+        return self in (State.DONE, State.FAILED, State.CANCELLED)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """`RunState(state="running", step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)`."""
+    """`RunState(state=State.RUNNING, step=120, compute_gpu_hours=0.11, pass_rate=0.48, attempt=1, pid=4242)`."""
 
     state: State
     step: int = 0
@@ -65,12 +101,12 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     """The state of a run that is meant to reach a budget; one done with less is pending again."""
     status = folder.read_status()
     if not status:
-        return RunState(state="pending")
-    state = status["state"]
-    if state == "running" and not alive(folder, status):
-        state = "stale"
-    if state == "done" and status["compute_gpu_hours"] < budget_gpu_hours:
-        state = "pending"
+        return RunState(state=State.PENDING)
+    state = State(status["state"])
+    if state == State.RUNNING and not alive(folder, status):
+        state = State.STALE
+    if state == State.DONE and status["compute_gpu_hours"] < budget_gpu_hours:
+        state = State.PENDING
     return RunState(
         state=state,
         step=status["step"],
@@ -81,7 +117,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         message=status["message"],
         warnings=tuple(status["warnings"]),
         heartbeat=status["heartbeat"],
-        pid=status["pid"] if state == "running" and is_here(status) else None,
+        pid=status["pid"] if state == State.RUNNING and is_here(status) else None,
     )
 
 

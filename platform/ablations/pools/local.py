@@ -18,7 +18,7 @@ import submitit
 
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import ask_to_stop, read_state
+from ablations.home.state import State, ask_to_stop, read_state
 from ablations.pools.job import THREAD_VARIABLES, train_run
 
 POLL_S = 0.5
@@ -115,9 +115,9 @@ class LocalPool:
             if len(self._running) >= self.jobs:
                 return
             state = read_state(self.home.run(run_id), budget_gpu_hours).state
-            if state == "done":  # another sweep has trained it since
+            if state == State.DONE:  # another sweep has trained it since
                 del self._waiting[run_id]
-            elif state != "running" and run_id not in self._running:
+            elif state != State.RUNNING and run_id not in self._running:
                 del self._waiting[run_id]
                 job = self._submit(run_id, budget_gpu_hours)
                 self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
@@ -143,10 +143,10 @@ class LocalPool:
             state = read_state(self.home.run(run_id), submission.budget_gpu_hours).state
             if was_stopped:
                 continue
-            if state == "running" or (state == "cancelled" and run_id not in self.cancelled):
+            if state == State.RUNNING or (state == State.CANCELLED and run_id not in self.cancelled):
                 # Another sweep took the run first, or cancelled it while we still want it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
-            elif state in ("pending", "stale"):
+            elif state in (State.PENDING, State.STALE):
                 killed.append(run_id)
         return killed
 

@@ -3,7 +3,6 @@
 from ablations.home.allocation import read_plan_allocation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import ENDED
 from ablations.search.record import read_search
 from ablations.status.rows import Row
 
@@ -13,4 +12,4 @@ def all_ended(home: Home, plan: Plan, rows: list[Row]) -> bool:
     allocation, search = read_plan_allocation(home, plan), read_search(home, plan)
     is_decided = allocation is None or allocation.finished != ""
     is_searched = not plan.search or (search is not None and search.is_complete)
-    return all(row.state.state in ENDED for row in rows) and is_decided and is_searched
+    return all(row.state.state.is_finished for row in rows) and is_decided and is_searched

@@ -7,16 +7,13 @@ from collections.abc import Iterable
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import ENDED, State
+from ablations.home.state import State
 from ablations.slurm import commands
 from ablations.slurm.hold import lift_hold, read_hold
-from ablations.slurm.states import WAITING, SlurmStates
+from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import read_submissions
 from ablations.status.progress import read_rows
 from ablations.status.rows import Row
-
-RETRIED: tuple[State, ...] = ("failed", "lost", "timed out", "out of memory", "node failed", "preempted")
-"""States that `platform retry` means when none is named."""
 
 
 def num_missing(home: Home, plan: Plan) -> int:
@@ -27,14 +24,14 @@ def num_missing(home: Home, plan: Plan) -> int:
     def goes_on(row: Row) -> bool:
         jobs = states.in_queue(row.id)
         if not jobs:
-            return row.state.state == "running"  # from another command, on this machine
+            return row.state.state == State.RUNNING  # from another command, on this machine
         return any(
             one.budget_gpu_hours >= plan.budget_gpu_hours
-            and (one.name not in held if job.state in WAITING else row.state.state != "cancelled")
+            and (one.name not in held if job.waits else row.state.state != State.CANCELLED)
             for one, job in jobs
         )
 
-    return sum(row.state.state not in ENDED and not goes_on(row) for row in read_rows(home, plan))
+    return sum(not row.state.state.is_finished and not goes_on(row) for row in read_rows(home, plan))
 
 
 def cancel_held(home: Home, sweep: str) -> tuple[str, list[str]]:

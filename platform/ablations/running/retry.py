@@ -6,7 +6,7 @@ from ablations.errors import AblationsError
 from ablations.home.cancellation import cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import ENDED
+from ablations.home.state import State
 from ablations.running.reconcile import cancel_held
 from ablations.slurm.pool import SlurmPool, forget_interrupted
 from ablations.slurm.states import SlurmStates
@@ -16,7 +16,7 @@ from ablations.study.resources import Resources
 from ablations.text import counted
 
 
-def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[str]) -> Iterator[str]:
+def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[State]) -> Iterator[str]:
     """Submit the rows in one of these states again, and those that were held because others failed; says what it did.
 
     Raises AblationsError when a row in such a state never was a job of Slurm's.
@@ -37,7 +37,10 @@ def retry_runs(home: Home, plan: Plan, rows: list[Row], *, states: Iterable[str]
     if why:
         yield f"{plan.sweep}: {counted(len(held), 'held job')} cancelled ({why})"
     if not chosen:
-        there = ", ".join(sorted({row.state.state for row in rows} - ENDED)) or "none that is not done"
+        there = (
+            ", ".join(sorted({row.state.state for row in rows if not row.state.state.is_finished}))
+            or "none that is not done"
+        )
         yield f"{plan.sweep}: no run is {' or '.join(sorted(wanted))}; there are: {there}"
     marker = cancellation(home, plan.sweep)
     marker.lift()

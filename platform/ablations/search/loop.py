@@ -20,7 +20,7 @@ from rich.console import Console
 from ablations.errors import FileError
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.state import read_state
+from ablations.home.state import State, read_state
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import Progress, say
@@ -200,7 +200,7 @@ class TrialLoop:
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
         self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
         for run in self.state.study.runs:
-            if read_state(self.home.run(run.id), budget_gpu_hours).state != "done":
+            if read_state(self.home.run(run.id), budget_gpu_hours).state != State.DONE:
                 self.pool.add(run.id, budget_gpu_hours)
         self.step()
 
@@ -262,7 +262,7 @@ class TrialLoop:
         reasons = []
         for run in self.state.planned(name).runs:
             state = read_state(self.home.run(run.id), self.state.plan.budget_gpu_hours)
-            if state.state != "done":
+            if state.state != State.DONE:
                 because = state.message or f"its process was killed, `platform logs {run.id}` shows its output"
                 reasons.append(f"seed {run.seed}: {because}")
         return "; ".join(reasons)
@@ -320,4 +320,4 @@ class TrialLoop:
 
 
 def _all_done(variant: PlannedVariant, plan: Plan, home: Home) -> bool:
-    return all(read_state(home.run(run.id), plan.budget_gpu_hours).state == "done" for run in variant.runs)
+    return all(read_state(home.run(run.id), plan.budget_gpu_hours).state == State.DONE for run in variant.runs)

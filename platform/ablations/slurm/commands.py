@@ -27,6 +27,16 @@ SILENT = re.compile(
     re.IGNORECASE,
 )
 
+GONE = "GONE"
+"""Not a word of Slurm's: neither the queue nor accounting knows the job any more, nor how it ended."""
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+_ENDED = frozenset(
+    {
+        "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
+        "REVOKED", "TIMEOUT", GONE,
+    }
+)  # fmt: skip
+
 
 class SlurmError(AblationsError):
     """A Slurm command failed."""
@@ -49,6 +59,16 @@ class Job:
     """Slurm's word: PENDING, RUNNING, COMPLETED, TIMEOUT, OUT_OF_MEMORY, PREEMPTED, CANCELLED, FAILED, ..."""
     reason: str = ""
     """Why it waits."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is still to start."""
+        return self.state in _WAITING
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it neither waits nor runs."""
+        return self.state in _ENDED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.home.home import Home
+from ablations.home.state import State
 from ablations.slurm import commands
 from ablations.slurm.job_logs import OUT_OF_MEMORY, log_folder
 from ablations.slurm.submissions import Submission, read_submissions
@@ -89,11 +90,11 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     ends = []
     for run, since in submitted.items():
         status = home.run(run).read_status()
-        if status.get("state") in ("done", "failed") and status["heartbeat"] >= since:
+        if status.get("state") in (State.DONE, State.FAILED) and status["heartbeat"] >= since:
             ends.append((status["heartbeat"], status["state"], status["message"]))
     last = sorted(ends)[-EQUAL_FAILURES:]
-    causes = {cause(message) for _, state, message in last if state == "failed"}
-    if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != "failed" for _, state, _ in last):
+    causes = {cause(message) for _, state, message in last if state == State.FAILED}
+    if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != State.FAILED for _, state, _ in last):
         return None
     # By name: an id that Slurm has given away again is another's job, and scontrol complains of those that have ended.
     waiting = {job.name for job in commands.queue() if job.state == "PENDING"}

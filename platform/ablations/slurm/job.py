@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from ablations.home.home import Home
-from ablations.home.state import RunState, read_state
+from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
@@ -53,29 +53,29 @@ class SlurmJob:
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
         before = self._state()
-        if before.state == "done":
+        if before.state == State.DONE:
             return
         # submitit's own handler stands here: it would requeue before our checkpoint is written.
         signal.signal(signal.SIGUSR2, self._stop_for_limit)
         train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts)
         state = self._state()
-        if state.state == "failed":
+        if state.state == State.FAILED:
             self._end_failed()
-        if state.state == "done":
+        if state.state == State.DONE:
             return
         if self._limit_is_near:
             self._requeue(before, state)
         elif is_preempted(os.environ["SLURM_JOB_ID"]):
-            self._write_state("preempted", "a job of a higher priority takes its place; its checkpoint is written")
+            self._write_state(State.PREEMPTED, "a job of a higher priority takes its place; its checkpoint is written")
             time.sleep(WAIT_FOR_THE_END_S)
 
     def _requeue(self, before: RunState, after: RunState) -> None:
         """Back to the queue, unless two jobs in a row brought the run no step further: a third would not either."""
         if after.step == before.step and int(os.environ.get("SLURM_RESTART_COUNT", "0")) > 0:
             text = "two jobs reached their time limit without a single step; give resources.time_min more"
-            self._write_state("failed", text)
+            self._write_state(State.FAILED, text)
             self._end_failed()
-        self._write_state("requeued", "its time limit came near; its checkpoint is written")
+        self._write_state(State.REQUEUED, "its time limit came near; its checkpoint is written")
         deadline = time.monotonic() + WAIT_FOR_THE_END_S
         while time.monotonic() < deadline:  # Slurm ends this process sooner, unless its controller is away
             with suppress(commands.SlurmSilent):
@@ -99,7 +99,7 @@ class SlurmJob:
     def _state(self) -> RunState:
         return read_state(self._folder, self.budget_gpu_hours)
 
-    def _write_state(self, state: str, message: str) -> None:
+    def _write_state(self, state: State, message: str) -> None:
         """In the place of "cancelled", which is all that training knows of a signal."""
         status = self._folder.read_status()
         if status.get("pid") == os.getpid():  # else another process has the run

@@ -19,7 +19,7 @@ from submitit.core.utils import FailedJobError, FailedSubmissionError
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import read_state
+from ablations.home.state import State, read_state
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
@@ -28,7 +28,7 @@ from ablations.slurm.hold import Hold, read_hold, trap_folder
 from ablations.slurm.job import SlurmJob
 from ablations.slurm.job_logs import log_folder
 from ablations.slurm.snapshot import take_snapshot
-from ablations.slurm.states import WAITING, SlurmStates
+from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
 from ablations.study.resources import Resources
 from ablations.text import counted
@@ -118,7 +118,7 @@ class SlurmPool:
     def _all_held(self, hold: Hold) -> bool:
         states = SlurmStates(self.home)
         jobs = [there for run_id in self._submitted for there in states.in_queue(run_id)]
-        return all(one.name in hold.submissions and job.state in WAITING for one, job in jobs)
+        return all(one.name in hold.submissions and job.waits for one, job in jobs)
 
     def _cancel_stopped(self) -> None:
         if not self._to_cancel:
@@ -131,7 +131,7 @@ class SlurmPool:
         """Forget runs whose jobs ended; returns those among them that have not what they were given."""
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
-            is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == "done"
+            is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == State.DONE
             if not is_done and states.is_in_queue(run_id):
                 continue
             del self._submitted[run_id]
@@ -183,13 +183,13 @@ class SlurmPool:
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
             queued = states.in_queue(run_id)
             # A job that was cancelled a moment ago is in the queue until its node has ended it.
-            staying = [one for one in queued if state != "cancelled" or one[1].state in WAITING]
-            if state == "done":
+            staying = [one for one in queued if state != State.CANCELLED or one[1].waits]
+            if state == State.DONE:
                 del self._waiting[run_id]
             elif any(one.budget_gpu_hours >= budget for one, _ in staying):
                 del self._waiting[run_id]
                 self._submitted[run_id] = budget
-            elif queued or state != "running":
+            elif queued or state != State.RUNNING:
                 before = [one.job if (one, job) in staying else job.id for one, job in queued]
                 first = sorted({job for job in (self.after, *before) if job})
                 groups.setdefault((budget, tuple(first)), []).append(run_id)

@@ -16,20 +16,11 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ablations.slurm.commands import Job, SlurmError, accounting, queue
+from ablations.slurm.commands import GONE, Job, SlurmError, accounting, queue
 from scalerl.run.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
 """Seconds between two questions to the controller, whoever asks and whatever the number of runs."""
-GONE = "GONE"
-"""Not a word of Slurm's: neither the queue nor accounting knows the job any more, nor how it ended."""
-ENDED = frozenset(
-    {
-        "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
-        "REVOKED", "TIMEOUT", GONE,
-    }
-)  # fmt: skip
-"""States of a job that neither waits nor runs."""
 
 Key = tuple[str, str]
 """Name of the submission and Slurm's id of the job; an id alone is given away again by a controller that forgot."""
@@ -102,12 +93,12 @@ def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: floa
     names = {name for name, _ in keys}
     try:
         seen = {(job.name, job.id): job for job in queue() if job.name in names}
-        left = [key for key in keys if key not in seen and not (key in known.jobs and known.jobs[key].state in ENDED)]
+        left = [key for key in keys if key not in seen and not (key in known.jobs and known.jobs[key].has_ended)]
         recorded = {(job.name, job.id): job for job in accounting({name for name, _ in left}, since)} if left else {}
     except SlurmError as error:
         return Answer(asked=now, problem=str(error), jobs=known.jobs)
     # Accounting takes a job that its controller forgot for running, for ever.
-    ended = {key: job for key, job in recorded.items() if job.state in ENDED}
+    ended = {key: job for key, job in recorded.items() if job.has_ended}
     there = {name for name, _ in seen}
     gone = {key: ended.get(key) or vanished(key, known.jobs.get(key), is_array_there=key[0] in there) for key in left}
     kept = {key: job for key, job in known.jobs.items() if key in keys}

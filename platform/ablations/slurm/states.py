@@ -10,23 +10,22 @@ from dataclasses import replace
 
 from ablations.home.home import Home
 from ablations.home.state import RunState, State
-from ablations.slurm.commands import Job
+from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
 from ablations.slurm.job_logs import logs_of_job, tells_of_memory
-from ablations.slurm.queue_cache import ENDED, GONE, Answer, Key, QueueCache
+from ablations.slurm.queue_cache import Answer, Key, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 
 ENDINGS: dict[str, tuple[State, str]] = {
-    "TIMEOUT": ("timed out", "the time limit came before its checkpoint; give resources.time_min more"),
-    "DEADLINE": ("timed out", "its deadline passed"),
-    "OUT_OF_MEMORY": ("out of memory", "Slurm ended it for its memory; give resources.mem_gb more"),
-    "PREEMPTED": ("preempted", "another job took its place and it was not requeued"),
-    "NODE_FAIL": ("node failed", "its node failed and it was not requeued"),
-    "BOOT_FAIL": ("node failed", "its node did not start"),
-    "CANCELLED": ("cancelled", "cancelled in Slurm"),
+    "TIMEOUT": (State.TIMED_OUT, "the time limit came before its checkpoint; give resources.time_min more"),
+    "DEADLINE": (State.TIMED_OUT, "its deadline passed"),
+    "OUT_OF_MEMORY": (State.OUT_OF_MEMORY, "Slurm ended it for its memory; give resources.mem_gb more"),
+    "PREEMPTED": (State.PREEMPTED, "another job took its place and it was not requeued"),
+    "NODE_FAIL": (State.NODE_FAILED, "its node failed and it was not requeued"),
+    "BOOT_FAIL": (State.NODE_FAILED, "its node did not start"),
+    "CANCELLED": (State.CANCELLED, "cancelled in Slurm"),
 }
 """Slurm's word for an end that the run itself may not have seen: our state and what it means."""
-WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 
 
 class SlurmStates:
@@ -50,22 +49,22 @@ class SlurmStates:
 
     def state(self, run_id: str, own: RunState) -> RunState:
         """The state of a run, given what its own files say."""
-        if run_id not in self._jobs or own.state in ("done", "stopped"):
+        if run_id not in self._jobs or own.state.is_finished:
             return own
         submission, job = self._current(run_id)
         has_begun = own.heartbeat >= submission.submitted
-        if job.state in WAITING and has_begun and own.heartbeat > self._answer.asked:
+        if job.waits and has_begun and own.heartbeat > self._answer.asked:
             job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
         found = in_slurm(own, job, has_begun=has_begun)
-        if job.state == "FAILED" and found.state != "done" and own.state != "failed":
+        if job.state == "FAILED" and found.state != State.DONE and own.state != State.FAILED:
             # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
             found = self._explained(found, job, submission, run_id)
-        if self._answer.problem and job.state not in ENDED:
+        if self._answer.problem and not job.has_ended:
             asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
             said = f"{found.message}; " if found.message else ""
             return replace(found, message=f"{said}Slurm did not answer at {asked}: {self._answer.problem}")
         hold = self._holds[submission.sweep]
-        if found.state in ("queued", "requeued") and hold and submission.name in hold.submissions:
+        if found.state in (State.QUEUED, State.REQUEUED) and hold and submission.name in hold.submissions:
             return replace(found, message=f"{found.message}; held, {hold}")
         return found
 
@@ -90,16 +89,16 @@ class SlurmStates:
     def waiting_jobs(self, submission: Submission) -> dict[str, str]:
         """Slurm's ids of the jobs of a submission that wait, by run."""
         keys = {run: (submission.name, job) for run, job in submission.task_ids().items()}
-        return {run: key[1] for run, key in keys.items() if self._answer.job(key).state in WAITING}
+        return {run: key[1] for run, key in keys.items() if self._answer.job(key).waits}
 
     def in_queue(self, run_id: str) -> list[tuple[Submission, Job]]:
         """The jobs of a run that wait or run, the last submitted first: one to a larger budget waits for the others."""
-        return [(one, job) for one, job in self._all(run_id) if job.state not in ENDED]
+        return [(one, job) for one, job in self._all(run_id) if not job.has_ended]
 
     def _current(self, run_id: str) -> tuple[Submission, Job]:
         """The job that says what a run is doing: the one that runs, else one that waits, else the last one."""
         there = self.in_queue(run_id)
-        runs = [one for one in there if one[1].state not in WAITING]
+        runs = [one for one in there if not one[1].waits]
         return [*runs, *there, *self._all(run_id)][0]
 
     def _all(self, run_id: str) -> list[tuple[Submission, Job]]:
@@ -110,23 +109,27 @@ def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
     """What both say together: `own` is the run's own state, which is not done, `job` its last job; the run's word is of
     this job if it `has_begun` to train in it.
     """
-    if job.state in WAITING:
+    if job.waits:
         waits = f"job {job.id} waits{f': {job.reason}' if job.reason else ''}"
-        return replace(own, state="requeued" if has_begun else "queued", message=waits, pid=None)
-    if job.state not in ENDED:  # RUNNING, CONFIGURING, COMPLETING, SUSPENDED, ...
-        if not has_begun or own.state == "pending":
-            return replace(own, state="running", message=f"job {job.id} is {job.state.lower()}, training has not begun")
+        return replace(own, state=State.REQUEUED if has_begun else State.QUEUED, message=waits, pid=None)
+    if not job.has_ended:  # RUNNING, CONFIGURING, COMPLETING, SUSPENDED, ...
+        if not has_begun or own.state == State.PENDING:
+            return replace(
+                own, state=State.RUNNING, message=f"job {job.id} is {job.state.lower()}, training has not begun"
+            )
         return replace(own, message=own.message or f"job {job.id}")
-    if has_begun and own.state == "failed":
+    if has_begun and own.state == State.FAILED:
         return own
     if job.state in ENDINGS:
         state, meaning = ENDINGS[job.state]
         return replace(own, state=state, message=f"job {job.id}: {meaning}", pid=None)
     if not has_begun:
         return _never_began(own, job)
-    if own.state in ("stale", "requeued", "preempted") or (own.state == "running" and job.state != "COMPLETED"):
+    if own.state in (State.STALE, State.REQUEUED, State.PREEMPTED) or (
+        own.state == State.RUNNING and job.state != "COMPLETED"
+    ):
         said = "is gone" if job.state == GONE else f"has {job.state.lower()}"
-        return replace(own, state="lost", message=f"job {job.id} {said}; its process left no word", pid=None)
+        return replace(own, state=State.LOST, message=f"job {job.id} {said}; its process left no word", pid=None)
     return own  # one that completed while another process trained its run has nothing to say of it
 
 
@@ -136,6 +139,6 @@ def _never_began(own: RunState, job: Job) -> RunState:
         return own
     if job.state == GONE:
         text = f"Slurm knows nothing of job {job.id} any more: it was cancelled while it waited, or forgotten"
-        return replace(own, state="lost", message=text, pid=None)
+        return replace(own, state=State.LOST, message=text, pid=None)
     text = f"job {job.id} ended before training began; `platform logs` shows why"
-    return replace(own, state="failed", message=text, pid=None)
+    return replace(own, state=State.FAILED, message=text, pid=None)

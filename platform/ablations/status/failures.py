@@ -9,8 +9,6 @@ from ablations.status.rows import Row
 from ablations.status.run_logs import job_logs, modified, tail
 from ablations.text import cause
 
-FAILED: frozenset[State] = frozenset({"failed", "lost", "timed out", "out of memory", "node failed"})
-"""States of a run that has ended without being done or asked to end."""
 NUM_LINES = 8
 """Of a log's end: a short trace, or the end of a long one."""
 MAX_CAUSE = 400
@@ -21,7 +19,7 @@ MAX_CAUSE = 400
 class Failure:
     """Runs that ended for the same cause.
 
-    Failure(state="failed", cause="RuntimeError: CUDA out of memory", runs=("81d2f0a95c3b",),
+    Failure(state=State.FAILED, cause="RuntimeError: CUDA out of memory", runs=("81d2f0a95c3b",),
             names=("loo-loss, seed 0",), log=".../attempt-1.log", trace=("Traceback (most recent call last):", ...))
     """
 
@@ -40,7 +38,7 @@ def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
     """The failed runs among `rows`, those with the most runs first."""
     groups: dict[tuple[State, str], list[tuple[Row, str]]] = {}
     for row in rows:
-        if row.state.state in FAILED:
+        if row.state.state.is_failure:
             said = _short(_own_word(home, row) or row.state.message)
             groups.setdefault((row.state.state, cause(said)), []).append((row, said))
     found = [_failure(home, members) for members in groups.values()]
@@ -50,7 +48,7 @@ def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
 def _own_word(home: Home, row: Row) -> str:
     """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
     own = str(home.run(row.id).read_status().get("message", ""))
-    return own if row.state.state == "failed" and row.state.message.startswith(own) else ""
+    return own if row.state.state == State.FAILED and row.state.message.startswith(own) else ""
 
 
 def _short(text: str) -> str:
@@ -61,7 +59,7 @@ def _short(text: str) -> str:
 def _failure(home: Home, members: Sequence[tuple[Row, str]]) -> Failure:
     logs = [(home.run(row.id).log(row.state.attempt), row, said) for row, said in members]
     log, row, said = max(logs, key=lambda one: modified(one[0]))
-    if not modified(log) or (row.state.state == "failed" and not _own_word(home, row)):
+    if not modified(log) or (row.state.state == State.FAILED and not _own_word(home, row)):
         log = next(reversed(job_logs(home, row.id)), log)
     has_log = modified(log) > 0
     return Failure(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ablations.home.home import Home
-from ablations.home.state import RunState, is_locked, read_state
+from ablations.home.state import RunState, State, is_locked, read_state
 from ablations.slurm.states import SlurmStates
 from ablations.status.rows import is_going_on
 from ablations.status.run_logs import attempt_numbers
@@ -76,7 +76,7 @@ def run_state(home: Home, run_id: str) -> RunState:
 def has_run_ended(home: Home, run_id: str) -> bool:
     """Whether a run neither trains nor waits. One that has not begun waits while a sweep that has it is at work."""
     state = run_state(home, run_id)
-    is_swept = state.state == "pending" and _is_swept(home, run_id)
+    is_swept = state.state == State.PENDING and _is_swept(home, run_id)
     return not is_going_on([state], is_swept=is_swept, now=time.time())
 
 

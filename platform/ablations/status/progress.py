@@ -8,7 +8,7 @@ from typing import Any
 from ablations.home.allocation import Allocation, read_plan_allocation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import RunState, is_locked, read_state
+from ablations.home.state import RunState, State, is_locked, read_state
 from ablations.home.stops import Stopped, read_stops
 from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
@@ -47,8 +47,8 @@ def _state_in_sweep(
     said = [state.message] if state.message else []
     # Another sweep, without the rule, may have trained it to the end since.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
-        still = "; still training" if state.state == "running" else ""
-        return replace(state, state="stopped", message=stopped.text(plan.reference) + still)
+        still = "; still training" if state.state == State.RUNNING else ""
+        return replace(state, state=State.STOPPED, message=stopped.text(plan.reference) + still)
     if stopped and not stopped.ends_run:
         said.append(stopped.text(plan.reference))
     if allocation and allotted is not None:
@@ -80,5 +80,5 @@ def to_json(
 
 
 def _run_json(plan: Plan, row: Row) -> dict[str, Any]:
-    left = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == "running" else None
+    left = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
     return {"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state), "seconds_left": left}

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
-from ablations.home.state import HEARTBEAT_LIMIT_S, RunState
-from ablations.status.time_left import WAITING, sweep_seconds_left
+from ablations.home.state import HEARTBEAT_LIMIT_S, RunState, State
+from ablations.status.time_left import sweep_seconds_left
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """`Row(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state="running", ...))`."""
+    """`Row(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state=State.RUNNING, ...))`."""
 
     variant: str
     seed: int
@@ -37,7 +37,9 @@ def spent(rows: Sequence[Row]) -> float:
 def left_to_train(plan: Plan, rows: Sequence[Row], allocation: Allocation | None) -> float:
     """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
     left = sum(
-        max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours) for row in rows if row.state.state != "stopped"
+        max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours)
+        for row in rows
+        if row.state.state != State.STOPPED
     )
     if allocation is None:
         return left
@@ -58,6 +60,5 @@ def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bo
     `is_swept`: a `platform sweep` is at work, which starts those that are pending. A run that was preempted a moment
     ago goes back to the queue as soon as Slurm has ended its job; one that stays so does not.
     """
-    goes_on = {"running", *WAITING} - {"pending"}
-    is_leaving = any(state.state == "preempted" and now - state.heartbeat < HEARTBEAT_LIMIT_S for state in states)
-    return is_swept or is_leaving or any(state.state in goes_on for state in states)
+    is_leaving = any(state.state == State.PREEMPTED and now - state.heartbeat < HEARTBEAT_LIMIT_S for state in states)
+    return is_swept or is_leaving or any(state.state.is_active for state in states)

@@ -14,33 +14,33 @@ from rich.text import Text
 from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.state import State
-from ablations.status.failures import FAILED, Failure
+from ablations.status.failures import Failure
 from ablations.status.rows import Row, rows_seconds_left, share, spent
-from ablations.status.time_left import WAITING, end_text, seconds_left, time_left_text
+from ablations.status.time_left import end_text, seconds_left, time_left_text
 from ablations.text import cause, counted
 
 STYLES: dict[State, str] = {
-    "done": "green",
-    "stopped": "magenta",
-    "running": "cyan",
-    "failed": "red",
-    "timed out": "red",
-    "out of memory": "red",
-    "node failed": "red",
-    "lost": "red",
-    "preempted": "yellow",
-    "stale": "yellow",
-    "cancelled": "yellow",
-    "requeued": "cyan",
-    "queued": "dim",
-    "pending": "dim",
+    State.DONE: "green",
+    State.STOPPED: "magenta",
+    State.RUNNING: "cyan",
+    State.FAILED: "red",
+    State.TIMED_OUT: "red",
+    State.OUT_OF_MEMORY: "red",
+    State.NODE_FAILED: "red",
+    State.LOST: "red",
+    State.PREEMPTED: "yellow",
+    State.STALE: "yellow",
+    State.CANCELLED: "yellow",
+    State.REQUEUED: "cyan",
+    State.QUEUED: "dim",
+    State.PENDING: "dim",
 }
 MOST_ROWS = 60
 """Runs that are shown one by one; a longer table is not read."""
 LOOKED_AT: tuple[frozenset[State], ...] = (
-    frozenset({"running", "requeued"}),
-    frozenset({"stale", "preempted"}),
-    FAILED,
+    frozenset({State.RUNNING, State.REQUEUED}),
+    frozenset({State.STALE, State.PREEMPTED}),
+    frozenset(state for state in State if state.is_failure),
 )
 """What a long table shows: what trains, what is in trouble, and what has ended in it."""
 MOST_NAMES = 4
@@ -115,7 +115,7 @@ def _columns(
         columns["pass rate"] = ["" if state.pass_rate is None else f"{state.pass_rate:.3f}" for state in states]
     if any(state.attempt > 1 for state in states):
         columns["attempt"] = [str(state.attempt or "") for state in states]
-    if any(state.state == "running" for state in states):
+    if any(state.state == State.RUNNING for state in states):
         columns["left"] = [_left(row, plan) for row in shown]
     columns["message"] = [_message(row, number_of) for row in shown]
     return columns
@@ -126,7 +126,7 @@ def _styled(state: State) -> str:
 
 
 def _left(row: Row, plan: Plan) -> str:
-    seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == "running" else None
+    seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
     return "" if seconds is None else time_left_text(seconds)
 
 
@@ -156,7 +156,7 @@ def _others(rows: Sequence[Row], shown: Sequence[Row]) -> dict[State, list[Row]]
 
 def _shared_message(rows: Sequence[Row]) -> str:
     """What is said of all of these that wait, such as Slurm's reason; empty where they differ."""
-    said = {cause(row.state.message) for row in rows} if rows[0].state.state in WAITING else set()
+    said = {cause(row.state.message) for row in rows} if rows[0].state.state.waits else set()
     return escape(said.pop().removeprefix("job #_# ").removeprefix("job # ")) if len(said) == 1 else ""
 
 

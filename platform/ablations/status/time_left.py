@@ -12,9 +12,6 @@ from datetime import datetime, timedelta
 from ablations.home.state import RunState, State
 from ablations.text import MINUTE_S, duration_text
 
-WAITING: frozenset[State] = frozenset({"pending", "queued", "requeued"})
-"""States of a run that is still to begin, or to go on, by itself."""
-
 
 def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
     """Of one run until its budget; None while it is not known how fast it is."""
@@ -30,7 +27,7 @@ def sweep_seconds_left(
     Each run gets the same budget, unless `shared_gpu_hours` are left for all of them together.
     """
     paces = [pace for state in states if (pace := _pace(state)) is not None]
-    training = [state for state in states if state.state == "running"]
+    training = [state for state in states if state.state == State.RUNNING]
     if not paces or not training:
         return None
     mean = sum(paces) / len(paces)
@@ -39,7 +36,7 @@ def sweep_seconds_left(
     places = [_compute_left(state, budget_gpu_hours) * (_pace(state) or mean) for state in training]
     heapq.heapify(places)
     for state in states:
-        if state.state in WAITING:
+        if state.state.waits:
             free_after = places[0]
             own = _compute_left(state, budget_gpu_hours) * (_pace(state) or mean)
             heapq.heapreplace(places, free_after + own)

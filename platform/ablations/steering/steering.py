@@ -14,7 +14,7 @@ from ablations.home.allocation import Allocation, Extension, read_allocation, wr
 from ablations.home.cancellation import cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.home.state import read_state
+from ablations.home.state import State, read_state
 from ablations.home.stops import Stopped, read_stops, write_stops
 from ablations.steering.allocation import (
     Candidate,
@@ -99,7 +99,7 @@ class Steering:
         return run_id in self._stops and self._stops[run_id].ends_run
 
     def _is_done(self, run_id: str, budget_gpu_hours: float) -> bool:
-        return read_state(self._home.run(run_id), budget_gpu_hours).state == "done"
+        return read_state(self._home.run(run_id), budget_gpu_hours).state == State.DONE
 
     def _unreached(self, budgets: dict[str, float]) -> dict[str, float]:
         return {

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan
+from ablations.home.state import State
 from ablations.status.progress import read_rows
 from ablations.tracking.ledger import Ledger, ledger_path
 
@@ -23,7 +24,8 @@ class Tracker:
         self._ended = self._count_ended()
 
     def _count_ended(self) -> int:
-        return sum(row.state.state in ("done", "stopped", "failed") for row in read_rows(self._home, self._plan))
+        states = [row.state.state for row in read_rows(self._home, self._plan)]
+        return sum(state.is_finished or state == State.FAILED for state in states)
 
     def follow(self, plan: Plan) -> None:
         """Take a plan that has grown in place of the one before."""

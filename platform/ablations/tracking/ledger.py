@@ -13,12 +13,12 @@ from typing import Any
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedVariant
+from ablations.home.state import State
 from scalerl.run.run_folder import RunFolder, write_atomically
 
 NO_FIT = ""
 UNKNOWN = "unknown"
 """The state of a run that MLflow was not told of yet."""
-ENDED = frozenset({"done", "failed", "cancelled"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +159,9 @@ def has_ended(folder: RunFolder, plan: Plan) -> bool:
     """Whether a run writes no more; without a total to share, one that is done with less than the budget goes on."""
     status = folder.read_status()
     budget = plan.budget_gpu_hours if plan.total_gpu_hours is None else 0.0
-    is_short = status.get("state") == "done" and status["compute_gpu_hours"] < budget
-    return status.get("state") in ENDED and not is_short
+    if not status or not State(status["state"]).ends_attempt:
+        return False
+    return not (status["state"] == State.DONE and status["compute_gpu_hours"] < budget)
 
 
 def num_rows(folder: RunFolder) -> int:

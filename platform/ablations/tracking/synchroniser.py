@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.state import State
 from ablations.report.curves import variant_figure
 from ablations.tracking.batches import NUM_ROWS_METRIC, ended_ms, flatten, row_batches, started_ms
 from ablations.tracking.ledger import (
@@ -56,7 +57,7 @@ VERDICT_TAG = "ablations.verdict"
 FIT_TAG = "ablations.fit"
 """`fit_basis` of the fit that MLflow shows."""
 PARENT_TAG = "mlflow.parentRunId"
-MLFLOW_STATES = {"done": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
+MLFLOW_STATES: dict[str, str] = {State.DONE: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
 CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
@@ -224,8 +225,10 @@ class Synchroniser:
         self._log_fit(parent.mlflow_id, results, variant.name, basis, ended)
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
-        is_done = all(run.id in results.stopped or run_state(self.home.run(run.id)) == "done" for run in variant.runs)
-        self._set_state(parent.mlflow_id, "done" if is_done else "failed", ended)
+        is_done = all(
+            run.id in results.stopped or run_state(self.home.run(run.id)) == State.DONE for run in variant.runs
+        )
+        self._set_state(parent.mlflow_id, State.DONE if is_done else State.FAILED, ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))
 
     def _log_fit(self, mlflow_id: str, results: Results, name: str, basis: str, ended: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.state import RunState
+from ablations.home.state import RunState, State
 from ablations.slurm.commands import Job
 from ablations.slurm.queue_cache import GONE, Answer, vanished
 from ablations.slurm.states import SlurmStates, in_slurm
@@ -46,7 +46,7 @@ from ablations.slurm.submissions import new_submission
     ],
 )
 def test_a_run_is_what_it_says_and_else_what_slurm_says(own, has_begun, slurm, expected):
-    state = RunState(state=own, message="its own")
+    state = RunState(state=State(own), message="its own")
     found = in_slurm(state, Job(id="17_3", name="loo.1f0c9ad2", state=slurm, reason="Priority"), has_begun=has_begun)
     assert found.state == expected
     assert "17_3" in found.message or found.message == "its own"
@@ -68,7 +68,7 @@ def test_a_run_that_spoke_after_slurm_was_asked_no_longer_waits(tmp_path, own, a
     submission.write(home)
     job = {"id": "17", "name": submission.name, "state": "PENDING", "reason": "Priority"}
     (tmp_path / "slurm.json").write_text(json.dumps({"asked": asked, "problem": "", "jobs": [job]}))
-    state = RunState(state=own, heartbeat=asked + after_s)
+    state = RunState(state=State(own), heartbeat=asked + after_s)
     assert SlurmStates(home).state("81d2f0a95c3b", state).state == expected
 
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import make_home
 
-from ablations.home.state import RunState
+from ablations.home.state import RunState, State
 from ablations.status.progress import read_rows, to_json
 from ablations.status.rows import is_going_on
 from ablations.status.time_left import end_text, seconds_left, sweep_seconds_left, time_left_text
 
 
 def run(state: str, compute: float = 0.0, wall_s: float = 0.0) -> RunState:
-    return RunState(state=state, compute_gpu_hours=compute, wall_s=wall_s)
+    return RunState(state=State(state), compute_gpu_hours=compute, wall_s=wall_s)
 
 
 def test_a_run_goes_on_as_fast_as_it_went():
@@ -116,5 +116,5 @@ def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path
     ],
 )
 def test_a_sweep_goes_on_while_a_run_trains_or_will_by_itself(state, age_s, is_swept, goes_on):
-    one = RunState(state=state, heartbeat=5000.0 - age_s)
-    assert is_going_on([RunState(state="done"), one], is_swept=is_swept, now=5000.0) == goes_on
+    one = RunState(state=State(state), heartbeat=5000.0 - age_s)
+    assert is_going_on([RunState(state=State.DONE), one], is_swept=is_swept, now=5000.0) == goes_on

@@ -23,7 +23,6 @@ from ablations.home.home import Home
 from ablations.pools.local import THREAD_VARIABLES
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
-from ablations.slurm.queue_cache import ENDED
 from ablations.slurm.snapshot import take_snapshot
 
 TIME_LIMIT_MIN = 10.0
@@ -113,7 +112,7 @@ class Probe:
     @property
     def has_ended(self) -> bool:
         """Whether Slurm said so, or forgot it, when it was asked last."""
-        return self.seen is None or self.seen.state in ENDED
+        return self.seen is None or self.seen.has_ended
 
     def signals(self) -> list[dict[str, Any]]:
         """What the node wrote of signals."""

@@ -1,0 +1,24 @@
+import json
+
+import pytest
+
+from ablations.home.state import State
+
+MEANINGS = {
+    "is_finished": {"done", "stopped"},
+    "is_failure": {"failed", "lost", "timed out", "out of memory", "node failed"},
+    "is_retried": {"failed", "lost", "timed out", "out of memory", "node failed", "preempted"},
+    "waits": {"pending", "queued", "requeued"},
+    "is_active": {"running", "queued", "requeued"},
+    "ends_attempt": {"done", "failed", "cancelled"},
+}
+
+
+@pytest.mark.parametrize("question", MEANINGS)
+def test_each_question_is_answered_yes_for_exactly_these_states(question):
+    assert {str(state) for state in State if getattr(state, question)} == MEANINGS[question]
+
+
+def test_a_state_is_written_as_the_word_that_people_read():
+    assert json.dumps({"state": State.OUT_OF_MEMORY}) == '{"state": "out of memory"}'
+    assert f"{State.TIMED_OUT}" == "timed out"
