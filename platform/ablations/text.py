@@ -23,6 +23,11 @@ def duration_text(seconds: float, *, digits: int = 3) -> str:
     return f"{float(f'{seconds / length:.{digits}g}'):g} {unit}"
 
 
+def four_digits(number: float) -> str:
+    """`0.2513`, `1200`, `80000`: never a power of ten."""
+    return f"{float(f'{number:.4g}'):.10g}"
+
+
 LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9
 """Computes between these are shown without a power of ten."""
 

@@ -178,7 +178,7 @@ def backtest_sweep(results: Results) -> Backtest:
     if not curves:
         raise AblationsError(
             f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
-            f"{results.plan.budget_gpu_hours:g} GPU-hours; a backtest needs one that has"
+            f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs one that has"
         )
     return backtest(curves, fit_from=results.plan.fit_from_gpu_hours)
 

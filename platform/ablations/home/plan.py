@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions, FitSettings
+from ablations.text import four_digits
 from scalerl.run.run_folder import write_atomically
 
 
@@ -79,6 +80,15 @@ class Plan:
     def is_steered(self) -> bool:
         """Whether something must watch the runs while they train: a stop rule, or a total to share out."""
         return self.stop is not None or self.total_gpu_hours is not None
+
+    @property
+    def hours_name(self) -> str:
+        """`GPU-hours`, or `device-hours` on the wall clock: `compute_name` without how they are counted."""
+        return self.compute_name.rpartition(" ")[2]
+
+    def hours_text(self, compute_gpu_hours: float) -> str:
+        """Compute with its unit, in four digits: `1200 GPU-hours`, or `1200 device-hours` on the wall clock."""
+        return f"{four_digits(compute_gpu_hours)} {self.hours_name}"
 
     @property
     def fit_settings(self) -> FitSettings:

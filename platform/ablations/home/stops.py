@@ -1,7 +1,7 @@
 """The runs that a sweep has stopped or flagged, `stopped.json` in its folder (docs/formats.md).
 
 >>> stops = read_stops(Path("ablation-runs/sweeps/loo"), plan)
->>> stops["81d2f0a95c3b"].text("scalerl")
+>>> stops["81d2f0a95c3b"].text(plan)
 'stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)'
 
 The run folder knows nothing of it: another sweep without the rule trains the same run on.
@@ -57,16 +57,16 @@ class Stopped:
         """Whether the plan has the budget and the rules under which this was decided."""
         return self.budget_gpu_hours == plan.budget_gpu_hours and self.stop == plan.stop
 
-    def text(self, reference: str) -> str:
+    def text(self, plan: Plan) -> str:
         """How the run is shown, with the rule, what it measured, and how much was read by then."""
+        budget = plan.hours_text(self.budget_gpu_hours)
         reasons = {
-            "gain": f"gain to {self.budget_gpu_hours:g} GPU-hours below {self.stop['gain_below']} "
-            f"with probability {self.value:.2f}",
-            "dominated": f"below {reference} at {self.budget_gpu_hours:g} GPU-hours with probability {self.value:.2f}",
+            "gain": f"gain to {budget} below {self.stop['gain_below']} with probability {self.value:.2f}",
+            "dominated": f"below {plan.reference} at {budget} with probability {self.value:.2f}",
             "collapse": "its pass rate has fallen for good",
             "truncation": f"{self.value:.0%} of its answers are truncated",
         }
-        after = f"after {counted(self.num_readings, 'reading')} ({self.compute_gpu_hours:.4g} GPU-hours)"
+        after = f"after {counted(self.num_readings, 'reading')} ({plan.hours_text(self.compute_gpu_hours)})"
         shown = f"stopped, {self.ceiling()}" if self.ends_run else "flagged"
         return f"{shown}: {reasons[self.rule]}, {after}"
 

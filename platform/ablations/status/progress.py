@@ -48,11 +48,11 @@ def _state_in_sweep(
     # Another sweep, without the rule, may have trained it to the end since.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
         still = "; still training" if state.state == State.RUNNING else ""
-        return replace(state, state=State.STOPPED, message=stopped.text(plan.reference) + still)
+        return replace(state, state=State.STOPPED, message=stopped.text(plan) + still)
     if stopped and not stopped.ends_run:
-        said.append(stopped.text(plan.reference))
+        said.append(stopped.text(plan))
     if allocation and allotted is not None:
-        said.append(f"given {allotted:.4g} GPU-hours: {allocation.last_word(run_id)}")
+        said.append(f"given {plan.hours_text(allotted)}: {allocation.last_word(run_id)}")
     return replace(state, message="; ".join(said))
 
 

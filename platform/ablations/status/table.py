@@ -17,7 +17,7 @@ from ablations.home.state import State
 from ablations.status.failures import Failure
 from ablations.status.rows import Row, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
-from ablations.text import cause, counted
+from ablations.text import cause, counted, four_digits
 
 STYLES: dict[State, str] = {
     State.DONE: "green",
@@ -161,12 +161,12 @@ def _shared_message(rows: Sequence[Row]) -> str:
 
 
 def summary(plan: Plan, rows: Sequence[Row], allocation: Allocation | None = None) -> str:
-    """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, the GPU-hours that were given out."""
+    """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, how much of it was given out."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
     if plan.total_gpu_hours is not None:
-        given = f"{sum(allocation.bought.values()):.4g} of " if allocation else ""
-        return f"{states}; {given}{plan.total_gpu_hours:.4g} GPU-hours shared out"
+        given = f"{four_digits(sum(allocation.bought.values()))} of " if allocation else ""
+        return f"{states}; {given}{plan.hours_text(plan.total_gpu_hours)} shared out"
     mean = sum(share(row.state, plan) for row in rows) / len(rows)
     return f"{states}; {mean:.0%} of the compute"
 

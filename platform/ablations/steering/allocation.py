@@ -167,16 +167,16 @@ def standings(candidates: Sequence[Candidate]) -> dict[str, str]:
     return {one.run: one.standing() for one in candidates}
 
 
-def why_closed(candidates: Sequence[Candidate], left: float, *, num_untrained: int = 0) -> str:
-    """Why no round follows. Untrained runs failed or were killed."""
+def why_closed(candidates: Sequence[Candidate], left: str, *, num_untrained: int = 0) -> str:
+    """Why no round follows, with the compute that is `left` in words. Untrained runs failed or were killed."""
     num_open = sum(one.is_open for one in candidates)
     rank = f"the rank of {counted(num_open, 'run')} is open"
     if num_open == 0:
-        why = f"every rank is decided; {left:.4g} GPU-hours are left"
+        why = f"every rank is decided; {left} are left"
     elif any(one.may_grow for one in candidates if one.is_open):
         why = f"the total is spent; {rank}"
     else:
-        why = f"{rank}, but none may get more; {left:.4g} GPU-hours are left"
+        why = f"{rank}, but none may get more; {left} are left"
     if num_untrained:
         why += f"; {counted(num_untrained, 'run')} {'is' if num_untrained == 1 else 'are'} not trained"
     return why

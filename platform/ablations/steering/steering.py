@@ -141,7 +141,7 @@ class Steering:
         )
         self._stops[run.id] = stopped
         write_stops(self._folder, self._stops.values())
-        return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan.reference)}"]
+        return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan)}"]
 
     def _finding(self, run: Run) -> Finding | None:
         if self._stop is None or self._is_stopped(run.id):
@@ -203,14 +203,14 @@ class Steering:
         if not any(one.is_reference for one in candidates):
             if all(self._is_collapsed(run) for run in self._runs_of(reference)):
                 why = f"{reference}, the reference, has collapsed, so no rank can be decided"
-                self._write(allocation.closed(f"{why}; {left:.4g} GPU-hours are left", standings(candidates)))
+                self._write(allocation.closed(f"{why}; {self._plan.hours_text(left)} are left", standings(candidates)))
             return ()
         extensions = next_round(candidates, left, grid=self._grid(allocation.total_gpu_hours))
         if extensions:
             self._write(allocation.with_round(extensions, standings(candidates)))
         else:
             num_untrained = len(self._unreached(allocation.allotted))
-            why = why_closed(candidates, left, num_untrained=num_untrained)
+            why = why_closed(candidates, self._plan.hours_text(left), num_untrained=num_untrained)
             self._write(allocation.closed(why, standings(candidates)))
         return extensions
 

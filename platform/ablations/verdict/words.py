@@ -170,7 +170,7 @@ def warnings(results: Results) -> list[str]:
         found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
     for stop in results.stops.values():
         if stop.run in stopped or not stop.ends_run:
-            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan.reference)}.")
+            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}.")
     return found
 
 

@@ -32,6 +32,11 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     assert Plan.read(tmp_path / "sweeps" / "loo" / "plan.json") == PLAN
 
 
+def test_compute_is_told_in_the_unit_of_the_plans_clock():
+    assert PLAN.hours_text(80000.0) == "80000 GPU-hours"
+    assert replace(PLAN, compute_name="measured device-hours").hours_text(0.0123456) == "0.01235 device-hours"
+
+
 def test_a_plan_holds_the_total_and_the_stop_rules(tmp_path):
     plan = replace(PLAN, total_gpu_hours=3000.0, stop={"gain_below": 0.01, "probability": 0.9})
     plan.write(tmp_path / "plan.json")

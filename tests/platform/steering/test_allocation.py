@@ -177,7 +177,7 @@ def share_out(total: float) -> Allocation:
         ]
         extensions = next_round(candidates, allocation.left(), grid=grid)
         if not extensions:
-            return allocation.closed(why_closed(candidates, allocation.left()), standings(candidates))
+            return allocation.closed(why_closed(candidates, ""), standings(candidates))
         allocation = allocation.with_round(extensions, standings(candidates))
 
 
@@ -290,7 +290,7 @@ def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
         Allocation(total_gpu_hours=2000.0).with_round(first, {}).with_round([more], standings([candidate("a")]))
     )
     decided = [candidate("a", above=0.99)]
-    allocation = allocation.closed(why_closed(decided, 100.0), standings(decided))
+    allocation = allocation.closed(why_closed(decided, "100 GPU-hours"), standings(decided))
     write_allocation(tmp_path, allocation)
     assert read_allocation(tmp_path, 2000.0) == allocation
     assert allocation.allotted == {"a": 1300.0, "b": 800.0}
@@ -304,8 +304,8 @@ def test_a_raised_total_goes_on_and_a_finished_one_is_open_again(tmp_path):
 
 def test_a_closed_total_counts_the_runs_that_were_not_trained():
     runs = [candidate("reference"), candidate("a")]
-    assert why_closed(runs, 0.0) == "the total is spent; the rank of 1 run is open"
-    untrained = why_closed([*runs, candidate("b")], 0.0, num_untrained=1)
+    assert why_closed(runs, "0 GPU-hours") == "the total is spent; the rank of 1 run is open"
+    untrained = why_closed([*runs, candidate("b")], "0 GPU-hours", num_untrained=1)
     assert untrained == "the total is spent; the rank of 2 runs is open; 1 run is not trained"
 
 

@@ -294,13 +294,18 @@ def test_stops_are_read_as_they_were_written_and_an_open_interval_is_a_bound(tmp
     plan = replace(make_plan(), stop=Stop(dominated=0.95).model_dump())
     write_stops(tmp_path, [STOPPED])
     assert read_stops(tmp_path, plan) == {"81d2f0a95c3b": STOPPED}
-    assert STOPPED.text("scalerl") == (
+    assert STOPPED.text(plan) == (
         "stopped, A >= 0.58: below scalerl at 2000 GPU-hours with probability 0.97, after 23 readings (4899 GPU-hours)"
     )
 
 
+def test_a_stop_on_the_wall_clock_is_told_in_device_hours():
+    plan = replace(make_plan(), compute_name="measured device-hours")
+    assert STOPPED.text(plan).endswith("with probability 0.97, after 23 readings (4899 device-hours)")
+
+
 def test_one_reading_is_said_to_be_one():
-    assert replace(STOPPED, num_readings=1).text("scalerl").endswith("after 1 reading (4899 GPU-hours)")
+    assert replace(STOPPED, num_readings=1).text(make_plan()).endswith("after 1 reading (4899 GPU-hours)")
 
 
 WRONG = [json.dumps({"runs": [asdict(STOPPED) | wrong]}) for wrong in ({"rule": "luck"}, {"A_lo": "0.6"})]
