@@ -48,12 +48,18 @@ $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev,docs]'
 	touch $@
 
-# The page of every setting, from the models themselves.
-docs: $(VENV)/.installed
+# The pages of every setting and every command, made from the code, then the whole site into site/. Warnings are errors.
+docs: $(VENV)/.installed-docs
 	$(BIN)/python -m scalerl.recipe.reference > docs/recipes.md
+	$(BIN)/python -m ablations.cli.reference > docs/commands.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,docs]'
+	touch $@
 
 clean:
-	rm -rf $(VENV) $(HOME_FOLDER) .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(HOME_FOLDER) site .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,112 @@
+"""Every command as Markdown, from the commands themselves: `docs/commands.md`.
+
+python -m ablations.cli.reference > docs/commands.md      # make docs
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from typer.models import ArgumentInfo, OptionInfo
+
+from ablations.cli import app
+
+PREAMBLE = """\
+# Commands
+
+Made by `make docs` from the commands themselves; a test fails when this page is not what they say.
+
+`platform COMMAND --help` prints the same texts. Commands work in one home folder: `--home`, else `ABLATIONS_HOME`, else
+`./ablation-runs`.
+
+| exit code | meaning |
+|---|---|
+| 0 | done, or submitted to Slurm |
+| 1 | a run failed, no curve has a fit, or the doctor found an error |
+| 2 | the input was wrong |
+| 3 | not finished, or interrupted |"""
+WORDS: dict[Any, str] = {str: "text", Path: "path", int: "whole number", float: "number"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One argument or option: `Parameter(name="jobs", annotation=int | None, info=Option(min=1), default=None)`."""
+
+    name: str
+    annotation: Any
+    info: ArgumentInfo | OptionInfo
+    default: Any
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it stands by its place."""
+        return isinstance(self.info, ArgumentInfo)
+
+    def usage(self) -> str:
+        """`FILE`, `[SWEEP]`, `--jobs`, `--watch, -w`."""
+        if self.is_argument:
+            name = self.name.upper()
+            return name if self.default is inspect.Parameter.empty else f"[{name}]"
+        # Typer keeps the first name of an annotated option in the place of its default.
+        names = [name for name in (self.info.default, *(self.info.param_decls or ())) if isinstance(name, str)]
+        return ", ".join(names or [f"--{self.name.replace('_', '-')}"])
+
+    def row(self) -> str:
+        """Its row in the table of its command."""
+        is_plain = isinstance(self.default, str | int | float) and self.default is not False
+        default = f"`{self.default}`" if is_plain else ""
+        default = f"`${self.info.envvar}`" if self.info.envvar else default
+        cells = (f"`{self.usage()}`", value_of(self.annotation, self.info), default, self.info.help or "")
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def reference() -> str:
+    """The page."""
+    commands = [one.callback for one in app.registered_commands if one.callback is not None]
+    return "\n\n".join([PREAMBLE, *(section(command) for command in commands)]) + "\n"
+
+
+def section(command: Callable[..., Any]) -> str:
+    """How a command is called, what it does, and a row for each argument and option."""
+    parameters = list(parameters_of(command))
+    call = ["platform", command.__name__, *(one.usage() for one in parameters if one.is_argument), "[OPTIONS]"]
+    table = [
+        "| argument or option | value | default | meaning |",
+        "|---|---|---|---|",
+        *(one.row() for one in parameters),
+    ]
+    said = inspect.cleandoc(command.__doc__ or "")
+    return "\n\n".join([f"## {command.__name__}", f"    {' '.join(call)}", said, "\n".join(table)])
+
+
+def parameters_of(command: Callable[..., Any]) -> Iterator[Parameter]:
+    """The arguments and options of a command, in the order of `--help`."""
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        annotation, info = get_args(parameter.annotation)
+        assert isinstance(info, ArgumentInfo | OptionInfo), f"{command.__name__}: {name} says nothing of itself"
+        yield Parameter(name=name, annotation=annotation, info=info, default=parameter.default)
+
+
+def value_of(annotation: Any, info: ArgumentInfo | OptionInfo) -> str:
+    """What may be written: `whole number, ≥ 1`, `local` or `slurm`, nothing for a switch."""
+    bounds = [f"{sign} {bound:g}" for sign, bound in (("≥", info.min), ("≤", info.max)) if bound is not None]
+    return ", ".join([*words_of(annotation), *bounds])
+
+
+def words_of(annotation: Any) -> Iterator[str]:
+    """The type in words."""
+    if get_origin(annotation) is Literal:
+        yield " or ".join(f"`{choice}`" for choice in get_args(annotation))
+    elif get_origin(annotation) in (Annotated, list):
+        yield from words_of(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        yield from (word for argument in get_args(annotation) for word in words_of(argument))
+    elif annotation not in (bool, types.NoneType):
+        yield WORDS[annotation]
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
