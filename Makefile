@@ -1,11 +1,12 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Each sets up its own virtual environment first.
+# While working: `make check` (a few minutes) and `make test T=tests/platform/fit` or `make test T='-k collapse'`.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: demo slurm-demo test lint types imports debian unit docs clean
+.PHONY: demo slurm-demo test check lint types imports debian unit docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
@@ -14,7 +15,16 @@ demo: $(VENV)/.installed
 slurm-demo: $(VENV)/.installed debian
 	PYTHONPATH=tests $(BIN)/python tests/slurm/demo.py --home $(HOME_FOLDER)
 
+ifdef T
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(T)
+else
 test: lint types imports unit
+endif
+
+# Everything that needs no Slurm, no whole study and no clock.
+check: lint types imports
+	$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not slurm and not bench'
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -26,17 +36,23 @@ types: $(VENV)/.installed-dev
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
-# Of Debian: bubblewrap for the sandbox's stronger isolation, Slurm and MariaDB for a real cluster of one node. Without root
-# or apt the tests that need them are left out, and say so; on CI that is a failure.
+# Bubblewrap isolates the sandbox more strongly; the others make a Slurm of one node. Without root or apt the tests that
+# need a missing package are skipped and say so; on CI they fail.
 DEBIAN := bubblewrap slurm-wlm munge slurmdbd mariadb-server
 debian:
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  dpkg-query -W -f '$${db:Status-Status}\n' $(DEBIAN) 2>/dev/null | grep -c '^installed$$' | grep -qx $(words $(DEBIAN)) || { \
-	    apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN) >/dev/null; }; \
-	else echo "not root, or no apt: tests that need $(DEBIAN) are left out where these are missing"; fi
+	@missing=; for package in $(DEBIAN); do \
+	  dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
+	done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Debian packages for the tests of the sandbox and of a real Slurm:$$missing"; \
+	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
+	else echo "Debian packages are missing and only root can install them with apt; tests that need them are skipped:$$missing"; fi
 
+# Whole files go to workers, in the order of pyproject's testpaths.
+WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 unit: $(VENV)/.installed-dev debian
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(WORKERS)
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
