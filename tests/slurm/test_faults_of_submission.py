@@ -49,13 +49,13 @@ def test_two_different_sweeps_train_the_reference_they_share_once(study):
 def test_jobs_that_wait_run_the_code_of_their_submission(study, source):
     study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PYTHONPATH=str(source))
     broken = "raise RuntimeError('edited while jobs wait')\n"
-    for path in (source / "scalerl" / "train.py", source / "ablations" / "slurm" / "job.py"):
+    for path in (source / "scalerl" / "run" / "train.py", source / "ablations" / "slurm" / "job.py"):
         path.write_text(broken)
     (submission,) = study.submissions()
     study.cluster.run("scontrol", "release", str(submission.job))
     study.until_done()
     (snapshot,) = (study.home / "snapshots").iterdir()
-    assert broken not in (snapshot / "scalerl" / "train.py").read_text()
+    assert broken not in (snapshot / "scalerl" / "run" / "train.py").read_text()
 
 
 def test_a_sweep_started_inside_a_job_submits_as_from_outside(study, tmp_path):
