@@ -46,7 +46,6 @@ from scalerl.generator.torch_generator import Generator
 from scalerl.learner.torch_learner import Learner, frozen_copy
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
-from scalerl.model.llama_files import from_hugging_face
 from scalerl.model.policy import Policy
 from scalerl.processes import WallCluster
 from scalerl.prompts.mixed_pool import make_pool
@@ -218,7 +217,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     evaluator = Evaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(copy))
 
     def measure(index: int) -> float:
-        copy.load_state_dict(from_hugging_face(llama.state_dict(), copy.shape))
+        copy.import_weights(llama.state_dict())
         return evaluator.measure(copy, index)[-1]["pass_rate"]
 
     def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:

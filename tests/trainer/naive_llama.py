@@ -1,6 +1,6 @@
 """A Llama decoder for one sequence, one token at a time, in float64 NumPy loops: the generator's reference.
 
-Weights are those of `to_hugging_face`, under Llama's own names; the arithmetic is written from the Llama
+Weights are those that a policy exports, under Llama's own names; the arithmetic is written from the Llama
 papers. The cache is a plain list, so that tokens cached under old weights stay as they were.
 """
 

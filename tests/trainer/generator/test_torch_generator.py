@@ -14,7 +14,6 @@ from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import Generator
 from scalerl.model.build import new_policy
-from scalerl.model.llama_files import to_hugging_face
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
 
@@ -248,8 +247,7 @@ def test_thinking_that_ends_before_the_cut_is_left_alone():
 def naive_logprobs(policies, rollout):
     """Log-probs of a rollout by the naive decoder: every token under its own version, cached positions kept."""
     weights = [
-        {name: tensor.double().numpy() for name, tensor in to_hugging_face(policy.state_dict(), policy.shape).items()}
-        for policy in policies
+        {name: tensor.double().numpy() for name, tensor in policy.exported_weights().items()} for policy in policies
     ]
     heads, layers = RECIPE.model.heads, RECIPE.model.layers
     cache = [[] for _ in range(layers)]

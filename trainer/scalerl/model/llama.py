@@ -21,6 +21,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
+from scalerl.weights.hugging_face import Weights, refuse_unlike
 
 
 class Block(nn.Module):
@@ -133,15 +134,24 @@ class Llama(Policy):
         """An empty cache of that many rows and positions."""
         return LlamaCache(self, slots=slots, positions=positions)
 
+    def exported_weights(self) -> dict[str, Tensor]:
+        """Under LlamaForCausalLM's names, fused matrices split."""
+        return to_hugging_face(self.state_dict(), self.shape)
+
+    def import_weights(self, weights: Weights) -> None:
+        """Fill from weights under LlamaForCausalLM's names."""
+        refuse_unlike(self.exported_weights(), weights)
+        self.load_state_dict(from_hugging_face(weights, self.shape))
+
     def save_weights(self, folder: Path) -> None:
         """Write model.safetensors."""
-        save_file(
-            to_hugging_face(self.state_dict(), self.shape), folder / "model.safetensors", metadata={"format": "pt"}
-        )
+        # Clones: safetensors refuses tensors that share memory.
+        copies = {name: tensor.contiguous().clone() for name, tensor in self.exported_weights().items()}
+        save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
 
     def load_weights(self, folder: Path) -> None:
         """Fill from the model.safetensors of `folder`."""
-        self.load_state_dict(from_hugging_face(load_file(folder / "model.safetensors"), self.shape))
+        self.import_weights(load_file(folder / "model.safetensors"))
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
         """Write config.json and model.safetensors that `LlamaForCausalLM.from_pretrained(folder)` loads."""

@@ -58,7 +58,7 @@ def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
 
 
 def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:
-    """Weights under our names as copies under LlamaForCausalLM's, fused matrices split."""
+    """Weights under our names as those under LlamaForCausalLM's, fused matrices split; most are views."""
     theirs = {
         "model.embed_tokens.weight": state["embedding"],
         "model.norm.weight": state["norm"],
@@ -74,7 +74,7 @@ def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str,
         theirs[prefix + "mlp.down_proj.weight"] = state[ours + "down"]
         theirs[prefix + "input_layernorm.weight"] = state[ours + "attention_norm"]
         theirs[prefix + "post_attention_layernorm.weight"] = state[ours + "mlp_norm"]
-    return {name: tensor.detach().contiguous().clone() for name, tensor in theirs.items()}
+    return theirs
 
 
 def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:

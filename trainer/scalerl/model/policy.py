@@ -19,6 +19,7 @@ from scalerl.model.packing import Packing
 from scalerl.model.router import Routing, balance
 from scalerl.model.size import ModelSize
 from scalerl.objective.entropy import entropy
+from scalerl.weights.hugging_face import Weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,17 @@ class Policy(nn.Module, ABC):
     @abstractmethod
     def init_weights(self, generator: torch.Generator) -> None:
         """Random weights to begin with."""
+
+    @abstractmethod
+    def exported_weights(self) -> dict[str, Tensor]:
+        """Its weights under the names of the file that `save_weights` writes, without a gradient.
+
+        They may share memory with the policy, and need not be contiguous: copy what must outlast the next step.
+        """
+
+    @abstractmethod
+    def import_weights(self, weights: Weights) -> None:
+        """Fill from the weights that a policy of the same model exported; ValueError names those that do not fit."""
 
     @abstractmethod
     def save(self, folder: Path, *, eos_token_id: int) -> None:

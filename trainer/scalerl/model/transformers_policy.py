@@ -24,7 +24,9 @@ from scalerl.model.policy import FP32, Policy, Precision, States
 from scalerl.model.router import Routing
 from scalerl.model.size import ModelSize
 from scalerl.model.transformers_masks import attention_masks, head_size, refuse_positions
+from scalerl.model.transformers_weights import exported, import_into
 from scalerl.recipe.models import NUM_EXPERTS
+from scalerl.weights.hugging_face import Weights
 
 Pair = tuple[Tensor, Tensor]
 PROBE_LENGTH = 12
@@ -125,6 +127,14 @@ class TransformersPolicy(Policy):
                     parameter.normal_(std=std, generator=generator)
                 else:
                     parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+
+    def exported_weights(self) -> dict[str, Tensor]:
+        """Under the library's names."""
+        return exported(self.model)
+
+    def import_weights(self, weights: Weights) -> None:
+        """Fill from weights under the library's names."""
+        import_into(self.model, weights)
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
         """Write what `AutoModelForCausalLM.from_pretrained(folder)` loads."""

@@ -1,0 +1,38 @@
+"""Weights on their way between policies: tensors under the names of the model's own Hugging Face file.
+
+No family's inner layout shows in them, so a learner and a generator need not hold the same kind of policy.
+"""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+Weights = Mapping[str, Tensor]
+"""`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors once, as in the file."""
+MOST_NAMED = 5
+"""Tensors that an error message names."""
+
+
+def refuse_unlike(own: Weights, given: Weights) -> None:
+    """Raises ValueError, naming them, where tensors of `own` are missing in `given`, are unknown there, or have another
+    shape."""
+    faults = {
+        "missing": sorted(own.keys() - given.keys()),
+        "unexpected": sorted(given.keys() - own.keys()),
+        "of another shape": [
+            f"{name} ({list(given[name].shape)} instead of {list(own[name].shape)})"
+            for name in sorted(own.keys() & given.keys())
+            if given[name].shape != own[name].shape
+        ],
+    }
+    if any(faults.values()):
+        raise ValueError(
+            "these weights are of another model: "
+            + "; ".join(f"{fault}: {_some(names)}" for fault, names in faults.items() if names)
+        )
+
+
+def _some(names: list[str]) -> str:
+    """The first few of them, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
