@@ -2,12 +2,12 @@
 
 import json
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from integration.conftest import kill_tree, start
+from waiting import wait_until
 
 NUM_TRIALS = 12
 SEARCH = f"""
@@ -41,13 +41,14 @@ def trials(home: Path) -> list[dict]:
 
 def wait_for(home: Path, *, done: int, running: int) -> list[dict]:
     """Until so many trials are done and so many more are planned; gives them."""
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline:
-        states = [trial["state"] for trial in trials(home)]
-        if states.count("done") >= done and states.count("running") >= running:
-            return trials(home)
-        time.sleep(0.1)
-    raise AssertionError(f"only {trials(home)}")
+
+    def enough() -> list[dict]:
+        found = trials(home)
+        states = [trial["state"] for trial in found]
+        return found if states.count("done") >= done and states.count("running") >= running else []
+
+    what = f"{done} trials done and {running} running"
+    return wait_until(enough, what, limit_s=200.0, every_s=0.1, shown=lambda: trials(home))
 
 
 @pytest.mark.timeout(600)

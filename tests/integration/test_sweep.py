@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
 from places import REPOSITORY
+from waiting import wait_until
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
@@ -124,10 +125,7 @@ def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
 
 def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20", "--jobs", "1")
-    deadline = time.monotonic() + 60
-    while not list(home.glob("runs/*/metrics.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(1)
+    wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
     platform("cancel", "small")
     assert process.wait(timeout=60) == 3
     states = [run["state"] for run in json.loads(platform("status", "--json", code=3).stdout)["runs"]]
@@ -139,9 +137,7 @@ def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
 
 def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20")
-    deadline = time.monotonic() + 60
-    while not list(home.glob("runs/*/metrics.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.2)
+    wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
     assert process.wait(timeout=90) == 3
     runs = json.loads(platform("status", "--json", code=3).stdout)["runs"]
@@ -170,9 +166,7 @@ def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home)
 
 def test_two_sweeps_of_one_name_do_not_run_at_once(platform, study, home):
     process = start(home, "sweep", str(study), "--budget", "20")
-    deadline = time.monotonic() + 60
-    while not (home / "sweeps" / "small" / "plan.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=process)
     try:
         refused = platform("sweep", str(study), code=2)
         assert "already being run" in refused.stderr

@@ -8,6 +8,7 @@ import time
 import pytest
 from fixtures_home import make_home, planned_run, write_state
 from mlflow_server import mlflow_server
+from waiting import wait_until
 
 NUM_ROWS = 21 + 40
 """Of one run that is half done."""
@@ -38,11 +39,7 @@ class Watch:
         return self.output.read_text()
 
     def until(self, text):
-        deadline = time.monotonic() + LIMIT_S
-        while text not in self.said():
-            assert time.monotonic() < deadline, self.said()
-            assert self.process.poll() is None, self.said()
-            time.sleep(0.2)
+        wait_until(lambda: text in self.said(), repr(text), limit_s=LIMIT_S, process=self.process, shown=self.said)
 
     def end(self, code):
         assert self.process.wait(timeout=LIMIT_S) == code, self.said()

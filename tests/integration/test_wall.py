@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from integration.conftest import SCALE, start
+from waiting import wait_until
 
 CLUSTER = "cluster: {type: wall, generators: 1, slots: 16}\nthreads: 1"
 SWEEP = """
@@ -63,11 +64,7 @@ def test_a_sweep_on_the_wall_clock_trains_in_jobs_and_says_that_its_compute_is_m
 
 def test_a_cancelled_sweep_leaves_no_generator_and_its_runs_can_go_on(platform, wall_study, home):
     process = start(home, "sweep", str(wall_study), "--budget", "100")
-    deadline = time.monotonic() + 100
-    while not generators_in(home):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    generators = generators_in(home)
+    generators = wait_until(lambda: generators_in(home), "generators", process=process)
     os.kill(process.pid, signal.SIGINT)
     process.wait(100)
     assert not any(Path(f"/proc/{generator}").exists() for generator in generators)
@@ -81,10 +78,8 @@ def test_a_training_whose_generator_is_killed_ends_with_a_message(wall_study, ho
         *("--scale", str(wall_study.parents[1] / "recipes" / "scales" / "wall_seconds.yaml"), "--budget", "100"),
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 100
-    while not any(json.loads(path.read_text()).get("step") for path in home.glob("runs/*/status.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    statuses = partial(home.glob, "runs/*/status.json")
+    wait_until(lambda: any(json.loads(path.read_text()).get("step") for path in statuses()), "a step", process=process)
     (generator,) = generators_in(home)
     os.kill(generator, signal.SIGKILL)
     output, errors = process.communicate(timeout=20)

@@ -6,21 +6,14 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import pytest
 from fixtures_home import make_home
 from integration.conftest import start
+from waiting import wait_until
 
-LIMIT_S = 120.0
-
-
-def wait_for(done):
-    deadline = time.monotonic() + LIMIT_S
-    while not done():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.2)
+LIMIT_S = 240.0
 
 
 @pytest.fixture
@@ -48,7 +41,7 @@ def following(home, tmp_path):
 def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, following):
     sweep = start(home, "sweep", str(study), "--jobs", "1")
     try:
-        wait_for(lambda: (home / "sweeps" / "small" / "plan.json").exists())
+        wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=sweep)
         watch, watched = following("status", "-w")
         # The last run to be started: it is pending now, and the sweep will begin it.
         log, logged = following("logs", "loo-off_policy", "-f")
@@ -75,7 +68,7 @@ def test_status_and_logs_follow_a_sweep_to_its_end(platform, study, home, follow
 def test_ctrl_c_leaves_the_watch_quietly(home, following):
     make_home(home, fraction=0.5, state="running")
     watch, output = following("status", "-w")
-    wait_for(lambda: "3 running" in output.read_text())
+    wait_until(lambda: "3 running" in output.read_text(), "the table", process=watch, shown=output.read_text)
     watch.send_signal(signal.SIGINT)
     assert watch.wait(timeout=LIMIT_S) == 3
     assert "Traceback" not in output.read_text()

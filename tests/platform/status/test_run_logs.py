@@ -8,6 +8,7 @@ import time
 import pytest
 from fixtures_home import make_home, planned_run, write_state
 from typer.testing import CliRunner
+from waiting import wait_until
 
 from ablations.cli import app
 from ablations.slurm.submissions import new_submission
@@ -110,11 +111,8 @@ class Following:
             self.process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
 
     def until(self, text: str) -> None:
-        deadline = time.monotonic() + LIMIT_S
-        while text not in self.output.read_text():
-            assert time.monotonic() < deadline, self.output.read_text()
-            assert self.process.poll() is None, self.output.read_text()
-            time.sleep(0.1)
+        read = self.output.read_text
+        wait_until(lambda: text in read(), repr(text), limit_s=LIMIT_S, process=self.process, shown=read)
 
     def end(self, code: int) -> str:
         assert self.process.wait(timeout=LIMIT_S) == code, self.output.read_text()

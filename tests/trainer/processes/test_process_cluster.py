@@ -18,6 +18,7 @@ import torch
 from pydantic import ValidationError
 from trainer.attempts import attempt
 from trainer.tiny import SETTINGS, fixed_policy, random_policy, tiny_recipe
+from waiting import wait_until
 
 from scalerl.generator.make import make_generator
 from scalerl.generator.request import Request
@@ -384,13 +385,6 @@ def generators_of(learner):
     return [int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
 
 
-def until(is_so, limit=30.0):
-    deadline = time.monotonic() + limit
-    while not is_so():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.01)
-
-
 BUDGET = 0.0015
 """Device-hours: 2.7 seconds of two processes, hundreds of steps."""
 
@@ -432,7 +426,9 @@ def warm_starts(tmp_path_factory):
 
 def in_the_middle(folder, process):
     """Wait until the run has taken some steps; the process ids of its generators."""
-    until(lambda: folder.read_status().get("step", 0) >= 3 and folder.checkpoint.exists())
+    wait_until(
+        lambda: folder.read_status().get("step", 0) >= 3 and folder.checkpoint.exists(), "step 3 and a checkpoint"
+    )
     generators = generators_of(process.pid)
     assert len(generators) == 1
     return generators
@@ -452,7 +448,7 @@ def test_a_run_whose_generator_is_killed_fails_with_the_reason_and_can_be_resume
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     os.kill(generator, signal.SIGKILL)
-    until(lambda: folder.read_status()["state"] == "failed", limit=2.0)
+    wait_until(lambda: folder.read_status()["state"] == "failed", "the run to fail")
     assert folder.read_status()["message"] == "GeneratorDied: generator process 0 died (signal 9)"
     process.join(10)
     assert process.exitcode == 1
@@ -467,7 +463,7 @@ def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path,
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     os.kill(process.pid, signal.SIGKILL)
-    until(lambda: not is_alive(generator), limit=2.0)
+    wait_until(lambda: not is_alive(generator), "the generator's end")
     process.join(10)
     step = folder.read_status()["step"]
     rows = finish(folder, warm_starts, budget=folder.read_status()["compute_gpu_hours"] + BUDGET)

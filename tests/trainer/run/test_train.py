@@ -3,12 +3,12 @@
 import multiprocessing
 import os
 import signal
-import time
 
 import pytest
 import torch
 from trainer.attempts import attempt, hold
 from trainer.tiny import make_cluster, tiny_recipe
+from waiting import wait_until
 
 import scalerl.run.train as scalerl_train
 from scalerl.learner.torch_learner import Diverged, Learner
@@ -233,8 +233,7 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
     ready = tmp_path / "ready"
     process = PROCESSES.Process(target=hold, args=(folder.lock, ready))
     process.start()
-    while not ready.exists():
-        time.sleep(0.01)
+    wait_until(ready.exists, "the other process's lock", limit_s=60.0)
     try:
         with pytest.raises(Busy, match="another process is training this run"):
             train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)

@@ -16,6 +16,7 @@ from signal import Signals
 
 import pytest
 from places import DATA
+from waiting import wait_until
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut, SandboxUnavailable, isolation, sandbox
 from scalerl.sandbox.processes import descendants, shared_out_bytes
@@ -338,17 +339,10 @@ sandbox.run("while True: pass", stdin="", limits=Limits(wall_s=60, cpu_s=60))
     with subprocess.Popen([sys.executable, "-c", trainer], stdout=subprocess.PIPE, env=here) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        until(lambda: len(descendants(process.pid)) >= 2)
+        wait_until(lambda: len(descendants(process.pid)) >= 2, "sandbox and its program", every_s=0.01)
         time.sleep(0.3)
         process.kill()
-    until(reaped)
-
-
-def until(condition):
-    deadline = time.monotonic() + 3.0
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(reaped, "the end of every process", every_s=0.01)
 
 
 def reaped():
@@ -361,7 +355,7 @@ def reaped():
 def test_a_supervisor_that_is_killed_is_a_failure_of_the_sandbox(box):
     with ThreadPoolExecutor() as pool:
         running = pool.submit(run_hostile, box, "sleeps")
-        until(lambda: len(family()) >= 3)
+        wait_until(lambda: len(family()) >= 3, "sandbox and program", every_s=0.01)
         os.kill(family()[1][0].pid, signal.SIGKILL)
         with pytest.raises(SandboxFailed):
             running.result()
@@ -370,7 +364,7 @@ def test_a_supervisor_that_is_killed_is_a_failure_of_the_sandbox(box):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # it only sleeps
 def test_a_program_ends_in_time_although_another_child_holds_the_same_pipes(box):
     def fork_while_it_runs():
-        until(lambda: len(family()) >= 3)
+        wait_until(lambda: len(family()) >= 3, "sandbox and program", every_s=0.01)
         if (child := os.fork()) == 0:
             time.sleep(4.0)
             os._exit(0)

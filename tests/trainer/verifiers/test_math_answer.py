@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from places import DATA
+from waiting import wait_until
 
 from scalerl.verifiers import strip_thinking, worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
@@ -92,13 +93,6 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_an_engine_that_dies_is_crashed_and_replaced():
     verify_math("1", "1", time_limit_s=LIMIT_S)
     keeper = keepers()[-1].process.pid
@@ -107,7 +101,7 @@ def test_an_engine_that_dies_is_crashed_and_replaced():
         target=lambda: outcomes.append(verify_math(f"\\boxed{{{NEVER_ENDS[0]}}}", "42", time_limit_s=20.0))
     )
     hanging.start()
-    wait_for(lambda: len(keepers()) < worker.MAX_KEEPERS and children(keeper))
+    wait_until(lambda: len(keepers()) < worker.MAX_KEEPERS and children(keeper), "an engine at work")
     time.sleep(0.2)
     for engine in children(keeper):
         os.kill(engine, signal.SIGKILL)
@@ -151,7 +145,7 @@ def test_a_keeper_and_its_engine_end_with_their_trainer():
     (engine,) = children(keeper.process.pid)
     keeper._stdin.close()
     keeper.process.wait(timeout=20)
-    wait_for(lambda: not Path(f"/proc/{engine}").exists())
+    wait_until(lambda: not Path(f"/proc/{engine}").exists(), "the engine's end")
     keeper.close()
 
 
