@@ -8,6 +8,7 @@ from fixtures_home import BUDGET, make_plan
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan
+from ablations.pools.pool import Pool
 from ablations.steering.steering import Steering
 from ablations.study.expand import Run, Study
 from ablations.study.sweep import Stop
@@ -16,8 +17,8 @@ from ablations.study.sweep import Stop
 RECIPE = cast(Any, SimpleNamespace(evaluation=SimpleNamespace(every=50 / BUDGET), compute_unit_gpu_hours=BUDGET))
 
 
-class RecordedPool:
-    """What steering asked of the pool."""
+class RecordedPool(Pool):
+    """What steering asked of the pool, which trains nothing."""
 
     def __init__(self) -> None:
         self.added: list[tuple[str, float]] = []

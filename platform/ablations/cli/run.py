@@ -31,7 +31,7 @@ from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.state import State
-from ablations.pools.pool import OnThisMachine
+from ablations.running.on_this_machine import OnThisMachine
 
 Executor = Literal["local", "slurm"]
 

@@ -20,6 +20,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import State, ask_to_stop, read_state
 from ablations.pools.job import THREAD_VARIABLES, train_run
+from ablations.pools.pool import Ended, Tick
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -40,7 +41,7 @@ class LocalPool:
     """Trains runs on this machine, `jobs` at a time, each to a budget of its own.
 
     >>> pool.add("3f0c9a1b2d4e", 2000.0)
-    >>> for killed in pool.work(): ...
+    >>> for event in pool.work(): ...
     """
 
     home: Home
@@ -83,22 +84,19 @@ class LocalPool:
         """Whether a run waits or runs here."""
         return run_id in self._waiting or run_id in self._running
 
-    def ending(self, run_id: str) -> str:
-        """How a run ended whose process left no word."""
-        return f"its process was killed; `platform logs {run_id}` shows its output"
+    def work(self) -> Generator[Ended | Tick, None, None]:
+        """Train every run that was added before or between two events; returns when no run waits or trains.
 
-    def work(self) -> Generator[str | None, None, None]:
-        """Train every run that was added, also between two yields, and is not done; ends when none waits or runs.
-
-        Yields twice a second: a run whose process ended without a word, or None. A run that another process holds is
-        waited for. Whatever interrupts the loop, running runs are asked to checkpoint and stop, and waited for.
+        There are two events per second or more. `Ended` is a run whose process was killed; one that failed says so in
+        its own files. The pool waits for a run that another process trains. Whatever interrupts the loop, the pool asks
+        its runs to write their checkpoints and stop, and waits for them.
         """
         try:
             while self._waiting or self._running:
-                killed = self._reap()
+                ended = self._reap()
                 self._start()
                 self._ask_to_stop(self._stopping)
-                yield from killed or [None]
+                yield from ended or [Tick()]
                 time.sleep(POLL_S)
         finally:
             self._stop_all()
@@ -131,8 +129,8 @@ class LocalPool:
         with environment({variable: str(self.threads) for variable in THREAD_VARIABLES}), interrupts_ignored():
             return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
 
-    def _reap(self) -> list[str]:
-        """Forget jobs that ended; returns the runs among them that left no word."""
+    def _reap(self) -> list[Ended]:
+        """Forget jobs that ended; returns those whose process was killed."""
         killed = []
         for run_id, submission in list(self._running.items()):
             if not submission.job.done():
@@ -147,7 +145,8 @@ class LocalPool:
                 # Another sweep took the run first, or cancelled it while we still want it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif state in (State.PENDING, State.STALE):
-                killed.append(run_id)
+                why = f"its process was killed; `platform logs {run_id}` shows its output"
+                killed.append(Ended(run=run_id, why=why))
         return killed
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:

@@ -1,20 +1,24 @@
-"""Where the runs of a sweep train: processes of this machine, or jobs of Slurm's. Both are pools of runs.
-
-submitit is slow to load and only needed here, so that each pool is imported when it is made.
-"""
+"""The protocol of what trains the runs of a sweep: processes on this machine, or Slurm jobs."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from rich.console import Console
+from ablations.home.cancellation import Cancellation
 
-from ablations.home.cancellation import Cancellation, cancellation
-from ablations.home.home import Home
-from ablations.home.plan import Plan
 
-if TYPE_CHECKING:
-    from ablations.pools.local import LocalPool
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A run ended before it was done: `Ended(run="3f0c9a1b2d4e", why="timed out; job 17_3: ...")`."""
+
+    run: str
+    why: str
+    """For the user, without the run's name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """Nothing ended; the caller may look at the runs and decide."""
 
 
 class Pool(Protocol):
@@ -22,7 +26,7 @@ class Pool(Protocol):
 
     @property
     def cancelled(self) -> Cancellation:
-        """Runs in it are not started."""
+        """The pool starts none of these runs."""
         ...
 
     @property
@@ -40,31 +44,6 @@ class Pool(Protocol):
         """Whether a run waits or runs here."""
         ...
 
-    def work(self) -> Generator[str | None, None, None]:
-        """Train all that is added, also meanwhile; yields runs that ended without being done, and None in between."""
+    def work(self) -> Generator[Ended | Tick, None, None]:
+        """Train every run that was added before or between two events; returns when no run waits or trains."""
         ...
-
-    def ending(self, run_id: str) -> str:
-        """How a run ended that `work` yielded."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnThisMachine:
-    """Processes here, `jobs` at a time."""
-
-    threads: int
-    """Of one run."""
-    jobs: int
-
-    def pool(self, home: Home, plan: Plan, _: Console) -> "LocalPool":
-        """What trains a sweep's runs."""
-        from ablations.pools.local import LocalPool
-
-        return LocalPool(
-            home=home,
-            submissions=home.sweep(plan.sweep) / "submitit",
-            threads=self.threads,
-            jobs=self.jobs,
-            cancelled=cancellation(home, plan.sweep),
-        )

@@ -12,9 +12,10 @@ from ablations.home.allocation import read_plan_allocation
 from ablations.home.cancellation import cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
-from ablations.pools.pool import OnThisMachine, Pool
+from ablations.pools.pool import Ended, Pool
 from ablations.running.ending import all_ended
 from ablations.running.on_slurm import OnSlurm
+from ablations.running.on_this_machine import OnThisMachine
 from ablations.status.live import Progress, say
 from ablations.status.progress import read_rows
 from ablations.status.table import status_table, summary
@@ -92,9 +93,9 @@ def train_missing(study: Study, plan: Plan, home: Home, pool: Pool, tracking_uri
         for run_id, budget_gpu_hours in missing.items():
             pool.add(run_id, budget_gpu_hours)
         with Progress(home, plan, console) as progress, closing(pool.work()) as events:
-            for ended in events:
-                if ended:
-                    say(console, f"{names[ended]}: {pool.ending(ended)}")
+            for event in events:
+                if isinstance(event, Ended):
+                    say(console, f"{names[event.run]}: {event.why}")
                 for said in steering.steer(pool):
                     say(console, said)
                 progress.update()

@@ -21,6 +21,7 @@ from ablations.errors import FileError
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.state import State, read_state
+from ablations.pools.pool import Ended, Pool
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import Progress, say
@@ -33,7 +34,6 @@ from ablations.text import counted
 from ablations.tracking.beside_a_sweep import Tracker
 
 if TYPE_CHECKING:
-    from ablations.pools.pool import Pool
     from ablations.search.optuna_study import Asked, OptunaStudy
 
 MAX_ASKS = 20
@@ -142,7 +142,7 @@ def prepare_search(state: SearchState, home: Home) -> None:
 
 
 def run_search(
-    state: SearchState, home: Home, pool: "Pool", jobs: int, tracking_uri: str | None, console: Console
+    state: SearchState, home: Home, pool: Pool, jobs: int, tracking_uri: str | None, console: Console
 ) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
     from ablations.search.objective import is_maximised  # loads SciPy, and the next Optuna
@@ -155,10 +155,10 @@ def run_search(
     loop.start()
     tracker = Tracker(home, loop.state.plan, tracking_uri)
     with Progress(home, loop.state.plan, console) as progress, closing(pool.work()) as events:
-        for killed in events:
-            if killed:
-                name = next(run.variant for run in loop.state.study.runs if run.id == killed)
-                say(console, f"{name}: {pool.ending(killed)}")
+        for event in events:
+            if isinstance(event, Ended):
+                name = next(run.variant for run in loop.state.study.runs if run.id == event.run)
+                say(console, f"{name}: {event.why}")
             loop.step()
             progress.follow(loop.state.plan)
             tracker.follow(loop.state.plan)
@@ -176,7 +176,7 @@ class TrialLoop:
     home: Home
     jobs: int
     console: Console
-    pool: "Pool"
+    pool: Pool
     optuna: "OptunaStudy"
     _numbers: dict[str, int] = field(default_factory=dict)
     """Optuna's number of each trial."""

@@ -20,6 +20,7 @@ from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import State, read_state
+from ablations.pools.pool import Ended, Tick
 from ablations.slurm import commands
 from ablations.slurm.batch_script import parameters
 from ablations.slurm.commands import SlurmError, SlurmSilent
@@ -88,13 +89,13 @@ class SlurmPool:
         """Whether a run is added or has a job."""
         return run_id in self._waiting or run_id in self._submitted
 
-    def work(self) -> Generator[str | None, None, None]:
-        """Submit every run that was added, also between two yields; ends when no job waits or runs.
+    def work(self) -> Generator[Ended | Tick, None, None]:
+        """Submit every run that was added before or between two events; returns when no job waits or runs.
 
-        Yields every two seconds: a run whose job ended before the run did, or None. Leaving the loop leaves the jobs:
-        they train on, and the same sweep, started again, finds them.
+        There is an event every two seconds or more often. A caller that leaves the loop leaves the jobs: they keep
+        training, and the same sweep finds them when it is started again.
 
-        Raises SlurmError when the sweep is held after equal failures and the last job that was not has ended.
+        Raises SlurmError when the sweep is held after equal failures and only held jobs remain.
         """
         while self._waiting or self._submitted:
             self._cancel_stopped()
@@ -105,15 +106,9 @@ class SlurmPool:
                 if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
-            ended = self._reap()
-            yield from ended or [None]
+            yield from self._reap() or [Tick()]
             if self._waiting or self._submitted:
                 time.sleep(LOOK_EVERY_S)
-
-    def ending(self, run_id: str) -> str:
-        """How the job of a run ended that has not what it was given."""
-        state = SlurmStates(self.home).state(run_id, read_state(self.home.run(run_id), math.inf))
-        return f"{state.state}; {state.said}" if state.said else state.state
 
     def _all_held(self, hold: Hold) -> bool:
         states = SlurmStates(self.home)
@@ -127,8 +122,8 @@ class SlurmPool:
             commands.cancel(SlurmStates(self.home).jobs(self._to_cancel))
             self._to_cancel.clear()
 
-    def _reap(self) -> list[str]:
-        """Forget runs whose jobs ended; returns those among them that have not what they were given."""
+    def _reap(self) -> list[Ended]:
+        """Forget the runs whose jobs ended; returns those that have not reached their budget."""
         states, short = SlurmStates(self.home), []
         for run_id, budget_gpu_hours in list(self._submitted.items()):
             is_done = read_state(self.home.run(run_id), budget_gpu_hours).state == State.DONE
@@ -136,9 +131,13 @@ class SlurmPool:
                 continue
             del self._submitted[run_id]
             if not is_done and run_id not in self._stopping and run_id not in self.cancelled:
-                short.append(run_id)
+                short.append(self._ended(run_id, states))
             self._stopping.discard(run_id)
         return short
+
+    def _ended(self, run_id: str, states: SlurmStates) -> Ended:
+        state = states.state(run_id, read_state(self.home.run(run_id), math.inf))
+        return Ended(run=run_id, why=f"{state.state}; {state.said}" if state.said else state.state)
 
     def submit(self) -> list[Submission]:
         """Submit the runs that were added and have no job yet; one array for each budget, in chunks of MaxArraySize.

@@ -7,7 +7,6 @@ before it takes effect, so that the same command, started again, goes on with th
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from ablations.errors import AblationsError
 from ablations.home.allocation import Allocation, Extension, read_allocation, write_allocation
@@ -16,6 +15,7 @@ from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.home.state import State, read_state
 from ablations.home.stops import Stopped, read_stops, write_stops
+from ablations.pools.pool import Pool
 from ablations.steering.allocation import (
     Candidate,
     Grid,
@@ -33,14 +33,6 @@ from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import Finding, ceiling_below_probability, judge
 from ablations.study.expand import Run, Study
 from ablations.text import counted
-
-
-class Pool(Protocol):
-    """What steering asks of `ablations.pools.local.LocalPool`."""
-
-    def add(self, run_id: str, budget_gpu_hours: float) -> None: ...
-    def stop(self, run_id: str) -> None: ...
-    def is_busy(self, run_id: str) -> bool: ...
 
 
 class Steering:

@@ -17,6 +17,7 @@ from ablations.cli import app
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.pools.local import LocalPool
+from ablations.pools.pool import Tick
 from ablations.running import run_sweep
 from ablations.status.progress import read_rows
 from ablations.study.sweep import Stop
@@ -43,7 +44,7 @@ def test_runs_are_done_by_the_budget_each_was_added_with(tmp_path):
     pool = pool_of(home, tmp_path)
     for variant, budget in zip(plan.variants, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
         pool.add(variant.runs[0].id, budget)
-    assert list(pool.work()) == [None]
+    assert list(pool.work()) == [Tick()]
     assert not (tmp_path / "submitit").exists()
 
 
@@ -52,7 +53,7 @@ def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_p
     pool, run_id = pool_of(home, tmp_path), plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     events = pool.work()
-    assert [next(events), next(events)] == [None, None]
+    assert [next(events), next(events)] == [Tick(), Tick()]
     assert pool.is_busy(run_id)
     pool.stop(run_id)
     assert list(events) == []
@@ -113,5 +114,5 @@ def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):
     Cancellation(tmp_path / "cancelled").add(None)
     pool = pool_of(home, tmp_path)
     pool.add(plan.variants[0].runs[0].id, BUDGET)
-    assert list(pool.work()) == [None]
+    assert list(pool.work()) == [Tick()]
     assert not (tmp_path / "submitit").exists()
