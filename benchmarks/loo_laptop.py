@@ -78,7 +78,7 @@ def reference_facts(results: Results) -> dict[str, float | str]:
         "prompts": int(run.curve.prompts[0]) if run.curve.prompts is not None else 0,
         "gain": round(float(run.curve.score[-1] - run.curve.score[0]), 4),
         "r_squared": round(run.fit.r_squared, 4),
-        "asymptote": run.fit.asymptote_text(),
+        "asymptote": run.fit.asymptote.to_json(),
         "verdict": run.fit.verdict,
     }
 

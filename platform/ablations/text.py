@@ -39,6 +39,22 @@ def compute_text(compute: float) -> str:
     return f"{float(f'{compute:.4g}'):,.10g}"
 
 
+def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
+    """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
+    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
+
+
+def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:
+    """The same of computes: `10,380 [9,512, 12,040]`."""
+    return _interval(*(None if number is None else compute_text(number) for number in (estimate, lo, hi)))
+
+
+def _interval(estimate: str | None, lo: str | None, hi: str | None) -> str:
+    if lo is None and hi is None:
+        return estimate or ""
+    return f"{estimate or ''} [{lo or '…'}, {hi or '…'}]".strip()
+
+
 DIFFERING = re.compile(
     r"0x[0-9a-f]+|tmp[\w]{8}\b|\b(?=[a-z]*\d)[0-9a-f]{7,}\b|\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )

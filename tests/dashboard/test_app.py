@@ -67,7 +67,7 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     line = read_results(home, plan).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: ceiling down; more compute to the common target."
-    assert f"{said} A {line.asymptote_text()} (1 seed)" in text_of(page)
+    assert f"{said} {line.asymptote} (1 seed)" in text_of(page)
     assert "against scalerl (1 seed)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 

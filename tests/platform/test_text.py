@@ -1,6 +1,6 @@
 import pytest
 
-from ablations.text import MINUTE_S, duration_text
+from ablations.text import MINUTE_S, compute_interval_text, duration_text, interval_text
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,29 @@ def test_durations_read_as_people_say_them(minutes, text):
 @pytest.mark.parametrize(("seconds", "text"), [(3600 * 2.49, "2.5 h"), (86400 * 314, "310 days")])
 def test_an_estimate_has_two_digits(seconds, text):
     assert duration_text(seconds, digits=2) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((0.61, 0.59, 0.633), "0.610 [0.590, 0.633]"),
+        ((None, -0.1, None), "[-0.100, …]"),
+        ((0.5, None, None), "0.500"),
+        ((None, None, None), ""),
+    ],
+)
+def test_an_interval_shows_which_ends_it_has(numbers, text):
+    assert interval_text(*numbers, ".3f") == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((10380.4, 9512.3, 12044.0), "10,380 [9,512, 12,040]"),
+        ((None, 9512.3, None), "[9,512, …]"),
+        ((261.63, None, None), "261.6"),
+        ((None, None, None), ""),
+    ],
+)
+def test_an_interval_of_computes_has_no_powers_of_ten(numbers, text):
+    assert compute_interval_text(*numbers) == text

@@ -105,7 +105,7 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
 
 def _check_cells(check: "Check") -> list[str]:
     from ablations.forecast.forecasts import or_dots
-    from ablations.verdict.words import interval_text
+    from ablations.text import interval_text
 
     return [
         check.curve,

@@ -7,6 +7,7 @@
     collapse.py    whether the score declines for good, and from where on
     cutoff.py      from which compute on the readings follow the law
     readings.py    what of a curve enters the fit; outliers made harmless
+    asymptote.py   A with its interval, in the forms in which it may be shown; what each verdict means
     result.py      Fit: parameters, intervals, predictions, verdict
     words.py       a fit in one paragraph
     doubt.py       A against the cut-off

@@ -33,6 +33,10 @@ class Curve:
     prompts: np.ndarray | None = None
     step: np.ndarray | None = None
 
+    def __repr__(self) -> str:
+        ends = " to ".join(f"{compute:g}" for compute in self.compute[[0, -1]])
+        return f"<Curve {self.name!r}: {self.compute.size} readings, compute {ends}>"
+
     def __post_init__(self) -> None:
         compute = np.asarray(self.compute, dtype=float)
         if compute.ndim != 1 or compute.size == 0:

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from ablations.errors import AblationsError
+from ablations.fit.asymptote import Asymptote, Verdict
 from ablations.fit.curve import Curve
-from ablations.fit.result import Fit, Verdict
+from ablations.fit.result import Fit
 
 LATE_SHARE = 0.6
 """Share of the readings, the last ones, that are taken to follow the law."""
@@ -40,6 +41,11 @@ class CutoffRow:
     A_lo: float
     A_hi: float | None
     verdict: Verdict
+
+    @property
+    def asymptote(self) -> Asymptote:
+        """A with its interval as it may be shown."""
+        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
 
 @dataclass(frozen=True, kw_only=True)

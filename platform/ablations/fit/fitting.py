@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ablations.errors import AblationsError
+from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
 from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.engine.anchor import anchor_deviance, anchors
@@ -17,7 +18,7 @@ from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
 from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
 from ablations.fit.readings import Readings, huberised
-from ablations.fit.result import RESOLVED_WIDTH, CurveSet, Fit, Verdict, ceiling_verdict
+from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
 
 LEAST_SD = 1e-5
@@ -198,7 +199,7 @@ def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -
         return "collapsed"
     if not rises:
         return "no rise"
-    return ceiling_verdict(A_lo, A_hi)
+    return verdict_on_interval(A_lo, A_hi)
 
 
 def _r_squared(y: np.ndarray, residuals: np.ndarray) -> float:

@@ -1,22 +1,23 @@
 """A fitted curve with everything needed to doubt it."""
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ablations.fit.asymptote import VERDICT_MEANINGS, Asymptote, Verdict
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.options import FitSettings, R0Mode
 from ablations.fit.readings import Readings
-
-Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
+from ablations.text import compute_interval_text, compute_text, interval_text
 
 INTERVAL_LEVEL = 0.95
-RESOLVED_WIDTH = 0.04
-"""Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
+OFF_THE_LAW = 0.5
+"""Probability over which the step-0 reading is said to lie off the law."""
+MUCH_AUTOCORRELATION = 0.5
+"""Over this the run wanders, or eq. 1 is not exactly the law of the curve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,13 +32,13 @@ class CurveSet:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict.
+    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. `print` it for a report of ten lines.
 
         Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
 
     An end of an interval is None where the readings set none: A_hi where a ceiling of 1 fits as well, an end of B or
     C_mid where the interval leaves the range searched. Without A_hi the numbers A and C_mid, which is half of the way
-    to A, mean nothing by themselves: show `asymptote_text()`. Under the verdict "no rise" B means nothing either.
+    to A, mean nothing by themselves: show `asymptote`. Under the verdict "no rise" B means nothing either.
     `to_json` leaves out what means nothing.
     """
 
@@ -83,9 +84,19 @@ class Fit:
         return self.verdict != "no rise"
 
     @property
-    def has_ceiling(self) -> bool:
-        """Whether A may be shown as a number: the curve rises to it, and it has an upper end."""
-        return has_ceiling(self.A_hi, self.verdict)
+    def asymptote(self) -> Asymptote:
+        """A with its interval as it may be shown."""
+        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.rises)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Reasons not to believe the fit, in words; none for a fit that can be taken as it is."""
+        found = [] if self.verdict == "resolved" else [VERDICT_MEANINGS[self.verdict]]
+        if self.autocorrelation > MUCH_AUTOCORRELATION:
+            found.append("neighbouring readings err together, or eq. 1 is not exactly the law of this curve")
+        if self.r0_slack is not None and self.r0_slack > OFF_THE_LAW:
+            found.append("the early phase is off the law")
+        return found
 
     def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""
@@ -113,7 +124,7 @@ class Fit:
         found: dict[str, dict[str, float | None]] = {
             name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
         }
-        if not self.has_ceiling:
+        if not self.asymptote.is_bounded:
             for name in ("A", "C_mid"):
                 found[name] |= dict.fromkeys(("median", "hi_80", "hi_95"))
         return found
@@ -133,9 +144,32 @@ class Fit:
         """Compute at which every draw reaches `score`, its ceiling shifted; infinite where it never does."""
         return _inverse(score, self.draws.A + ceiling_shift, self.draws.B, self.draws.C_mid, self.draws.R_0)
 
-    def asymptote_text(self) -> str:
-        """A with its interval as it may be shown: "0.612 [0.590, 0.633]", "A >= 0.58", or "no rise"."""
-        return asymptote_text(self.A, self.A_lo, self.A_hi) if self.rises else "no rise"
+    def midpoint_cell(self) -> str:
+        """C_mid with its interval; its lower end alone where A, and so half of the way to A, has no upper end."""
+        if not self.rises:
+            return ""
+        if not self.asymptote.is_bounded:
+            return compute_interval_text(None, self.C_mid_lo, None)
+        return compute_interval_text(self.C_mid, self.C_mid_lo, self.C_mid_hi)
+
+    def __repr__(self) -> str:
+        return f"<Fit of {self.curve.name!r}: {self.asymptote}; {self.verdict}>"
+
+    def __str__(self) -> str:
+        """A report of ten lines: parameters with intervals, what was fitted, the noise, the verdict, the doubts."""
+        lines = {
+            "A": self.asymptote.cell(),
+            "B": interval_text(self.B, self.B_lo, self.B_hi, ".2f") if self.rises else "",
+            "C_mid": self.midpoint_cell(),
+            "R_0": interval_text(self.R_0, self.R_0_lo, self.R_0_hi, ".3f"),
+            "window": " to ".join(map(compute_text, self.window)),
+            "points": f"{self.points}, R² {self.r_squared:.3f}",
+            "noise": f"{self.noise_sd:.4f}, lag-1 autocorrelation {self.autocorrelation:.2f}",
+            "verdict": self.verdict,
+            "doubts": "; ".join(self.doubts) or "none",
+        }
+        title = f"Eq. 1 fitted to {self.curve.name!r}, with 95 % intervals"
+        return "\n".join([title, *(f"  {name:<8} {text}".rstrip() for name, text in lines.items())])
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data, without its residuals and its draws; None where there is no number to be shown.
@@ -143,19 +177,19 @@ class Fit:
         Where A has no upper end: A, C_mid and their upper ends. Under "no rise" also A_hi, B, the rest of C_mid, the
         interval of R_0 and the posterior.
         """
-        rises, has_ceiling = self.rises, self.has_ceiling
+        rises, is_bounded = self.rises, self.asymptote.is_bounded
         return {
             "curve": self.curve.name,
-            "asymptote": self.asymptote_text(),
-            "A": self.A if has_ceiling else None,
+            "asymptote": self.asymptote.to_json(),
+            "A": self.A if is_bounded else None,
             "A_lo": self.A_lo,
-            "A_hi": self.A_hi if has_ceiling else None,
+            "A_hi": self.A_hi if is_bounded else None,
             "B": self.B if rises else None,
             "B_lo": self.B_lo if rises else None,
             "B_hi": self.B_hi if rises else None,
-            "C_mid": self.C_mid if has_ceiling else None,
+            "C_mid": self.C_mid if is_bounded else None,
             "C_mid_lo": self.C_mid_lo if rises else None,
-            "C_mid_hi": self.C_mid_hi if has_ceiling else None,
+            "C_mid_hi": self.C_mid_hi if is_bounded else None,
             "R_0": self.R_0,
             "R_0_lo": self.R_0_lo if rises else None,
             "R_0_hi": self.R_0_hi if rises else None,
@@ -180,25 +214,6 @@ def _quantiles(draws: np.ndarray) -> dict[str, float]:
 
 def _tails(level: float) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
-
-
-def asymptote_text(A: float, A_lo: float, A_hi: float | None) -> str:
-    """A with its interval, or its lower bound (rounded down) where there is no upper one."""
-    if A_hi is None:
-        return f"A >= {math.floor(A_lo * 100) / 100:.2f}"
-    return f"{A:.3f} [{A_lo:.3f}, {A_hi:.3f}]"
-
-
-def has_ceiling(A_hi: float | None, verdict: Verdict) -> bool:
-    """Whether A may be shown as a number: the readings bound it from above, and they rise to it."""
-    return A_hi is not None and verdict != "no rise"
-
-
-def ceiling_verdict(A_lo: float, A_hi: float | None) -> Verdict:
-    """What an interval of A says of it."""
-    if A_hi is None:
-        return "lower bound only"
-    return "resolved" if A_hi - A_lo <= RESOLVED_WIDTH else "weak"
 
 
 def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:

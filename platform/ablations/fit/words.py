@@ -1,11 +1,7 @@
 """A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
 
-from ablations.fit.result import Fit
+from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, Fit
 from ablations.text import compute_text
-
-OFF_THE_LAW = 0.5
-"""Probability over which the step-0 reading is said to lie off the law."""
-MUCH_AUTOCORRELATION = 0.5
 
 
 def in_words(fit: Fit, unit: str = "") -> str:
@@ -22,8 +18,8 @@ def _what(fit: Fit, unit: str) -> str:
     if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
-    half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.has_ceiling else ""
-    said = f"Eq. 1 on {fitted}: {_ceiling(fit)}{half}, B {fit.B:.2f}{ends}."
+    half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.asymptote.is_bounded else ""
+    said = f"Eq. 1 on {fitted}: {fit.asymptote}{half}, B {fit.B:.2f}{ends}."
     return f"{said} {MEANINGS[fit.verdict]}" if fit.verdict in MEANINGS else said
 
 
@@ -31,11 +27,6 @@ MEANINGS = {
     "weak": "The ceiling is bounded but not resolved: its 95 % interval is wider than 0.04.",
     "lower bound only": "The readings do not rule out a ceiling of 1: only the lower bound counts.",
 }
-
-
-def _ceiling(fit: Fit) -> str:
-    text = fit.asymptote_text()
-    return text if text.startswith("A") else f"A {text}"
 
 
 def _reach(fit: Fit) -> str:
@@ -48,7 +39,7 @@ def _reach(fit: Fit) -> str:
     lo, hi = (float(end) for end in fit.interval(gain))
     now, later = (float(score) for score in fit.predict([last, 2 * last]))
     more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]."
-    if not fit.has_ceiling:
+    if not fit.asymptote.is_bounded:
         return more.capitalize()
     reach = last / fit.C_mid
     said = f"The last reading is at {reach:.1f} C_mid; {more}"

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ablations.forecast.forecasts import or_dots
+from ablations.text import interval_text
 from ablations.verdict.compare import Interval
-from ablations.verdict.words import interval_text
 
 if TYPE_CHECKING:
     from ablations.forecast.forecasts import Crossing

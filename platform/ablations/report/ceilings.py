@@ -24,12 +24,12 @@ def loo_figure(results: Results) -> "Figure":
             figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=1)
         if line.compute_ratio is not None and line.curve != reference:
             figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=2)
-        if line.curve == reference and results.variant(reference).has_ceiling:
+        if line.curve == reference and line.asymptote.is_bounded:
             mark(figure, line.A)
     mark(figure, 1.0, axis="x2")
     dress(figure, height=130 + 46 * max(len(lines), 1))
     rows = {"tickvals": list(range(len(lines))), "range": [len(lines) - 0.5, -0.5], "automargin": True}
-    ceilings = [f"<b>{line.curve}</b><br>{line.asymptote_text()}" for line in lines]
+    ceilings = [f"<b>{line.curve}</b><br>{line.asymptote.cell()}" for line in lines]
     figure.update_yaxes(ticktext=ceilings, **rows, row=1, col=1)
     figure.update_yaxes(ticktext=[ratio_text(line) for line in lines], side="right", **rows, row=1, col=2)
     figure.update_xaxes(title="held-out pass rate, 95 % intervals", row=1, col=1)
@@ -42,8 +42,8 @@ def _ceiling_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
     """A with its interval; an arrow at the lower bound where there is no upper one."""
     if line.A_hi is None:
         style = Style(colour=style.colour, symbol="arrow-right")
-        return _bar(line.A_lo, line.A_lo, line.A_lo, place, style, f"{line.curve}: {line.asymptote_text()}")
-    return _bar(line.A, line.A_lo, line.A_hi, place, style, f"{line.curve}: A {line.asymptote_text()}")
+        return _bar(line.A_lo, line.A_lo, line.A_lo, place, style, f"{line.curve}: {line.asymptote}")
+    return _bar(line.A, line.A_lo, line.A_hi, place, style, f"{line.curve}: {line.asymptote}")
 
 
 def _ratio_bar(line: VariantResult, place: int, style: Style) -> "Scatter":

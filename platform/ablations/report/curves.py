@@ -160,7 +160,7 @@ def _asymptote_traces(
             y=[end, end, height],
             mode="lines+text",
             line={"color": look[variant.name].colour, "width": 1.6},
-            text=["", "", f" {variant.asymptote_text()}"],
+            text=["", "", f" {variant.asymptote}"],
             textposition="middle right",
             textfont={"color": look[variant.name].colour},
             cliponaxis=False,
@@ -175,7 +175,7 @@ def _asymptote_traces(
 def _right_end(variant: FittedVariant, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
     """Where a variant's stroke is: at A, or at the end of its curve where A has no upper bound or no place."""
     A = float(np.mean([fit.A for fit in variant.fits]))
-    if variant.has_ceiling and score_range[0] <= A <= score_range[1]:
+    if variant.asymptote and variant.asymptote.is_bounded and score_range[0] <= A <= score_range[1]:
         return A
     return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
 

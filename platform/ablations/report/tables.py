@@ -6,18 +6,14 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
-from ablations.fit.result import Fit, asymptote_text
 from ablations.fit.words import in_words
-from ablations.text import compute_text
+from ablations.text import compute_text, interval_text
 from ablations.verdict.results import FittedCurve, Results
 from ablations.verdict.words import (
     PAPER_RULE,
     PAPER_RULE_NOTE,
     columns,
-    compute_interval_text,
-    interval_text,
     method,
     warnings,
 )
@@ -85,9 +81,9 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
             continue
         first, last = map(compute_text, fit.window)
         cells = (
-            fit.asymptote_text(),
+            fit.asymptote.cell(),
             interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f") if fit.rises else "",
-            _midpoint_text(fit),
+            fit.midpoint_cell(),
             f"{fit.R_0:.3f}",
             str(fit.points),
             f"{first} to {last}",
@@ -98,15 +94,6 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
     return table
 
 
-def _midpoint_text(fit: Fit) -> str:
-    """C_mid with its interval; its lower end alone where half of the way to A is half of the way to an open end."""
-    if not fit.rises:
-        return ""
-    if not fit.has_ceiling:
-        return compute_interval_text(None, fit.C_mid_lo, None)
-    return compute_interval_text(fit.C_mid, fit.C_mid_lo, fit.C_mid_hi)
-
-
 def fit_words(one: FittedCurve) -> Group:
     """What a fit says in words, and the table of A against the cut-off."""
     if one.fit is None:
@@ -115,9 +102,5 @@ def fit_words(one: FittedCurve) -> Group:
     for name in ("from compute", "points", "A [95 %]", "verdict"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
     for row in cutoff_table(one.fit):
-        table.add_row(compute_text(row.fit_from), str(row.points), escape(_row_asymptote(row)), row.verdict)
+        table.add_row(compute_text(row.fit_from), str(row.points), escape(row.asymptote.cell()), row.verdict)
     return Group(f"\n[bold]{escape(one.name)}[/]: {escape(in_words(one.fit))}", table)
-
-
-def _row_asymptote(row: CutoffRow) -> str:
-    return "no rise" if row.verdict == "no rise" else asymptote_text(row.A, row.A_lo, row.A_hi)

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from ablations.errors import AblationsError
-from ablations.fit.result import Fit, Verdict, asymptote_text, ceiling_verdict
+from ablations.fit.asymptote import Asymptote, Verdict, verdict_on_interval
+from ablations.fit.result import Fit
 
 Difference = Literal["reference", "ceiling up", "ceiling down", "no difference seen", "cannot tell"]
 Efficiency = Literal["reference", "less compute", "more compute", "no difference seen", "cannot tell"]
@@ -52,7 +53,7 @@ class VariantResult:
     curve: str
     num_seeds: int
     A: float
-    """Mean over seeds; without A_hi show `asymptote_text()` and not this number."""
+    """Mean over seeds; show `asymptote`, as this number means nothing without A_hi."""
     A_lo: float
     A_hi: float | None
     B: float | None
@@ -85,13 +86,14 @@ class VariantResult:
     efficiency: Efficiency
     """What the interval of compute_ratio says."""
 
-    def asymptote_text(self) -> str:
-        """A with its interval as it may be shown; see `Fit.asymptote_text`."""
-        return "no rise" if self.verdict == "no rise" else asymptote_text(self.A, self.A_lo, self.A_hi)
+    @property
+    def asymptote(self) -> Asymptote:
+        """A with its interval as it may be shown."""
+        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON, `asymptote_text()` among it."""
-        return {**asdict(self), "window": list(self.window), "asymptote": self.asymptote_text()}
+        """Plain data for JSON, `asymptote` among it."""
+        return {**asdict(self), "window": list(self.window), "asymptote": self.asymptote.to_json()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,4 +373,4 @@ def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -
     for verdict in ("collapsed", "no rise"):
         if verdict in verdicts:
             return verdict
-    return ceiling_verdict(ceiling_lo, ceiling_hi)
+    return verdict_on_interval(ceiling_lo, ceiling_hi)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
+from ablations.fit.asymptote import Asymptote
 from ablations.fit.curve import Curve, read_csv
 from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
-from ablations.fit.result import Fit, asymptote_text, has_ceiling
+from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.allocation import Allocation, read_plan_allocation
 from ablations.home.home import Home
@@ -105,20 +106,14 @@ class FittedVariant:
         return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
 
     @property
-    def has_ceiling(self) -> bool:
-        """Whether every fit rises to an A with an upper end; without both A means nothing by itself."""
-        return bool(self.fits) and all(fit.has_ceiling for fit in self.fits)
-
-    def asymptote_text(self) -> str:
-        """The mean A of all seeds as it may be shown: "A 0.612 [0.590, 0.633]", "A >= 0.58", "no rise" or "no fit"."""
+    def asymptote(self) -> Asymptote | None:
+        """The mean A of all seeds as it may be shown; None without a fit. It rises only if every seed does."""
         if not self.fits:
-            return "no fit"
-        if not all(fit.rises for fit in self.fits):
-            return "no rise"
+            return None
         ceiling = mean_ceiling(self.fits)
         assert ceiling.lo is not None  # every fit bounds A from below
-        text = asymptote_text(ceiling.estimate, ceiling.lo, ceiling.hi)
-        return text if ceiling.hi is None else f"A {text}"
+        rises = all(fit.rises for fit in self.fits)
+        return Asymptote(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -207,13 +202,13 @@ def shown_numbers(line: VariantResult) -> dict[str, Any]:
     These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise.
     """
     numbers = asdict(line) | {"window": list(line.window)}
-    if not has_ceiling(line.A_hi, line.verdict):
+    if not line.asymptote.is_bounded:
         numbers |= dict.fromkeys(("A", "A_hi", "B", "C_mid"))
     return numbers
 
 
 def _shown_row(row: CutoffRow) -> dict[str, Any]:
-    return asdict(row) | ({} if has_ceiling(row.A_hi, row.verdict) else dict.fromkeys(("A", "A_hi")))
+    return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))
 
 
 def read_results(home: Home, plan: Plan) -> Results:

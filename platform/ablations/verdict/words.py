@@ -3,18 +3,11 @@
 The report and the page show the same words.
 """
 
-from ablations.fit.result import Verdict
-from ablations.text import compute_text, counted
+from ablations.fit.asymptote import VERDICT_MEANINGS
+from ablations.text import compute_interval_text, compute_text, counted, interval_text
 from ablations.verdict.compare import PAPER_MARGIN, Difference, Efficiency, VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
 
-FIT_VERDICTS: dict[Verdict, str] = {
-    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
-    "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
-    "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
-    "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
-    "no rise": "a flat line fits as well as a rising curve, so there is no ceiling to speak of",
-}
 DIFFERENCES: dict[Difference, str] = {
     "ceiling up": "the 95 % interval of the difference in A lies above 0",
     "ceiling down": "the 95 % interval of the difference in A lies below 0",
@@ -61,7 +54,7 @@ def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
     cells = {
         "variant": variant.name,
         "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
-        "A": variant.asymptote_text().removeprefix("A "),
+        "A": variant.asymptote.cell() if variant.asymptote else NO_FIT,
         f"A less {results.plan.reference}'s": difference_text(line) if line else "",
         "ceiling": line.difference if line else NO_FIT,
         PAPER_RULE: SAID_BY_THE_PAPER_RULE[line.paper_rule] if line else "",
@@ -113,7 +106,7 @@ def sentence(results: Results, variant: FittedVariant) -> str:
     reference, line = results.plan.reference, results.compared(variant.name)
     if line is None:
         return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
-    ceiling = f"{variant.asymptote_text()} ({_seeds(len(variant.fits))})"
+    ceiling = f"{variant.asymptote} ({_seeds(len(variant.fits))})"
     if variant.name == reference:
         said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
     else:
@@ -144,7 +137,7 @@ def glossary(results: Results) -> list[tuple[str, str]]:
     return [
         *((f"ceiling: {name}", meaning) for name, meaning in DIFFERENCES.items() if name in ceilings),
         *((f"efficiency: {name}", meaning) for name, meaning in EFFICIENCIES.items() if name in efficiencies),
-        *((f"fit: {name}", meaning) for name, meaning in FIT_VERDICTS.items() if name in fits),
+        *((f"fit: {name}", meaning) for name, meaning in VERDICT_MEANINGS.items() if name in fits),
     ]
 
 
@@ -190,19 +183,3 @@ def ratio_text(line: VariantResult) -> str:
     if line.difference == "reference":
         return ""
     return interval_text(line.compute_ratio, line.compute_ratio_lo, line.compute_ratio_hi, ".2f")
-
-
-def interval_text(estimate: float | None, lo: float | None, hi: float | None, form: str) -> str:
-    """`0.610 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out."""
-    return _interval(*(None if number is None else format(number, form) for number in (estimate, lo, hi)))
-
-
-def compute_interval_text(estimate: float | None, lo: float | None, hi: float | None) -> str:
-    """The same of computes: `10,380 [9,512, 12,040]`."""
-    return _interval(*(None if number is None else compute_text(number) for number in (estimate, lo, hi)))
-
-
-def _interval(estimate: str | None, lo: str | None, hi: str | None) -> str:
-    if lo is None and hi is None:
-        return estimate or ""
-    return f"{estimate or ''} [{lo or '…'}, {hi or '…'}]".strip()

@@ -191,7 +191,7 @@ def test_a_curve_that_ends_at_c_mid_gets_a_lower_bound_only():
     assert fit.verdict == "lower bound only"
     assert fit.A_hi is None
     assert fit.A_lo <= 0.61
-    assert fit.asymptote_text() == f"A >= {np.floor(100 * fit.A_lo) / 100:.2f}"
+    assert str(fit.asymptote) == f"A >= {np.floor(100 * fit.A_lo) / 100:.2f}"
 
 
 def test_a_ceiling_at_1_is_bounded_by_what_a_pass_rate_can_be():
@@ -236,7 +236,7 @@ def test_a_flat_or_falling_curve_does_not_rise(slope):
     score = 0.4 + slope * compute / compute[-1] + 0.005 * rng.standard_normal(compute.size)
     fit = fit_curve(Curve(name="flat", compute=compute, score=score))
     assert fit.verdict == "no rise"
-    assert fit.asymptote_text() == "no rise"
+    assert str(fit.asymptote) == "no rise"
     assert fit.to_json()["C_mid"] is None
 
 

@@ -23,7 +23,7 @@ def curve(*, end=8000.0, transient=0.0, flat=False, seed=1):
 def test_the_words_name_every_number_of_the_fit():
     fit = fit_curve(curve(), fit_from=1500)
     said = in_words(fit, " GPU-hours")
-    assert f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.asymptote_text()}" in said
+    assert f"Eq. 1 on 30 readings from 1,704 to 7,881 GPU-hours: A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]" in said
     assert f"half of the gain at C_mid {fit.C_mid:,.0f} GPU-hours, B {fit.B:.2f} [" in said
     assert f"at {7881 / fit.C_mid:.1f} C_mid; twice the compute would add +0.0" in said
     assert f"scatters by {fit.noise_sd:.4f}; lag-1 autocorrelation {fit.autocorrelation:.2f}" in said
@@ -52,7 +52,7 @@ def test_nothing_is_said_of_half_of_a_gain_that_has_no_end():
     fit = fit_curve(curve(end=2000.0))
     said = in_words(fit)
     assert fit.A_hi is None
-    assert f"Eq. 1 on 9 readings from 213 to 1,917: {fit.asymptote_text()}, B {fit.B:.2f} [" in said
+    assert f"Eq. 1 on 9 readings from 213 to 1,917: {fit.asymptote}, B {fit.B:.2f} [" in said
     assert "Twice the compute would add +0." in said
     assert "C_mid" not in said
 

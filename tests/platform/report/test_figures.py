@@ -112,7 +112,7 @@ def test_ceilings_are_drawn_with_their_intervals_and_ratios_against_one(results)
     assert ceilings[1].x[0] - ceilings[1].error_x.arrayminus[0] == pytest.approx(line.A_lo)
     ratios = [trace for trace in figure.data if trace.xaxis == "x2"]
     assert [trace.x[0] for trace in ratios] == [results.compared(name).compute_ratio for name in list(TRUTH)[1:]]
-    assert figure.layout.yaxis.ticktext[1] == f"<b>loo-loss</b><br>{line.asymptote_text()}"
+    assert figure.layout.yaxis.ticktext[1] == f"<b>loo-loss</b><br>{line.asymptote.cell()}"
     assert {shape.x0 for shape in figure.layout.shapes} == {results.compared("scalerl").A, 1.0}
 
 

@@ -68,10 +68,7 @@ def test_every_difference_names_its_baseline_and_its_rule(finished):
     home, results = finished
     text, line = text_of(report_page(home, results, now=NOW)), results.compared("loo-loss")
     difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
-    assert (
-        f"loo-loss: ceiling down; more compute to the common target. A {line.asymptote_text()} (1 seed), {difference}"
-        in text
-    )
+    assert f"loo-loss: ceiling down; more compute to the common target. {line.asymptote} (1 seed), {difference}" in text
     assert line.delta_rule in text
     assert "0.59, 1.77, 2600" in text
 

@@ -101,7 +101,7 @@ def test_three_seeds_with_an_unbounded_one_are_not_averaged_as_if_it_were_known(
     assert row.delta_rule == ASSUMED
     assert (row.A_hi, row.delta_A, row.delta_A_hi) == (None, None, None)
     assert row.verdict == "lower bound only"
-    assert row.asymptote_text().startswith("A >= 0.")
+    assert str(row.asymptote).startswith("A >= 0.")
     assert row.difference == "cannot tell"
 
 
@@ -203,7 +203,7 @@ def test_a_curve_that_does_not_rise_has_neither_ratio_nor_c_mid():
     flat = fit_curve(Curve(name="flat", compute=COMPUTE, score=np.full(COMPUTE.size, 0.3)))
     row = compared([flat], [EXACT])
     assert row.verdict == "no rise"
-    assert row.asymptote_text() == "no rise"
+    assert str(row.asymptote) == "no rise"
     assert (row.B, row.C_mid, row.compute_ratio) == (None, None, None)
 
 

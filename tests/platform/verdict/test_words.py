@@ -6,17 +6,14 @@ from typing import get_args
 import pytest
 from fixtures_home import make_home
 
-from ablations.fit.result import Verdict
+from ablations.fit.asymptote import VERDICT_MEANINGS, Verdict
 from ablations.verdict.compare import Difference, Efficiency
 from ablations.verdict.results import Results, read_results
 from ablations.verdict.words import (
     DIFFERENCES,
     EFFICIENCIES,
-    FIT_VERDICTS,
     SAID_BY_THE_PAPER_RULE,
     columns,
-    compute_interval_text,
-    interval_text,
     numbers,
     sentence,
 )
@@ -37,21 +34,8 @@ def with_line(results: Results, name: str, **changes) -> Results:
     return dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=tuple(lines)))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((0.61, 0.59, 0.633), "0.610 [0.590, 0.633]"),
-        ((None, -0.1, None), "[-0.100, …]"),
-        ((0.5, None, None), "0.500"),
-        ((None, None, None), ""),
-    ],
-)
-def test_an_interval_shows_which_ends_it_has(numbers, text):
-    assert interval_text(*numbers, ".3f") == text
-
-
 def test_every_verdict_has_a_meaning():
-    assert set(FIT_VERDICTS) == set(get_args(Verdict))
+    assert set(VERDICT_MEANINGS) == set(get_args(Verdict))
     assert set(DIFFERENCES) == set(get_args(Difference))
     assert set(EFFICIENCIES) == set(get_args(Efficiency))
     assert set(SAID_BY_THE_PAPER_RULE) == set(get_args(Difference))
@@ -101,19 +85,6 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict(results, said, cell):
     assert (line["ceiling"], line["±0.02 rule"]) == ("ceiling down", cell)
     assert columns(results, results.variant("scalerl"))["±0.02 rule"] == ""
     assert columns(results, results.variant("loo-loss"))["±0.02 rule"] == "down"  # 0.54 against 0.61
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((10380.4, 9512.3, 12044.0), "10,380 [9,512, 12,040]"),
-        ((None, 9512.3, None), "[9,512, …]"),
-        ((261.63, None, None), "261.6"),
-        ((None, None, None), ""),
-    ],
-)
-def test_an_interval_of_computes_has_no_powers_of_ten(numbers, text):
-    assert compute_interval_text(*numbers) == text
 
 
 def test_every_line_has_the_same_columns(results):

@@ -1,0 +1,65 @@
+"""The asymptote A with its interval, in the forms in which it may be shown."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"]
+
+RESOLVED_WIDTH = 0.04
+"""Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
+
+VERDICT_MEANINGS: dict[Verdict, str] = {
+    "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
+    "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",
+    "lower bound only": "the readings fit any ceiling above the bound; more compute is needed before A means anything",
+    "collapsed": "the pass rate fell for good after a peak; only the readings before the fall were fitted",
+    "no rise": "a flat line fits as well as a rising curve, so the curve has no ceiling",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asymptote:
+    """A with its 95 % interval: `Asymptote(A=0.612, lo=0.590, hi=0.633, rises=True)`.
+
+    Without an upper end A itself means nothing; without a rise neither A nor its interval does.
+
+    >>> bounded, open_ended = (Asymptote(A=0.612, lo=0.59, hi=hi, rises=True) for hi in (0.633, None))
+    >>> str(bounded), bounded.cell()
+    ('A 0.612 [0.590, 0.633]', '0.612 [0.590, 0.633]')
+    >>> str(open_ended), open_ended.cell()
+    ('A >= 0.59', '>= 0.59')
+    """
+
+    A: float
+    lo: float
+    hi: float | None
+    rises: bool
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether A may be shown as a number: the readings bound it from above, and the curve rises to it."""
+        return self.hi is not None and self.rises
+
+    def cell(self) -> str:
+        """For a table, under a heading that says A. A lower bound that stands alone is rounded down."""
+        if not self.rises:
+            return "no rise"
+        if self.hi is None:
+            return f">= {math.floor(self.lo * 100) / 100:.2f}"
+        return f"{self.A:.3f} [{self.lo:.3f}, {self.hi:.3f}]"
+
+    def __str__(self) -> str:
+        """For a sentence: it names A."""
+        return f"A {self.cell()}" if self.rises else self.cell()
+
+    def to_json(self) -> str:
+        """The field "asymptote" of `--json`: "0.612 [0.590, 0.633]", "A >= 0.59" or "no rise"."""
+        return self.cell() if self.is_bounded else str(self)
+
+
+def verdict_on_interval(A_lo: float, A_hi: float | None) -> Verdict:
+    """The verdict on a rising curve: how well its readings bound A."""
+    if A_hi is None:
+        return "lower bound only"
+    return "resolved" if A_hi - A_lo <= RESOLVED_WIDTH else "weak"
