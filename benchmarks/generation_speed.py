@@ -33,9 +33,10 @@ from torch import Tensor
 
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cost import forward_flops
-from scalerl.generator.make import make_generator
+from scalerl.generator.generator import decode_all
+from scalerl.generator.make import longest_prompt, make_generator
 from scalerl.generator.request import Request
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import Learner
 from scalerl.model.build import new_policy
@@ -146,7 +147,7 @@ def matrix_products() -> dict[str, float]:
     return {"flops_per_s": best}
 
 
-class NeverEnding(Generator):
+class NeverEnding(TorchGenerator):
     """Ends neither its thinking nor its answer, so every rollout reaches the token limit."""
 
     def _sample(self, logits: Tensor) -> tuple[Any, Any]:
@@ -154,20 +155,20 @@ class NeverEnding(Generator):
         return super()._sample(logits)
 
 
-def decode_all(generator: Generator, prompts: tuple[Prompt, ...], generations: int) -> list[Rollout]:
+def rollouts_of(generator: TorchGenerator, prompts: tuple[Prompt, ...], generations: int) -> list[Rollout]:
     """All rollouts of all prompts, prompt by prompt."""
-    for number, prompt in enumerate(prompts):
-        generator.submit([Request(prompt=prompt, group=number, index=i) for i in range(generations)])
-    finished = []
-    while generator.busy:
-        finished += generator.step()[0]
-    finished.sort(key=lambda one: (one.request.group, one.request.index))
-    return [one.rollout for one in finished]
+    requests = [
+        Request(prompt=prompt, group=number, index=i)
+        for number, prompt in enumerate(prompts)
+        for i in range(generations)
+    ]
+    finished = decode_all(generator, requests)
+    return [one.rollout for one in sorted(finished, key=lambda one: (one.request.group, one.request.index))]
 
 
 def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *, never_end: bool) -> dict[str, float]:
     """Continuous batching over all slots."""
-    generator = (NeverEnding if never_end else Generator)(
+    generator = (NeverEnding if never_end else TorchGenerator)(
         policy,
         recipe.generation,
         SymbolTokenizer(),
@@ -176,7 +177,7 @@ def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *,
         rng=torch.Generator().manual_seed(int(torch.randint(10**6, ()))),
     )
     start = time.perf_counter()
-    rollouts = decode_all(generator, prompts, recipe.batch.generations)
+    rollouts = rollouts_of(generator, prompts, recipe.batch.generations)
     seconds = time.perf_counter() - start
     assert not never_end or {len(one.tokens) for one in rollouts} == {recipe.generation.max_tokens}
     return speed(recipe, policy, [(one.prompt, len(one.tokens)) for one in rollouts], seconds)
@@ -230,8 +231,8 @@ def speed(recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]]
 def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[Prompt, ...]) -> dict[str, float]:
     """Forward and backward over one optimiser step's rollouts of the policy itself."""
     generations = recipe.batch.generations
-    generator = make_generator(recipe, task, policy, num_slots(recipe), seed=0)
-    rollouts = decode_all(generator, prompts[: recipe.batch.prompts], generations)
+    generator = make_generator(recipe, policy, slots=num_slots(recipe), max_prompt=longest_prompt(task), seed=0)
+    rollouts = rollouts_of(generator, prompts[: recipe.batch.prompts], generations)
     groups = [
         Group(
             prompt=rollouts[i].prompt,

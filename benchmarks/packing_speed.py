@@ -19,7 +19,7 @@ from record import write_record
 
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.generator.make import make_generator
+from scalerl.generator.make import longest_prompt, make_generator
 from scalerl.learner.torch_learner import Learner
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
@@ -75,13 +75,17 @@ def first_batch(recipe: ResolvedRecipe) -> tuple[Policy, list[Group]]:
     with tempfile.TemporaryDirectory() as folder:
         load_or_train(policy, task, recipe, 0, Path(folder))
     slots = recipe.cluster.generators * recipe.cluster.slots
-    generator = make_generator(recipe, task, new_policy(recipe), slots, seed=0)
+    generator, off_clock = (
+        make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=0)
+        for slots in (slots, 1)
+    )
     generator.set_weights(policy.state_dict(), version=0)
     start = new_policy(recipe)
     start.load_state_dict(policy.state_dict())
     cluster = VirtualCluster(
         recipe=recipe,
         generator=generator,
+        off_clock=off_clock,
         learner=Learner(policy, recipe),
         pool=make_pool(recipe, task, (0, 3)),
         task=task,

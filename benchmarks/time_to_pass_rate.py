@@ -40,9 +40,10 @@ from record import write_record
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.evaluation.held_out import Evaluator
-from scalerl.generator.make import make_generator
-from scalerl.generator.torch_generator import Generator
+from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.generator.generator import Generator, decode_all
+from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.request import Finished, Request
 from scalerl.learner.torch_learner import Learner, frozen_copy
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
@@ -54,6 +55,7 @@ from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import Task, make_task
 from scalerl.tokens import make_tokenizer
+from scalerl.weights.shared_memory import SharedMemoryChannel
 
 EVERY = 10
 """Optimiser steps between two measurements."""
@@ -165,12 +167,12 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
     torch.set_num_threads(recipe.threads)
     policy = new_policy(recipe)
     policy.load_weights(start)
-    evaluator = Evaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
     cluster = cluster_of(recipe, task, policy, seed)
 
     def measure(index: int) -> float:
         with cluster.paused():
-            return evaluator.measure(policy, index)[-1]["pass_rate"]
+            return evaluator.measure(cluster, index)[-1]["pass_rate"]
 
     schedule = SCHEDULES[recipe.off_policy.type]
     try:
@@ -187,7 +189,7 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
 
 def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) -> Cluster:
     def generator(slots: int) -> Generator:
-        made = make_generator(recipe, task, new_policy(recipe), slots, seed)
+        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
         made.set_weights(policy.state_dict(), version=0)
         return made
 
@@ -197,11 +199,29 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),
+        "off_clock": generator(512),
     }
     devices = recipe.cluster
     if devices.type == "wall":
-        return WallCluster(generators=[generator(devices.slots)], **parts)
+        return WallCluster(
+            generators=[generator(devices.slots)], channel=SharedMemoryChannel(policy.state_dict()), **parts
+        )
     return VirtualCluster(generator=generator(devices.generators * devices.slots), **parts)
+
+
+class Sampled:
+    """Decodes with a policy's weights what an evaluation asks for."""
+
+    def __init__(self, recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) -> None:
+        self.generator = make_generator(
+            recipe, new_policy(recipe), slots=512, max_prompt=longest_prompt(task), seed=seed
+        )
+        self.generator.set_weights(policy.state_dict(), version=0)
+
+    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+        """The rollouts of these requests."""
+        self.generator.seed(seed)
+        return decode_all(self.generator, requests)
 
 
 def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: float, max_steps: int) -> dict[str, Any]:
@@ -214,11 +234,11 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     copy = new_policy(recipe)
     copy.load_weights(start)
     assert isinstance(copy, Llama)
-    evaluator = Evaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(copy))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(copy))
 
     def measure(index: int) -> float:
         copy.import_weights(llama.state_dict())
-        return evaluator.measure(copy, index)[-1]["pass_rate"]
+        return evaluator.measure(Sampled(recipe, task, copy, seed), index)[-1]["pass_rate"]
 
     def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:
         return [

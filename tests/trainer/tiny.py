@@ -4,7 +4,10 @@ import numpy as np
 import torch
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.generator.make import make_generator
+from scalerl.generator.generator import decode_all
+from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.request import Finished, Request
+from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.torch_learner import Learner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
@@ -12,7 +15,7 @@ from scalerl.model.policy import Policy
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout
-from scalerl.tasks import make_tasks
+from scalerl.tasks import Task, make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.symbols import VOCABULARY_SIZE
 
@@ -78,15 +81,35 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
     return policy
 
 
+def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: int, seed: int = 0) -> TorchGenerator:
+    """A generator that decodes with a copy of the policy's weights."""
+    generator = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
+    generator.set_weights(policy.state_dict(), version=0)
+    return generator
+
+
+class PolicySampler:
+    """Decodes what an evaluation asks for with the weights that a policy has at that moment."""
+
+    def __init__(self, recipe: ResolvedRecipe, task: Task, policy: Policy) -> None:
+        self.policy = policy
+        self.generator = generator_of(recipe, task, policy, slots=512)
+
+    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+        """The rollouts of these requests, in the order in which they ended."""
+        self.generator.set_weights(self.policy.state_dict(), version=0)
+        self.generator.seed(seed)
+        return decode_all(self.generator, requests)
+
+
 def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> VirtualCluster:
     """A cluster whose generators and trainer start from `policy`."""
     task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
     slots = recipe.cluster.generators * recipe.cluster.slots
-    generator = make_generator(recipe, task, new_policy(recipe), slots, seed)
-    generator.set_weights(policy.state_dict(), version=0)
     return VirtualCluster(
         recipe=recipe,
-        generator=generator,
+        generator=generator_of(recipe, task, policy, slots=slots, seed=seed),
+        off_clock=generator_of(recipe, task, policy, slots=512),
         learner=Learner(policy, recipe),
         pool=make_pool(recipe, task, (seed,)),
         task=task,

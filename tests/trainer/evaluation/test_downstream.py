@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 from pydantic import ValidationError
-from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
 from scalerl.evaluation.downstream import DownstreamEvaluator, mean_pass_at_k, pass_at_k
 from scalerl.run.metrics import WALL_FIELDS, read_rows
@@ -51,9 +51,14 @@ def recipe_with(*downstream, **changes):
     return tiny_recipe(evaluation={"every": 0.2, "samples": 2, "downstream": downstream}, **changes)
 
 
+def sampler_of(evaluator):
+    return PolicySampler(evaluator.recipe, evaluator.tasks[0], random_policy(evaluator.recipe))
+
+
 def test_a_row_has_every_problem_and_agrees_with_itself(file):
     recipe = recipe_with(measured(file, samples=4, k=[2, 4]))
-    (row,) = DownstreamEvaluator(recipe=recipe, seed=0).measure(random_policy(recipe), 0)
+    evaluator = DownstreamEvaluator(recipe=recipe, seed=0)
+    (row,) = evaluator.measure(sampler_of(evaluator), 0)
     assert (row["task"], row["num_prompts"], row["num_samples"]) == ("quiz", 12, 48)
     assert row["pass_at_1"] == pytest.approx(row["mean_at_4"]) == pytest.approx(row["outcomes"]["right"] / 48)
     assert row["pass_at_1"] <= row["pass_at_2"] <= row["pass_at_4"]
@@ -62,8 +67,8 @@ def test_a_row_has_every_problem_and_agrees_with_itself(file):
 def test_each_file_is_measured_as_often_as_it_says(file):
     often, seldom = measured(file, samples=1), measured(file, name="seldom", samples=1, every=3)
     evaluator = DownstreamEvaluator(recipe=recipe_with(often, seldom), seed=0)
-    policy = random_policy(evaluator.recipe)
-    due = [[row["task"] for row in evaluator.measure(policy, index)] for index in range(5)]
+    sampler = sampler_of(evaluator)
+    due = [[row["task"] for row in evaluator.measure(sampler, index)] for index in range(5)]
     assert due == [["quiz", "seldom"], ["quiz"], ["quiz"], ["quiz", "seldom"], ["quiz"]]
 
 

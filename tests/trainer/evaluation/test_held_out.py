@@ -5,26 +5,27 @@ import math
 import pytest
 import torch
 from trainer.learner_cases import random_groups
-from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
-from scalerl.evaluation.held_out import Evaluator
+from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 
 
 def evaluator_of(recipe, start):
     task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
-    return Evaluator(recipe=recipe, task=task, seed=0, start=start)
+    return HeldOutEvaluator(recipe=recipe, task=task, seed=0, start=start)
 
 
 def test_the_kl_to_the_start_is_0_at_the_start_and_grows_with_the_distance():
     recipe = tiny_recipe()
     start, moved = random_policy(recipe), random_policy(recipe)
     evaluator, found = evaluator_of(recipe, start), []
+    sampler = PolicySampler(recipe, evaluator.task, moved)
     for step in (0.0, 0.01, 0.03):
         with torch.no_grad():
             moved.head.add_(torch.randn(moved.head.shape, generator=torch.Generator().manual_seed(1)), alpha=step)
-        found.append(evaluator.measure(moved, 0)[-1]["kl_start"])
+        found.append(evaluator.measure(sampler, 0)[-1]["kl_start"])
     assert found[0] == pytest.approx(0, abs=1e-9)
     assert 1e-6 < found[1] < found[2]
 

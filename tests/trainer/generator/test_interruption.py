@@ -5,7 +5,7 @@ import pytest
 import torch
 from recipe_files import read_scale
 
-from scalerl.generator.make import draw_cuts, make_generator
+from scalerl.generator.make import draw_cuts, longest_prompt, make_generator
 from scalerl.generator.request import Request
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import Learner
@@ -33,7 +33,7 @@ def interrupted(tmp_path_factory):
     )
     task, policy = make_task(recipe.tasks[0], make_tokenizer(recipe.model)), new_policy(recipe)
     load_or_train(policy, task, recipe, 0, tmp_path_factory.mktemp("warm_starts"))
-    generator = make_generator(recipe, task, policy, slots=512, seed=0)
+    generator = make_generator(recipe, policy, slots=512, max_prompt=longest_prompt(task), seed=0)
     rng = np.random.default_rng(0)
     rollouts: dict[int, list] = {}
     for number, prompt in enumerate(task.train[:320]):

@@ -12,7 +12,7 @@ from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
 from scalerl.generator.request import NEVER, Request
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.build import new_policy
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
@@ -23,7 +23,7 @@ PHRASE = (20, 21, END_THINK_ID)
 
 
 def make_generator(policy, *, slots=5, seed=0, limits=LIMITS, phrase=(END_THINK_ID,)):
-    generator = Generator(
+    generator = TorchGenerator(
         new_policy(RECIPE),
         limits,
         SymbolTokenizer(),

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny import generator_of, random_policy, tiny_recipe
 
-from scalerl.generator.make import make_generator
 from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
 from scalerl.tasks import make_task
@@ -117,7 +116,7 @@ def test_generator_and_trainer_share_the_heads_precision():
     for behaviour in ("fp32", "bf16"):
         recipe = tiny_recipe(logits=behaviour, length_control={"type": "none"})
         task = make_task(recipe.tasks[0], SymbolTokenizer())
-        generator = make_generator(recipe, task, random_policy(recipe), slots=64, seed=0)
+        generator = generator_of(recipe, task, random_policy(recipe), slots=64)
         prompt = task.train[0]
         generator.submit([Request(prompt=prompt, group=0, index=i) for i in range(64)])
         rollouts = []

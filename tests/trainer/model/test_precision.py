@@ -10,7 +10,7 @@ from trainer.generator.test_torch_generator import forward_logprobs, many_reques
 from trainer.learner_cases import gradients, random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
 from scalerl.learner.loss_scale import GOOD_STEPS, INITIAL_SCALE, LossScale
 from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
@@ -28,7 +28,7 @@ def recipe_of(parameters, **changes):
 
 
 def rollouts_of(policy, recipe):
-    generator = Generator(
+    generator = TorchGenerator(
         new_policy(recipe),
         Generation(thinking=12, answer=5),
         SymbolTokenizer(),

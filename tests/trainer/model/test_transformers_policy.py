@@ -8,7 +8,7 @@ from trainer.learner_cases import assert_same_gradients, gradients
 from trainer.tiny_transformers import CONFIGS, make_folder
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, GraniteConfig
 
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Precision
 from scalerl.model.transformers_load import empty
@@ -39,7 +39,7 @@ def loaded(folder, name, precision=FP32):
 
 def make_generator(policy, *, slots=5, limits=None):
     own = empty(policy.config, policy.precision)
-    generator = Generator(
+    generator = TorchGenerator(
         own,
         limits or Generation(thinking=12, answer=5),
         SymbolTokenizer(),

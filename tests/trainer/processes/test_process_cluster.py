@@ -17,10 +17,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 from trainer.attempts import attempt
-from trainer.tiny import SETTINGS, fixed_policy, random_policy, tiny_recipe
+from trainer.tiny import SETTINGS, fixed_policy, generator_of, random_policy, tiny_recipe
 from waiting import wait_until
 
-from scalerl.generator.make import make_generator
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import Learner
 from scalerl.model.build import new_policy
@@ -36,7 +35,7 @@ from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
-from scalerl.weights.shared_memory import SharedWeights
+from scalerl.weights.shared_memory import SharedMemoryChannel
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -59,15 +58,14 @@ def schedule_recipe(schedule, k, generators=1, **changes):
 def running(recipe, policy, *, state=None):
     """A cluster of that recipe whose processes end with the block; started unless it first takes over a state."""
     task = make_task(recipe.tasks[0], SymbolTokenizer())
-    generators = [
-        make_generator(recipe, task, new_policy(recipe), recipe.cluster.slots, seed)
-        for seed in range(recipe.cluster.generators)
-    ]
-    for generator in generators:
-        generator.set_weights(policy.state_dict(), version=0)
     cluster = WallCluster(
         recipe=recipe,
-        generators=generators,
+        generators=[
+            generator_of(recipe, task, policy, slots=recipe.cluster.slots, seed=seed)
+            for seed in range(recipe.cluster.generators)
+        ],
+        channel=SharedMemoryChannel(policy.state_dict()),
+        off_clock=generator_of(recipe, task, policy, slots=512),
         learner=Learner(policy, recipe),
         pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
         task=task,
@@ -187,19 +185,19 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
     recipe = wall_recipe(slots=4, length_control={"type": "none"})
     policy = fixed_policy(recipe, {5: 0.0})  # every rollout runs to its limit, so a group's four end together
     task = make_task(recipe.tasks[0], SymbolTokenizer())
-    weights = SharedWeights(policy.state_dict())
+    channel = SharedMemoryChannel(policy.state_dict())
     ours, theirs = multiprocessing.Pipe()
     outfit = Outfit(
         connection=theirs,
-        generator=pickle.dumps(make_generator(recipe, task, policy, 4, seed=0)),
-        weights=weights,
+        generator=pickle.dumps(generator_of(recipe, task, policy, slots=4)),
+        channel=channel,
         seconds=torch.zeros(2, dtype=torch.float64),
         threads=1,
     )
     for group in range(3):
         requests = [Request(prompt=task.train[group], group=group, index=index) for index in range(4)]
         ours.send_bytes(to_bytes(NewRequests(requests=requests)))
-    weights.write(1, 7, policy.state_dict())
+    channel.publish(1, 7, policy.state_dict())
     ours.send_bytes(to_bytes(NewWeights(publication=1)))
     ours.send_bytes(to_bytes(Resume()))
 
@@ -295,11 +293,11 @@ def test_nothing_is_decoded_and_no_time_passes_during_a_pause():
 def test_a_publication_leaves_the_one_before_as_it_is_and_keeps_types_and_shapes():
     first = {"a": torch.randn(3, 5), "b": torch.randn(7, dtype=torch.bfloat16), "c": torch.tensor(2.5)}
     second = {name: tensor + 1 for name, tensor in first.items()}
-    shared = SharedWeights(first)
-    shared.write(4, 40, first)
-    shared.write(5, 41, second)
+    shared = SharedMemoryChannel(first)
+    shared.publish(4, 40, first)
+    shared.publish(5, 41, second)
     for publication, version, state in ((4, 40, first), (5, 41, second)):
-        stamped, read = shared.read(publication)
+        stamped, read = shared.receive(publication)
         assert stamped == version
         assert all(torch.equal(read[name], tensor) for name, tensor in state.items())
         assert {name: tensor.dtype for name, tensor in read.items()} == {n: t.dtype for n, t in state.items()}

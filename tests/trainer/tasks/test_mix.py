@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, tiny_recipe
+from trainer.tiny import PolicySampler, make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
-from scalerl.evaluation.held_out import Evaluator, mean_of
+from scalerl.evaluation.held_out import HeldOutEvaluator, mean_of
 from scalerl.prompts.mixed_pool import MixedPool, make_pool
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, ResolvedRecipe, Uniform
@@ -93,9 +93,9 @@ def test_demonstrations_come_in_proportion():
 
 def test_an_evaluation_has_a_row_for_each_task_and_one_for_all():
     recipe = tiny_recipe(tasks=WEIGHTED)
-    policy = random_policy(recipe)
-    evaluator = Evaluator(recipe=recipe, task=mix_of(WEIGHTED), seed=0, start=policy)
-    short, long, whole = evaluator.measure(policy, 0)
+    policy, mix = random_policy(recipe), mix_of(WEIGHTED)
+    evaluator = HeldOutEvaluator(recipe=recipe, task=mix, seed=0, start=policy)
+    short, long, whole = evaluator.measure(PolicySampler(recipe, mix, policy), 0)
     assert [row["task"] for row in (short, long, whole)] == ["short", "long", "all"]
     assert (short["num_prompts"], short["num_samples"], long["num_prompts"]) == (8, 16, 16)
     for column in ("pass_rate", "mean_tokens", "truncated"):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.cluster.cost import forward_flops
+from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.torch_learner import Learner, Update
@@ -68,6 +69,8 @@ class Cluster(ABC):
     pool: AnyPool
     task: Task
     rng: np.random.Generator
+    off_clock: Generator
+    """Decodes what costs no compute: evaluations."""
     clock: Clock = field(default_factory=Clock)
     assembling: dict[int, Assembly] = field(default_factory=dict)
     ready: list[tuple[int, Group]] = field(default_factory=list)
@@ -183,6 +186,13 @@ class Cluster(ABC):
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
         """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
+
+    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+        """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""
+        with self.paused():
+            self.off_clock.set_weights(self.learner.policy.state_dict(), self.learner.version)
+            self.off_clock.seed(seed)
+            return decode_all(self.off_clock, requests)
 
     @abstractmethod
     def close(self) -> None:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
+from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
-from scalerl.generator.torch_generator import Generator
 from scalerl.learner.torch_learner import Update
 from scalerl.recipe import Virtual
 
@@ -40,7 +40,7 @@ class VirtualCluster(Cluster):
     @property
     def has_room(self) -> bool:
         """Whether a slot is free that no request waits for."""
-        return self.generator.active + len(self.generator.waiting) < self.generator.slots
+        return self.generator.has_room
 
     @property
     def is_generating(self) -> bool:

@@ -1,5 +1,6 @@
 """Pass rates that are measured and never trained on. A map of the room:
 
+evaluator   the protocol: an evaluation asks a sampler for rollouts and never builds a generator
 held_out    of the held-out prompts
 downstream  of task files that are only measured
 """

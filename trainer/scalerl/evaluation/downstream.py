@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.evaluation.held_out import SLOTS, columns, sample
-from scalerl.generator.make import make_generator
-from scalerl.model.build import new_policy
-from scalerl.model.policy import Policy
+from scalerl.evaluation.evaluator import Sampler, samples_of
+from scalerl.evaluation.held_out import columns
 from scalerl.prompts.judge import NOT_JUDGED, verdicts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome
@@ -32,7 +30,7 @@ def mean_pass_at_k(outcomes: Sequence[Sequence[Outcome]], k: int) -> float | Non
 
 @dataclass(kw_only=True)
 class DownstreamEvaluator:
-    """Measures a policy on the task files of `evaluation.downstream`; a seed always draws the same numbers."""
+    """Measures on the task files of `evaluation.downstream`; a seed always draws the same numbers."""
 
     recipe: ResolvedRecipe
     seed: int
@@ -41,20 +39,17 @@ class DownstreamEvaluator:
         tokenizer = make_tokenizer(self.recipe.model)
         self.tasks: list[Task] = [make_task(settings, tokenizer) for settings in self.recipe.evaluation.downstream]
 
-    def measure(self, policy: Policy, index: int) -> Iterator[dict[str, Any]]:
+    def measure(self, sampler: Sampler, index: int) -> Iterator[dict[str, Any]]:
         """Columns of the `downstream` rows that are due at evaluation `index`, counted from 0."""
         for number, (settings, task) in enumerate(zip(self.recipe.evaluation.downstream, self.tasks, strict=True)):
             if index % settings.every == 0:
                 entropy = np.random.SeedSequence((self.seed, 6, number, index))
-                yield self._measure(policy, task, settings.samples, (1, *settings.k), entropy)
+                yield self._measure(sampler, task, settings.samples, (1, *settings.k), entropy)
 
     def _measure(
-        self, policy: Policy, task: Task, samples: int, ks: Sequence[int], entropy: np.random.SeedSequence
+        self, sampler: Sampler, task: Task, samples: int, ks: Sequence[int], entropy: np.random.SeedSequence
     ) -> dict[str, Any]:
-        slots = min(SLOTS, samples * len(task.validation))
-        generator = make_generator(self.recipe, task, new_policy(self.recipe), slots, seed=0)
-        generator.set_weights(policy.state_dict(), version=0)
-        rollouts = [one.rollout for one in sample(self.recipe, generator, task.validation, samples, entropy)]
+        rollouts = [one.rollout for one in samples_of(self.recipe, sampler, task.validation, samples, entropy)]
         judged = list(zip(rollouts, verdicts(task, rollouts), strict=True))
         by_problem: dict[str, list[Outcome]] = {prompt.id: [] for prompt in task.validation}
         for rollout, outcome in judged:

@@ -8,26 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from scalerl.generator.make import draw_cuts, make_generator
-from scalerl.generator.request import Finished, Request
-from scalerl.generator.torch_generator import Generator
+from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.learner.batch import batch_of
-from scalerl.model.build import new_policy
 from scalerl.model.packing import padded_micro_batches
 from scalerl.model.policy import Policy
 from scalerl.objective.kl import token_kl
 from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Outcome, Prompt, Rollout
+from scalerl.rollout import Outcome, Rollout
 from scalerl.tasks import Mix, Task
-
-SLOTS = 512
-"""Rows decoded at once; evaluation costs no compute, so only the real machine cares."""
 
 
 @dataclass(kw_only=True)
-class Evaluator:
-    """Measures a policy on the task's validation prompts; evaluation n of a seed always draws the same numbers."""
+class HeldOutEvaluator:
+    """Measures on the task's validation prompts; evaluation n of a seed always draws the same numbers."""
 
     recipe: ResolvedRecipe
     task: Task
@@ -35,14 +29,10 @@ class Evaluator:
     start: Policy
     """What the run started from, for the KL of what is measured to it."""
 
-    def __post_init__(self) -> None:
-        self._generator = make_generator(self.recipe, self.task, new_policy(self.recipe), SLOTS, seed=0)
-
-    def measure(self, policy: Policy, index: int) -> list[dict[str, Any]]:
+    def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
         """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
-        self._generator.set_weights(policy.state_dict(), version=0)
         entropy = np.random.SeedSequence((self.seed, 1, index))
-        finished = sample(self.recipe, self._generator, self.task.validation, self.recipe.evaluation.samples, entropy)
+        finished = samples_of(self.recipe, sampler, self.task.validation, self.recipe.evaluation.samples, entropy)
         rollouts = [one.rollout for one in finished]
         firsts = [one.rollout for one in finished if one.request.index == 0]
         judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
@@ -69,25 +59,6 @@ class Evaluator:
             total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
         num_tokens = int(batch.mask_BT.sum())
         return total / num_tokens if num_tokens and math.isfinite(total) else None
-
-
-def sample(
-    recipe: ResolvedRecipe,
-    generator: Generator,
-    prompts: Sequence[Prompt],
-    samples: int,
-    entropy: np.random.SeedSequence,
-) -> list[Finished]:
-    """So many rollouts of each prompt, in the order in which they ended; `entropy` decides all that is drawn."""
-    rng = np.random.default_rng(entropy)
-    generator.rng = torch.Generator().manual_seed(int(entropy.generate_state(1)[0]))
-    for number, prompt in enumerate(prompts):
-        cuts = draw_cuts(recipe, rng, samples)
-        generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(samples)])
-    finished: list[Finished] = []
-    while generator.busy:
-        finished += generator.step()[0]
-    return finished
 
 
 def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Prompts in, rollouts out. A map of the room:
 
+generator        the protocol: what a generator is, whatever decodes
 request          what is asked for and what comes of it
-torch_generator  continuous batching, weights swapped between decode steps
+torch_generator  the built-in one: continuous batching, weights swapped between decode steps
 make             a generator for a recipe
 """

@@ -1,12 +1,11 @@
 """A generator for a recipe, and where its rollouts are interrupted."""
 
-from typing import Any
-
 import numpy as np
 import torch
 
 from scalerl.generator.request import NEVER
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.torch_generator import TorchGenerator
+from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
@@ -21,12 +20,18 @@ def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> l
     return rng.integers(earliest, latest + 1, size=count).tolist()
 
 
-def make_generator(recipe: ResolvedRecipe, task: Task, policy: Any, slots: int, seed: int) -> Generator:
-    """A generator for the recipe's token limits that fits every prompt of the task."""
-    longest = max(len(prompt.tokens) for prompt in (*task.train, *task.validation))
+def longest_prompt(*tasks: Task) -> int:
+    """Tokens of the longest prompt of these tasks, held-out ones included."""
+    return max(len(prompt.tokens) for task in tasks for prompt in (*task.train, *task.validation))
+
+
+def make_generator(recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int, seed: int) -> TorchGenerator:
+    """The built-in generator for the recipe's token limits; it decodes with `policy`, which becomes its own."""
     rng = torch.Generator().manual_seed(seed)
     tokenizer = make_tokenizer(recipe.model)
     phrase = None
     if recipe.length_control.type == "interruption" and recipe.length_control.phrase is not None:
         phrase = tokenizer.encode(recipe.length_control.phrase)
-    return Generator(policy, recipe.generation, tokenizer, slots=slots, max_prompt=longest, rng=rng, phrase=phrase)
+    return TorchGenerator(
+        policy, recipe.generation, tokenizer, slots=slots, max_prompt=max_prompt, rng=rng, phrase=phrase
+    )

@@ -18,9 +18,10 @@ from scalerl.model.policy import Policy
 from scalerl.recipe import Generation
 from scalerl.rollout import Prompt, Rollout
 from scalerl.tokens import Tokenizer
+from scalerl.weights.hugging_face import Weights
 
 
-class Generator:
+class TorchGenerator:
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
     `phrase` is what an interruption forces, the tokenizer's own unless given; it must end with the end of thinking.
@@ -71,10 +72,24 @@ class Generator:
         """Whether a decode step has anything to do."""
         return bool(self.active or self.waiting)
 
-    def set_weights(self, state: dict[str, Tensor], version: int) -> None:
-        """Use these weights from the next decode step on; cached keys and values stay."""
-        self.policy.load_state_dict(state)
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free that no request waits for."""
+        return self.active + len(self.waiting) < self.slots
+
+    @property
+    def first_waiting(self) -> int | None:
+        """The lowest number of a group none of whose rollouts has begun: requests of a group start in order."""
+        return next((request.group for request in self.waiting if request.index == 0), None)
+
+    def set_weights(self, weights: Weights, version: int) -> None:
+        """Use a copy of these weights from the next decode step on; cached keys and values stay."""
+        self.policy.load_state_dict(dict(weights))
         self.version = version
+
+    def seed(self, seed: int) -> None:
+        """Begin a new stream of random numbers."""
+        self.rng = torch.Generator().manual_seed(seed)
 
     def submit(self, requests: list[Request]) -> None:
         """Queue requests; they start in order as slots become free."""

@@ -5,7 +5,7 @@ import pickle
 import queue
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -14,10 +14,10 @@ import torch
 import torch.multiprocessing
 from torch import Tensor
 
-from scalerl.generator.torch_generator import Generator
+from scalerl.generator.generator import Generator
 from scalerl.processes.generator_process import Outfit, generate
 from scalerl.processes.messages import Answer, Order, from_bytes, to_bytes
-from scalerl.weights.shared_memory import SharedWeights
+from scalerl.weights.channel import WeightChannel
 
 PROCESSES = torch.multiprocessing.get_context("spawn")
 """Not forked: torch's threads do not survive that. Not by a fork server: these are to be our own children."""
@@ -36,7 +36,7 @@ class Fleet:
     trainer's process is in the middle of an optimiser step.
     """
 
-    def __init__(self, generators: list[Generator], weights: SharedWeights, threads: int) -> None:
+    def __init__(self, generators: Sequence[Generator], channel: WeightChannel, threads: int) -> None:
         self.seconds: Tensor = torch.zeros(len(generators), 2, dtype=torch.float64).share_memory_()
         """How long each was busy and idle."""
         self._inbox: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
@@ -48,7 +48,7 @@ class Fleet:
             outfit = Outfit(
                 connection=theirs,
                 generator=pickle.dumps(generator),
-                weights=weights,
+                channel=channel,
                 seconds=self.seconds[number],
                 threads=threads,
             )

@@ -8,8 +8,8 @@ from multiprocessing.connection import Connection
 import torch
 from torch import Tensor
 
+from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, StepWork
-from scalerl.generator.torch_generator import Generator
 from scalerl.processes.messages import (
     Answer,
     HandOver,
@@ -26,7 +26,7 @@ from scalerl.processes.messages import (
     to_bytes,
 )
 from scalerl.processes.time_sheet import Activity, TimeSheet
-from scalerl.weights.shared_memory import SharedWeights
+from scalerl.weights.channel import WeightChannel
 
 NO_WORK = StepWork(sequences=0, prefill_tokens=0, context_tokens=0)
 
@@ -38,7 +38,7 @@ class Outfit:
     connection: Connection
     generator: bytes
     """Pickled, so that its tensors are the process's own and not shared."""
-    weights: SharedWeights
+    channel: WeightChannel
     seconds: Tensor
     """Shared [2]: how long it was busy and idle, for the trainer's process to read at any time."""
     threads: int
@@ -58,7 +58,7 @@ class GeneratorProcess:
     """The generator with its orders, its time sheet and what it has not reported yet."""
 
     def __init__(self, outfit: Outfit) -> None:
-        self.connection, self.weights, self._seconds = outfit.connection, outfit.weights, outfit.seconds
+        self.connection, self.channel, self._seconds = outfit.connection, outfit.channel, outfit.seconds
         self.generator: Generator = pickle.loads(outfit.generator)
         self.sheet = TimeSheet()
         self.paused = True
@@ -112,8 +112,8 @@ class GeneratorProcess:
                 self._report([])
 
     def _take_weights(self, publication: int) -> None:
-        version, state = self.weights.read(publication)
-        self.generator.set_weights(state, version)
+        version, weights = self.channel.receive(publication)
+        self.generator.set_weights(weights, version)
         self.publication = publication
         self._report([])
 
@@ -124,8 +124,7 @@ class GeneratorProcess:
             work=self._work,
             version=generator.version,
             publication=self.publication,
-            # A group's requests start in order: it has not begun while its first still waits.
-            first_waiting=next((request.group for request in generator.waiting if request.index == 0), None),
+            first_waiting=generator.first_waiting,
         )
         self._work = NO_WORK
         self._answer(report)

@@ -4,7 +4,7 @@ Times are measured. The clock stands still while the cluster is paused and moves
 anybody has something to do.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from scalerl.cluster.cluster import Clock, Cluster
+from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
-from scalerl.generator.torch_generator import Generator
 from scalerl.learner.torch_learner import Learner, Update
 from scalerl.processes.fleet import Fleet
 from scalerl.processes.messages import HandOver, NewRequests, NewWeights, Pause, Paused, Report, Resume, State, TakeOver
@@ -21,7 +21,7 @@ from scalerl.processes.time_sheet import TimeSheet
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.tasks import Task
-from scalerl.weights.shared_memory import SharedWeights
+from scalerl.weights.channel import WeightChannel
 
 
 class WallCluster(Cluster):
@@ -31,18 +31,20 @@ class WallCluster(Cluster):
         self,
         *,
         recipe: ResolvedRecipe,
-        generators: list[Generator],
+        generators: Sequence[Generator],
+        channel: WeightChannel,
         learner: Learner,
         pool: AnyPool,
         task: Task,
         rng: np.random.Generator,
+        off_clock: Generator,
     ) -> None:
-        """`generators` hold the first weights; each becomes a process of its own."""
-        super().__init__(recipe=recipe, learner=learner, pool=pool, task=task, rng=rng)
+        """`generators` hold the first weights; each becomes a process of its own, which has the channel too."""
+        super().__init__(recipe=recipe, learner=learner, pool=pool, task=task, rng=rng, off_clock=off_clock)
         assert isinstance(recipe.cluster, Wall)
         self.processes = recipe.cluster
         self.sheet = TimeSheet()
-        self.weights = SharedWeights(learner.policy.state_dict())
+        self.channel = channel
         self.publication = 0
         """Sets of weights published so far."""
         self.published_version = 0
@@ -59,7 +61,7 @@ class WallCluster(Cluster):
         self._states: dict[int, dict[str, Any]] = {}
         self._silent = set(range(len(generators)))
         """Processes that are still starting."""
-        self.fleet = Fleet(generators, self.weights, recipe.cluster.generator_threads)
+        self.fleet = Fleet(generators, channel, recipe.cluster.generator_threads)
 
     # --- generators -------------------------------------------------------------------------------------------------
 
@@ -100,7 +102,7 @@ class WallCluster(Cluster):
         self.publication += 1
         self._until(lambda: min(self.taken) >= self.publication - 2)
         self.published_version = self.learner.version
-        self.weights.write(self.publication, self.learner.version, self.learner.policy.state_dict())
+        self.channel.publish(self.publication, self.learner.version, self.learner.policy.state_dict())
         self.fleet.send_all(NewWeights(publication=self.publication))
 
     def synchronise(self) -> None:
@@ -193,8 +195,9 @@ class WallCluster(Cluster):
         self.start()
 
     def close(self) -> None:
-        """End the generator processes."""
+        """End the generator processes and the channel to them."""
         self.fleet.close()
+        self.channel.close()
 
     def state_dict(self) -> dict[str, Any]:
         """With every generator's own; only while paused."""

@@ -22,25 +22,13 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
-from scalerl.cluster.cluster import Cluster, TrainedStep
-from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.evaluation.downstream import DownstreamEvaluator
-from scalerl.evaluation.held_out import Evaluator
-from scalerl.generator.make import make_generator
-from scalerl.generator.torch_generator import Generator
-from scalerl.learner.torch_learner import Learner, frozen_copy
-from scalerl.model.build import new_policy
-from scalerl.model.policy import Policy
-from scalerl.processes import WallCluster
-from scalerl.prompts.mixed_pool import make_pool
+from scalerl.cluster.cluster import TrainedStep
+from scalerl.run.assemble import assemble
 from scalerl.run.health import Health
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.run.status import StatusFile
-from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
-from scalerl.tasks import make_tasks
-from scalerl.tokens import make_tokenizer
 
 CHECKPOINT_EVERY_S = 15.0
 """Wall-clock seconds of work that a crash may cost."""
@@ -111,15 +99,14 @@ class Run:
         torch.set_num_threads(self.recipe.threads)
         torch.use_deterministic_algorithms(True)
         status.beat(threads=self.recipe.threads)
-        self.task = make_tasks(self.recipe.tasks, make_tokenizer(self.recipe.model))
-        self.downstream = DownstreamEvaluator(recipe=self.recipe, seed=self.seed)
         self.evaluations = 0
         """Points of the grid of compute that are behind."""
         self.num_readings = 0
         """Evaluations taken: fewer, where a long step passed several points."""
         self.wall_s = 0.0
         self.started = time.monotonic()
-        self.cluster = self._cluster(warm_starts)
+        self.parts = assemble(self.recipe, self.seed, warm_starts)
+        self.cluster = self.parts.cluster
         try:
             length = self._restore() if folder.checkpoint.exists() else 0
             self.metrics = MetricsLog(folder.metrics, length)
@@ -135,30 +122,6 @@ class Run:
         """Close the log and end what runs beside this process."""
         self.metrics.close()
         self.cluster.close()
-
-    def _cluster(self, warm_starts: Path) -> Cluster:
-        recipe, seed = self.recipe, self.seed
-        policy = new_policy(recipe)
-        self.start = load_or_train(policy, self.task, recipe, seed, warm_starts)
-        self.evaluator = Evaluator(recipe=recipe, task=self.task, seed=seed, start=frozen_copy(policy))
-        parts: dict[str, Any] = {
-            "recipe": recipe,
-            "learner": Learner(policy, recipe),
-            "pool": make_pool(recipe, self.task, (seed, 3)),
-            "task": self.task,
-            "rng": np.random.default_rng((seed, 4)),
-        }
-        generators, slots = recipe.cluster.generators, recipe.cluster.slots
-        if recipe.cluster.type == "virtual":
-            return VirtualCluster(generator=self._generator(policy, generators * slots, seed), **parts)
-        seeds = np.random.SeedSequence((seed, 5)).generate_state(generators).tolist()
-        return WallCluster(generators=[self._generator(policy, slots, each) for each in seeds], **parts)
-
-    def _generator(self, policy: Policy, slots: int, seed: int) -> Generator:
-        """One that starts from the policy's weights."""
-        generator = make_generator(self.recipe, self.task, new_policy(self.recipe), slots, seed)
-        generator.set_weights(policy.state_dict(), version=0)
-        return generator
 
     def advance(self, budget_gpu_hours: float) -> None:
         """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
@@ -185,7 +148,7 @@ class Run:
             self.cluster.learner.policy.save_weights(folder)
             # Those of the start serve: `transformers` takes seconds to import only to write them again. A policy that
             # writes a config.json with its weights says their precision in it.
-            for path in self.start.iterdir():
+            for path in self.parts.start.iterdir():
                 is_small = path.suffix in (".json", ".jinja", ".model", ".txt") and not path.name.endswith(
                     ".index.json"
                 )
@@ -208,10 +171,10 @@ class Run:
         }
 
     def _evaluate(self) -> None:
-        policy, version, progress = self.cluster.learner.policy, self.cluster.learner.version, self._progress()
+        version, progress = self.cluster.learner.version, self._progress()
         with self.cluster.paused():
-            rows = self.evaluator.measure(policy, self.evaluations)
-            downstream = list(self.downstream.measure(policy, self.num_readings))
+            rows = list(self.parts.held_out.measure(self.cluster, self.evaluations))
+            downstream = list(self.parts.downstream.measure(self.cluster, self.num_readings))
         self.evaluations += 1
         for kind, measured in (("eval", rows), ("downstream", downstream)):
             for row in measured:

@@ -11,37 +11,42 @@ import math
 import torch
 from torch import Tensor
 
+from scalerl.weights.hugging_face import Weights
+
 ALIGNMENT = 16
 """Bytes; every tensor starts at a multiple, as its type needs."""
 PLACES = 2
 
 
-class SharedWeights:
-    """Two places for a state dict of fixed names, shapes and types, each with its version; both are on the host.
+class SharedMemoryChannel:
+    """Two places for weights of fixed names, shapes and types, each with its version; both are in host memory.
 
     Handed to a process that is being started, it is the same memory there.
     """
 
-    def __init__(self, state: dict[str, Tensor]) -> None:
+    def __init__(self, weights: Weights) -> None:
         self._layout: list[tuple[str, torch.dtype, torch.Size, int]] = []
         offset = 0
-        for name, tensor in state.items():
+        for name, tensor in weights.items():
             self._layout.append((name, tensor.dtype, tensor.shape, offset))
             offset += math.ceil(tensor.numel() * tensor.element_size() / ALIGNMENT) * ALIGNMENT
         self._bytes = torch.zeros((PLACES, offset), dtype=torch.uint8).share_memory_()
         self._versions = torch.full((PLACES,), -1, dtype=torch.int64).share_memory_()
 
-    def write(self, publication: int, version: int, state: dict[str, Tensor]) -> None:
-        """Copy `state` to the publication's place."""
+    def publish(self, publication: int, version: int, weights: Weights) -> None:
+        """Copy the weights to the publication's place."""
         place = publication % PLACES
         for name, view in self._views(place).items():
-            view.copy_(state[name].detach())
+            view.copy_(weights[name].detach())
         self._versions[place] = version
 
-    def read(self, publication: int) -> tuple[int, dict[str, Tensor]]:
-        """Version and tensors of a publication; they are views: copy them before reporting it."""
+    def receive(self, publication: int) -> tuple[int, Weights]:
+        """Version and weights of a publication; they are views: copy them before reporting it."""
         place = publication % PLACES
         return int(self._versions[place]), self._views(place)
+
+    def close(self) -> None:
+        """Nothing to do: the memory is released with the last process that holds it."""
 
     def _views(self, place: int) -> dict[str, Tensor]:
         return {

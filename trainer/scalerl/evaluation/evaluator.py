@@ -1,0 +1,43 @@
+"""What an evaluation is: requests to whoever decodes, and rows of what came of them. None builds a generator."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from scalerl.generator.make import draw_cuts
+from scalerl.generator.request import Finished, Request
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Prompt
+
+
+class Sampler(Protocol):
+    """Decodes requests with the weights that are to be measured. A cluster is one, off its clock."""
+
+    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+        """The rollouts of these requests, in the order in which they ended."""
+        ...
+
+
+class Evaluator(Protocol):
+    """Measures the weights that a sampler decodes with; a seed and an index always draw the same numbers."""
+
+    def measure(self, sampler: Sampler, index: int) -> Iterable[dict[str, Any]]:
+        """Columns of the rows of measurement `index`, counted from 0."""
+        ...
+
+
+def samples_of(
+    recipe: ResolvedRecipe,
+    sampler: Sampler,
+    prompts: Iterable[Prompt],
+    num_samples: int,
+    entropy: np.random.SeedSequence,
+) -> list[Finished]:
+    """So many rollouts of each prompt, in the order in which they ended; `entropy` decides all that is drawn."""
+    rng = np.random.default_rng(entropy)
+    requests = []
+    for number, prompt in enumerate(prompts):
+        cuts = draw_cuts(recipe, rng, num_samples)
+        requests += [Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(num_samples)]
+    return sampler.sample(requests, seed=int(entropy.generate_state(1)[0]))
