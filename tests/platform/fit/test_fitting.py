@@ -121,6 +121,7 @@ def test_a_change_of_unit_changes_c_mid_and_nothing_else():
         assert getattr(seconds, name) == pytest.approx(3600 * getattr(hours, name), rel=1e-6), name
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_promised_under_autocorrelated_noise():
     fits = [fit_curve(noisy(seed, rho=0.7), fit_from=1500) for seed in range(150)]
     held = [fit.A_lo <= 0.61 and (fit.A_hi is None or fit.A_hi >= 0.61) for fit in fits]
@@ -346,6 +347,7 @@ def test_a_ceiling_of_1_is_not_claimed_for_a_curve_that_has_not_come_near(shape)
     assert not (fit.A_lo > 0.9 and fit.A_hi is not None)
 
 
+@pytest.mark.slow
 def test_a_lower_bound_that_stands_alone_does_not_rest_on_the_prior_of_B():
     # Slopes far over the prior's 1.75, readings that end near C_mid: the prior makes up a long way to go.
     held = []

@@ -331,6 +331,7 @@ def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):
     assert "No forecast: loo-loss, seed 0: " in run("loo", "--home", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_backtests_every_finished_run(home):
     printed = json.loads(run("loo", "--home", home, "--json", "--backtest"))
     assert [(one["fraction"], one["num_runs"]) for one in printed["scores"]] == [(0.3, 3), (0.5, 3), (0.7, 3)]

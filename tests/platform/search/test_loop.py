@@ -153,6 +153,7 @@ def assert_nothing_was_evaluated_twice(bench: Bench, num_trials: int) -> None:
     assert not [trial for trial in bench.optuna_trials() if not trial.state.is_finished()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
 def test_a_search_trains_the_reference_and_as_many_trials_as_asked_for(bench, sampler):
     bench.write(RATE, f"  trials: 6\n  sampler: {sampler}\n")
@@ -210,6 +211,7 @@ KILLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", KILLS)
 def test_a_search_killed_at_any_moment_ends_as_if_it_had_not_been(moment, tmp_path, monkeypatch):
     benches = []

@@ -325,6 +325,7 @@ def test_the_trainer_waits_before_it_writes_where_a_generator_may_still_read():
 # --- state ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 2), ("ppo_off_policy", 1)])
 def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(tmp_path, schedule, generators):
     recipe = schedule_recipe(schedule, 3, generators)
@@ -432,6 +433,7 @@ def in_the_middle(folder, process):
     return generators
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
 def test_a_run_leaves_a_curve(tmp_path, warm_starts, schedule):
     rows = finish(new_run(tmp_path / "run", schedule), warm_starts)
@@ -440,6 +442,7 @@ def test_a_run_leaves_a_curve(tmp_path, warm_starts, schedule):
     assert [row["weight_version"] for row in evaluations] == [row["step"] for row in evaluations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
 def test_a_run_whose_generator_is_killed_fails_with_the_reason_and_can_be_resumed(tmp_path, warm_starts, schedule):
     folder = new_run(tmp_path / "run", schedule)
@@ -455,6 +458,7 @@ def test_a_run_whose_generator_is_killed_fails_with_the_reason_and_can_be_resume
     assert rows[-1]["step"] > step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
 def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path, warm_starts, schedule):
     folder = new_run(tmp_path / "run", schedule)
@@ -468,6 +472,7 @@ def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path,
     assert rows[-1]["step"] > step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_too(tmp_path, warm_starts, number):
     folder = new_run(tmp_path / "run", "pipeline")

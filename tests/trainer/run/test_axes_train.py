@@ -16,6 +16,8 @@ from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 
+pytestmark = pytest.mark.slow
+
 SMOKE = read_scale("smoke")
 PPO = {"off_policy": {"type": "ppo_off_policy", "k": 3}}
 VALUES = {"type": "value_network"}

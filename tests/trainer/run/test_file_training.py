@@ -16,6 +16,8 @@ from scalerl.schedules import pipeline
 from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "model": {"hidden": 32, "layers": 2, "heads": 2, "mlp": 64, "tokenizer": "characters"},
     "warm_start": {"steps": 150, "batch": 32, "learning_rate": 5e-3, "noise": 0.0},

@@ -127,6 +127,7 @@ def test_a_healthy_smoke_run_has_no_warning(tmp_path):
     assert folder.read_status()["warnings"] == []
 
 
+@pytest.mark.slow
 def test_a_sick_run_says_so_once_in_its_log_and_all_the_time_in_its_status(tmp_path, monkeypatch, capsys):
     measured = scalerl_train.group_metrics
 

@@ -16,6 +16,8 @@ from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
 
+pytestmark = pytest.mark.slow
+
 SMOKE = read_scale("smoke")
 MOE = {
     "type": "moe", "hidden": 32, "layers": 2, "heads": 2, "mlp": 48, "experts": 4, "experts_per_token": 2,

@@ -135,6 +135,7 @@ def test_every_compute_interval_is_measured_once_with_the_weights_of_its_step(un
             due = (row["compute_gpu_hours"] // every + 1) * every
 
 
+@pytest.mark.slow
 def test_a_run_learns(tmp_path, warm_starts):
     recipe = tiny_recipe(
         **LEARNER,
@@ -188,6 +189,7 @@ def test_a_run_extended_equals_a_run_with_the_larger_budget(tmp_path, warm_start
 # --- killed ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
 def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path, warm_starts, undisturbed, schedule):
     moments = [
@@ -209,6 +211,7 @@ def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path,
     assert_same_run(folder, undisturbed[schedule], schedule)
 
 
+@pytest.mark.slow
 def test_a_run_asked_to_stop_is_cancelled_and_can_be_resumed(tmp_path, warm_starts, undisturbed):
     folder = new_run(tmp_path / "run", recipe_of("pipeline"))
     for moment in (("train row", 3), ("eval row", 2)):

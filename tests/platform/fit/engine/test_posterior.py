@@ -85,6 +85,7 @@ def integrated(y):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4])
 def test_the_posterior_is_the_integral_over_everything_else(seed):
     y = readings(seed)
