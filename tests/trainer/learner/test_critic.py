@@ -11,7 +11,6 @@ from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.critic import ValueModel
 from scalerl.learner.torch_learner import Learner
-from scalerl.model.packing import padded_micro_batches
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 
@@ -42,7 +41,7 @@ def case(recipe):
         head = learner.critic.network.head
         head.copy_(torch.randn(head.shape, generator=generator) * 0.3)
     learner.critic.start_round()
-    return learner, groups, learner.judge(groups, learner.score(make_batch(groups)))
+    return learner, groups, learner.assign_credit(groups, learner.score(make_batch(groups)))
 
 
 def weights(module):
@@ -112,9 +111,9 @@ def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
     results = []
     for tokens in (1, 37, 10**6):
         learner, _, (batch, advantage) = case(recipe_of(optimiser={"micro_batch_tokens": tokens}))
-        parts = padded_micro_batches(batch.length_B, tokens)
-        metrics = learner.accumulate(batch, advantage) | learner.critic.accumulate(batch, parts)
-        results.append((len(parts), advantage, metrics, gradients(learner.policy), gradients(learner.critic.network)))
+        metrics = learner.accumulate(batch, advantage) | learner.critic.accumulate(batch)
+        num_parts = len(batch.micro_batches(learner.recipe.optimiser))
+        results.append((num_parts, advantage, metrics, gradients(learner.policy), gradients(learner.critic.network)))
     *split, (one, whole_advantage, whole_metrics, of_policy, of_critic) = results
     assert one == 1
     for num_parts, advantage, metrics, policy_gradient, critic_gradient in split:
@@ -126,8 +125,8 @@ def test_a_step_with_a_critic_in_micro_batches_is_the_step_of_the_whole_batch():
 
 
 def test_the_critics_gradient_is_that_of_the_mean_loss_over_own_tokens():
-    learner, groups, (batch, _) = case(recipe_of(critic={"value_clip": None}))
-    learner.critic.accumulate(batch, padded_micro_batches(batch.length_B, 20))
+    learner, groups, (batch, _) = case(recipe_of(critic={"value_clip": None}, optimiser={"micro_batch_tokens": 20}))
+    learner.critic.accumulate(batch)
     ours = gradients(learner.critic.network)
     network = learner.critic.network
     network.zero_grad()
@@ -152,26 +151,26 @@ def test_a_kl_penalty_in_the_reward_is_taken_off_where_it_arises():
     learner, _, _ = case(recipe_of(**settings, kl=kl))
     learner.reference.load_state_dict(random_policy(learner.recipe, seed=5).state_dict())
     batch = learner.score(make_batch(groups))
-    with_kl, _ = learner.judge(groups, batch)
-    without, _ = plain.judge(groups, plain.score(make_batch(groups)))
+    with_kl, _ = learner.assign_credit(groups, batch)
+    without, _ = plain.assign_credit(groups, plain.score(make_batch(groups)))
     penalty = 0.5 * (batch.behaviour_BT - batch.reference_BT) * batch.mask_BT
     assert penalty.abs().max() > 0.1
     to_come = penalty.flip(1).cumsum(1).flip(1) * batch.mask_BT
     torch.testing.assert_close(without.returns_BT - with_kl.returns_BT, to_come, rtol=1e-4, atol=1e-5)
 
 
-def test_all_batches_of_a_round_are_judged_by_the_critic_of_its_start():
+def test_all_batches_of_a_round_get_their_values_from_the_critic_of_its_start():
     recipe = recipe_of(off_policy={"type": "ppo_off_policy", "k": 3}, epochs=1, optimiser={"learning_rate": 1e-2})
     learner, groups, _ = case(recipe)
-    judged = []
+    seen = []
     for _ in range(4):
         before = weights(learner.critic.network)
         learner.step(groups)
-        judged.append((before, learner.score(make_batch(groups)).values_BT))
-    assert torch.equal(judged[0][1], judged[1][1])
-    assert torch.equal(judged[0][1], judged[2][1])
-    assert not torch.equal(judged[3][1], judged[0][1])
-    assert same(learner.critic.start, judged[3][0])
+        seen.append((before, learner.score(make_batch(groups)).values_BT))
+    assert torch.equal(seen[0][1], seen[1][1])
+    assert torch.equal(seen[0][1], seen[2][1])
+    assert not torch.equal(seen[3][1], seen[0][1])
+    assert same(learner.critic.start, seen[3][0])
 
 
 def test_values_learn_what_the_reward_will_be():
@@ -185,7 +184,7 @@ def test_values_learn_what_the_reward_will_be():
     metrics = [learner.step(groups).metrics for _ in range(100)]
     assert metrics[0]["value_loss"] == pytest.approx(0.5)  # V = 0 and R = +-1
     assert metrics[-1]["value_loss"] < 0.2
-    values = learner.critic.values(make_batch(groups), [torch.arange(4)])[:, 5:]
+    values = learner.critic.values(make_batch(groups))[:, 5:]
     # One token in three is chosen before anything is known: its value is the mean.
     assert values[:, 0].tolist() == pytest.approx([0.0] * 4, abs=0.15)
     assert values[:, 1].tolist() == pytest.approx([1.0, -1.0, 1.0, -1.0], abs=0.15)

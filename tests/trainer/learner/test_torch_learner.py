@@ -8,7 +8,9 @@ from trainer.learner_cases import assert_same_gradients, gradients, random_group
 from trainer.reference_loss import reference
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
+from scalerl.learner import batch_loss
 from scalerl.learner.batch import make_batch
+from scalerl.learner.batch_loss import rows_with_gradient
 from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
 from scalerl.model.packing import padded_micro_batches
 from scalerl.objective.advantages import advantages
@@ -241,9 +243,9 @@ KEPT = {"zero_variance": "keep", "advantage": "prompt"}
 def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that_of_all(loss, monkeypatch):
     recipe = tiny_recipe(**KEPT, loss={"type": loss}, optimiser={"micro_batch_tokens": 40})
     results, computed = [], []
-    original = Learner.scores
+    score = batch_loss.score
     monkeypatch.setattr(
-        Learner, "scores", lambda self, p, part: computed.append(len(part.length_B)) or original(self, p, part)
+        batch_loss, "score", lambda p, part, r: computed.append(len(part.length_B)) or score(p, part, r)
     )
     for every in (False, True):
         policy = random_policy(recipe)
@@ -251,7 +253,7 @@ def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that
         batch = make_batch(groups)
         advantage = learner.advantages(groups, batch)
         if every:
-            monkeypatch.setattr(learner, "rows_with_gradient", lambda a: torch.arange(len(a)))
+            monkeypatch.setattr(batch_loss, "rows_with_gradient", lambda a, _: torch.arange(len(a)))
         computed.clear()
         metrics = learner.accumulate(batch, advantage)
         results.append((sum(computed), metrics["loss"], gradients(policy)))
@@ -267,14 +269,13 @@ def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that
 def test_every_rollout_is_computed_where_the_loss_is_of_every_rollout(more):
     recipe = tiny_recipe(**KEPT, **more)
     advantage = torch.tensor([[0.0], [1.0], [0.0]])
-    assert Learner(random_policy(recipe), recipe).rows_with_gradient(advantage).tolist() == [0, 1, 2]
+    assert rows_with_gradient(advantage, recipe).tolist() == [0, 1, 2]
 
 
 def test_a_step_without_any_advantage_is_a_step_of_gradient_0():
     recipe = tiny_recipe(**KEPT)
-    learner = Learner(random_policy(recipe), recipe)
-    assert learner.rows_with_gradient(torch.zeros(3, 1)).tolist() == [0, 1, 2]
-    assert learner.rows_with_gradient(torch.tensor([[0.0], [1.0], [math.nan]])).tolist() == [1, 2]
+    assert rows_with_gradient(torch.zeros(3, 1), recipe).tolist() == [0, 1, 2]
+    assert rows_with_gradient(torch.tensor([[0.0], [1.0], [math.nan]]), recipe).tolist() == [1, 2]
 
 
 def test_kept_prompts_of_one_reward_have_no_gradient():

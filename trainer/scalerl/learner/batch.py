@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scalerl.model.packing import Packing
+from scalerl.model.packing import Packing, packed_micro_batches, padded_micro_batches, shared_micro_batches
+from scalerl.recipe import Optimiser
 from scalerl.rollout import Group, Rollout
 
 
@@ -50,6 +51,14 @@ class Batch:
         if kind == "sequences":
             return Packing.of(self.length_B)
         return Packing.with_shared_prompts(self.length_B, self.prompt_B, self.group_B)
+
+    def micro_batches(self, optimiser: Optimiser) -> list[Tensor]:
+        """Row indices of each pass."""
+        limit = optimiser.micro_batch_tokens
+        if optimiser.packing == "prompts":
+            return shared_micro_batches(self.length_B, self.prompt_B, self.group_B, limit)
+        split = packed_micro_batches if optimiser.packing == "sequences" else padded_micro_batches
+        return split(self.length_B, limit)
 
     def part(self, rows: Tensor) -> "Batch":
         """These rows, cut to the longest of them."""

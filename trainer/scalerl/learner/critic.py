@@ -62,23 +62,23 @@ class ValueLearner:
         )
 
     def start_round(self) -> None:
-        """Take the weights of now as those that judge the batches of this round."""
+        """Freeze the present weights: they give the values of all batches of this round."""
         if self.start is not None:
             self.start.load_state_dict(self.network.state_dict())
 
     @torch.no_grad()
-    def values(self, batch: Batch, micro_batches: list[Tensor]) -> Tensor:
+    def values(self, batch: Batch) -> Tensor:
         """Values of the batch's tokens at the start of the round, [B, T]."""
         values_BT = torch.zeros_like(batch.behaviour_BT)
-        for rows in micro_batches:
+        for rows in batch.micro_batches(self.optimiser):
             part = batch.part(rows)
             values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(
                 part, part.packing(self.optimiser.packing)
             )
         return values_BT
 
-    def judge(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
-        """The batch with the returns that its values should have had, and the advantages [B, T] of its tokens."""
+    def assign_credit(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
+        """The batch with the returns that its values should have been, and the advantages [B, T] of its tokens."""
         assert batch.values_BT is not None
         values_BT, mask_BT = batch.values_BT.double(), batch.mask_BT
         advantage_BT = gae(rewards_BT.double(), values_BT, mask_BT, self.settings.gamma, self.settings.gae_lambda)
@@ -87,13 +87,13 @@ class ValueLearner:
             advantage_BT = standardised(advantage_BT, mask_BT)
         return replace(batch, returns_BT=returns_BT.float()), advantage_BT.float()
 
-    def accumulate(self, batch: Batch, micro_batches: list[Tensor]) -> dict[str, Any]:
-        """The gradient of the mean value loss over own tokens in place of the one before; returns its metrics."""
+    def accumulate(self, batch: Batch) -> dict[str, float | None]:
+        """The gradient of the mean value loss over own tokens, in place of the last one; returns its columns."""
         assert batch.values_BT is not None
         assert batch.returns_BT is not None
         self.adam.zero_grad(set_to_none=True)
         num_tokens, total, clipped = int(batch.mask_BT.sum()), 0.0, 0
-        for rows in micro_batches:
+        for rows in batch.micro_batches(self.optimiser):
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
@@ -125,7 +125,7 @@ class ValueLearner:
         return {"network": self.network.state_dict(), "start": start, "adam": self.adam.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         self.network.load_state_dict(state["network"])
         if self.start is not None:
             self.start.load_state_dict(state["start"])

@@ -1,52 +1,73 @@
-"""One optimiser step: groups in, new weights and what happened out."""
+"""The built-in learner: AdamW on the policy loss, in this process."""
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from scalerl.learner.batch import Batch, make_batch
+from scalerl.learner.batch_loss import batch_loss, score
 from scalerl.learner.critic import ValueLearner
+from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
-from scalerl.model.packing import packed_micro_batches, padded_micro_batches, shared_micro_batches
-from scalerl.model.policy import Policy, Scores
+from scalerl.model.policy import Policy
+from scalerl.model.size import ModelSize
 from scalerl.objective.advantages import advantages, padded
-from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
-from scalerl.objective.losses import effective_share, log_ratio, token_loss
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
+from scalerl.weights.hugging_face import Weights
 
-MAX_LOG_RATIO = 300.0
-"""Of the ratios that are logged: the square of e^300 is still a float64, and the run log takes no infinity."""
 MAX_BAD_STEPS = 5
 """Steps in a row whose loss or gradient is not finite before the run stops."""
-
-
-class Diverged(RuntimeError):
-    """The loss or its gradient was not finite for several steps in a row."""
+DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
+"""Columns that must be finite for a step to be taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update:
-    """What one optimiser step did; `metrics` are the learner's columns of a train row."""
+class Taken:
+    """Loss and gradient were finite, and AdamW took its step."""
 
-    trained_tokens: int
-    """Prompt and answer tokens that went forward and backward, counted once for each epoch and network."""
-    context_tokens: int
-    """Positions attended to, summed over those tokens."""
-    scored_tokens: int = 0
-    """Tokens that went forward only: through the reference policy, the weights of the start of the round, a critic."""
-    scored_context_tokens: int = 0
-    """Positions attended to, summed over those tokens."""
-    metrics: dict[str, Any]
+    measured: dict[str, Any]
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of a train row."""
+        return {**self.measured, "skipped": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overflowed:
+    """A scaled FP16 gradient overflowed: the weights stay as they are, and the next scale is half of this one."""
+
+    measured: dict[str, Any]
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of a train row."""
+        return {**self.measured, "grad_norm": None, "skipped": True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotFinite:
+    """A loss or a gradient was not finite: the weights stay as they are."""
+
+    measured: dict[str, Any]
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of a train row: nothing of what decides, and no number that is not finite."""
+
+        def is_number(name: str, value: float | None) -> bool:
+            return name not in DECISIVE and value is not None and math.isfinite(value)
+
+        seen = {name: value if is_number(name, value) else None for name, value in self.measured.items()}
+        return {**seen, "skipped": True}
 
 
 class Learner:
@@ -63,7 +84,6 @@ class Learner:
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        self.router_loss = 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
         self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
         self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
         self.critic = None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic)
@@ -77,40 +97,51 @@ class Learner:
             fused=True,
         )
 
-    def step(self, groups: list[Group], compute_gpu_hours: float | None = None) -> Update:
+    @property
+    def size(self) -> ModelSize:
+        """What work on its policy costs."""
+        return self.policy.size
+
+    def weights(self) -> Weights:
+        """The policy's weights, under the names of its file."""
+        return self.policy.exported_weights()
+
+    def save_model(self, folder: Path) -> None:
+        """Write the policy's weights in Hugging Face's format."""
+        self.policy.save_weights(folder)
+
+    def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; without survivors, or when something is not finite, the weights stay as they are.
 
-        `compute_gpu_hours` is the run's compute so far, for schedules with a horizon in compute. Raises Diverged after
-        MAX_BAD_STEPS steps in a row that were not finite.
+        Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
         """
         recipe = self.recipe
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
         rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
         survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
-        metrics: dict[str, Any] = {
-            "loss": 0.0,
-            "grad_norm": 0.0,
-            "learning_rate": rate,
-            "survivors": len(survivors),
-            "skipped": True,
-        }
+        metrics = {"loss": 0.0, "grad_norm": 0.0, "learning_rate": rate, "survivors": len(survivors), "skipped": True}
+        update = Update(trained_tokens=0, context_tokens=0, metrics=metrics)
         self._start_round()
-        batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask") if survivors else None
-        epochs = copies = tokens = context = 0
-        networks = 1 if self.critic is None else 2
-        if batch is not None and batch.mask_BT.any():
-            batch, advantage_BT = self.judge(survivors, self.score(batch))
-            done, epochs = self._optimise(batch, advantage_BT, rate)
-            metrics |= done
-            copies = len(self._frozen_policies()) + networks - 1
-            tokens, context = batch.work()
+        if survivors:
+            batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask")
+            if batch.mask_BT.any():
+                update = self._train(survivors, batch, rate, metrics)
         self.version += 1
+        return update
+
+    def _train(self, survivors: list[Group], batch: Batch, rate: float, metrics: dict[str, Any]) -> Update:
+        """Score the batch, give its tokens their advantages and optimise; the columns are laid over `metrics`."""
+        batch, advantage_BT = self.assign_credit(survivors, self.score(batch))
+        columns, epochs = self._optimise(batch, advantage_BT, rate)
+        networks = 1 if self.critic is None else 2
+        copies = len(self._frozen_policies()) + networks - 1
+        tokens, context = batch.work()
         return Update(
             trained_tokens=networks * epochs * tokens,
             context_tokens=networks * epochs * context,
             scored_tokens=copies * tokens,
             scored_context_tokens=copies * context,
-            metrics=metrics,
+            metrics=metrics | columns,
         )
 
     def _start_round(self) -> None:
@@ -123,32 +154,32 @@ class Learner:
             self.critic.start_round()
 
     def score(self, batch: Batch) -> Batch:
-        """With the log-probabilities under the frozen policies there are, and a critic's values."""
+        """With log-probabilities under the frozen policies that the recipe needs, and a critic's values."""
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
             start_BT=None if self.start is None else self.logprobs(self.start, batch),
-            values_BT=None if self.critic is None else self.critic.values(batch, self.micro_batches(batch)),
+            values_BT=None if self.critic is None else self.critic.values(batch),
         )
 
     @torch.no_grad()
     def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
         """Of the batch's tokens under `policy`, [B, T], in the micro-batches of training."""
         result_BT = torch.zeros_like(batch.behaviour_BT)
-        for rows in self.micro_batches(batch):
+        for rows in batch.micro_batches(self.recipe.optimiser):
             part = batch.part(rows)
-            result_BT[rows, : part.tokens_BT.shape[1]] = self.scores(policy, part).logprobs_BT
+            result_BT[rows, : part.tokens_BT.shape[1]] = score(policy, part, self.recipe).logprobs_BT
         return result_BT
 
-    def judge(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
-        """The batch, with a critic's returns where there is one, and the advantages: [B, T] then, else [B, 1]."""
+    def assign_credit(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
+        """The batch and its advantages [B, 1]; with a critic, the batch with its returns and advantages [B, T]."""
         if self.critic is None:
             return batch, self.advantages(survivors, batch)
         rewards_B = torch.tensor([reward for group in survivors for reward in group.rewards], dtype=torch.float64)
         rewards_BT = at_last_own_token(rewards_B, batch.mask_BT)
         if self.recipe.kl.where == "reward":
             rewards_BT = rewards_BT - self._penalty(batch)
-        return self.critic.judge(batch, rewards_BT)
+        return self.critic.assign_credit(batch, rewards_BT)
 
     def _penalty(self, batch: Batch) -> Tensor:
         """What a KL penalty in the reward takes off at each token, [B, T] in float64."""
@@ -156,25 +187,6 @@ class Learner:
         assert batch.reference_BT is not None
         kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
         return kl.coefficient * kl_BT.double()
-
-    def micro_batches(self, batch: Batch) -> list[Tensor]:
-        """Row indices of each pass."""
-        optimiser = self.recipe.optimiser
-        if optimiser.packing == "prompts":
-            return shared_micro_batches(batch.length_B, batch.prompt_B, batch.group_B, optimiser.micro_batch_tokens)
-        split = packed_micro_batches if optimiser.packing == "sequences" else padded_micro_batches
-        return split(batch.length_B, optimiser.micro_batch_tokens)
-
-    def scores(self, policy: Policy, part: Batch) -> Scores:
-        """What `policy` says of one pass."""
-        recipe = self.recipe
-        return policy.score(
-            part.tokens_BT,
-            recipe.generation.temperature,
-            length_B=part.length_B,
-            packing=part.packing(recipe.optimiser.packing),
-            entropy_gradient=recipe.entropy_bonus > 0,
-        )
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
         """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
@@ -188,105 +200,61 @@ class Learner:
         return advantage_PG[mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
-        """Epochs on one batch, up to the first that is not finite; the metrics of the last, and how many there were."""
-        metrics: dict[str, Any] = {"skipped": False}
-        epoch = 0
-        while epoch < self.recipe.epochs and not metrics["skipped"]:
-            metrics = self._optimise_once(batch, advantage_BT, rate)
-            epoch += 1
-        return metrics, epoch
-
-    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> dict[str, Any]:
+        """Epochs on one batch, up to the first that takes no step; the columns of the last, and how many there were."""
         for group in self.adam.param_groups:
             group["lr"] = rate
-        self.adam.zero_grad(set_to_none=True)
-        metrics = self.accumulate(batch, advantage_BT)
+        epoch, outcome = 1, self._optimise_once(batch, advantage_BT, rate)
+        while epoch < self.recipe.epochs and isinstance(outcome, Taken):
+            epoch, outcome = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
+        return outcome.columns(), epoch
+
+    def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> Taken | Overflowed | NotFinite:
+        """One pass over the batch, and the step of AdamW if everything in it was finite."""
         scale = self.loss_scale
-        scale.unscale(self.policy.parameters())
+        measured = self._measure_gradients(batch, advantage_BT)
+        overflow = not math.isfinite(measured["grad_norm"])
+        if self.recipe.parameters == "fp16":
+            self.loss_scale = scale.after(overflow=overflow)
+            if overflow and math.isfinite(measured["loss"]) and scale.value > 1:
+                return Overflowed(measured=measured)
+        if not all(math.isfinite(measured[name]) for name in DECISIVE if name in measured):
+            self._count_bad_step(measured)
+            return NotFinite(measured=measured)
+        self.adam.step()
+        if self.critic is not None:
+            self.critic.step(rate)
+        self.bad_steps = 0
+        return Taken(measured=measured)
+
+    def _measure_gradients(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
+        """Loss and gradient of one pass, of the critic too; gradients are unscaled and clipped."""
+        self.adam.zero_grad(set_to_none=True)
+        measured: dict[str, Any] = dict(self.accumulate(batch, advantage_BT))
+        self.loss_scale.unscale(self.policy.parameters())
         most = self.recipe.optimiser.max_grad_norm
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
-        decisive = {"loss": metrics["loss"], "grad_norm": float(norm)}
+        measured["grad_norm"] = float(norm)
         if self.critic is not None:
-            metrics |= self.critic.accumulate(batch, self.micro_batches(batch))
-            decisive |= {"value_loss": metrics["value_loss"], "value_grad_norm": self.critic.clip_gradient()}
+            measured |= self.critic.accumulate(batch)
+            measured["value_grad_norm"] = self.critic.clip_gradient()
         if self.recipe.parameters == "fp16":
-            metrics["loss_scale"] = scale.value
-            overflow = math.isfinite(metrics["loss"]) and not bool(norm.isfinite()) and scale.value > 1
-            self.loss_scale = scale.after(overflow=not bool(norm.isfinite()))
-            if overflow:
-                return metrics | decisive | {"grad_norm": None, "skipped": True}
-        if all(map(math.isfinite, decisive.values())):
-            self.adam.step()
-            if self.critic is not None:
-                self.critic.step(rate)
-            self.bad_steps = 0
-            return metrics | decisive | {"skipped": False}
+            measured["loss_scale"] = self.loss_scale.value
+        return measured
+
+    def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, float]:
+        """Add the batch's gradient, scaled, to the parameters'; returns the columns of `batch_loss`."""
+
+        def backward(loss: Tensor) -> None:
+            self.loss_scale.scaled(loss).backward()
+
+        return batch_loss(self.policy, batch, advantage_BT, self.recipe, backward=backward)
+
+    def _count_bad_step(self, measured: dict[str, Any]) -> None:
+        """Raises Diverged where there were too many in a row."""
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
-            found = ", ".join(f"{name} {value}" for name, value in decisive.items())
+            found = ", ".join(f"{name} {measured[name]}" for name in DECISIVE if name in measured)
             raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
-        seen = {name: value if value is not None and np.isfinite(value) else None for name, value in metrics.items()}
-        return seen | dict.fromkeys(decisive) | {"skipped": True}
-
-    def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
-        """Add the batch's gradient to the parameters', micro-batch by micro-batch; returns the loss and means over the
-        tokens of the rollouts that have a gradient.
-        """
-        with_gradient = self.rows_with_gradient(advantage_BT)
-        weight_BT = AGGREGATIONS[self.recipe.aggregation](batch.mask_BT, batch.group_B)[with_gradient]
-        batch, advantage_BT = batch.part(with_gradient), advantage_BT[with_gradient]
-        sums: dict[str, float] = {}
-        for rows in self.micro_batches(batch):
-            part = batch.part(rows)
-            scores = self.scores(self.policy, part)
-            loss, of_tokens = self._objective(part, advantage_BT[rows, : part.mask_BT.shape[1]], scores)
-            total = (loss * weight_BT[rows, : loss.shape[1]]).sum()
-            if scores.balance_B is not None:
-                mean = scores.balance_B.sum() / len(batch.length_B)
-                sums["balance"] = sums.get("balance", 0.0) + float(mean.detach())
-                total = total + self.router_loss * mean
-            self.loss_scale.scaled(total).backward()
-            sums["loss"] = sums.get("loss", 0.0) + float(total.detach())
-            for name, value_BT in of_tokens.items():
-                sums[name] = sums.get(name, 0.0) + float(value_BT.detach()[part.mask_BT].sum())
-        num_tokens = max(1, int(batch.mask_BT.sum()))
-        of_batch = ("loss", "balance")
-        metrics = {name: value if name in of_batch else value / num_tokens for name, value in sums.items()}
-        return metrics | {"ess": effective_share(metrics["ratio_mean"], metrics.pop("ratio_square"))}
-
-    def rows_with_gradient(self, advantage_BT: Tensor) -> Tensor:
-        """Row indices that the loss depends on.
-
-        A rollout without an advantage, as all of a prompt without variance that is kept, weighs in the averages and
-        moves nothing, unless a KL penalty, an entropy bonus or a router's loss is of every rollout.
-        """
-        kl = self.recipe.kl
-        is_of_all = (kl.coefficient > 0 and kl.where == "loss") or self.recipe.entropy_bonus > 0 or self.router_loss > 0
-        rows = (advantage_BT != 0).any(dim=1).nonzero().flatten()
-        # Without any row there would be no gradient at all, and AdamW would pass the step over.
-        return torch.arange(len(advantage_BT)) if is_of_all or not len(rows) else rows
-
-    def _objective(self, batch: Batch, advantage_BT: Tensor, scores: Scores) -> tuple[Tensor, dict[str, Tensor]]:
-        """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
-
-        loss = policy loss + kl.coefficient KL - entropy_bonus H
-        """
-        recipe, kl = self.recipe, self.recipe.kl
-        logprobs, entropy = scores.logprobs_BT, scores.entropy_BT
-        mask, behaviour = batch.mask_BT, batch.behaviour_BT
-        loss, clipped = token_loss(recipe.loss, logprobs, behaviour, advantage_BT, mask, batch.start_BT)
-        seen = {"ratio_clipped": clipped, "entropy": entropy, "mismatch": (logprobs.detach() - behaviour).abs()}
-        log_rho = log_ratio(logprobs.detach(), behaviour, mask).double()
-        seen["ratio_mean"] = log_rho.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
-        seen["ratio_square"] = seen["ratio_mean"].square()
-        if batch.reference_BT is not None:
-            policy = logprobs if kl.where == "loss" else behaviour
-            seen["kl"] = token_kl(kl.estimator, policy, batch.reference_BT, mask)
-            if kl.where == "loss":
-                loss = loss + kl.coefficient * seen["kl"]
-        if recipe.entropy_bonus > 0:
-            loss = loss - recipe.entropy_bonus * torch.where(mask, entropy, torch.zeros_like(entropy))
-        return loss, seen
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, those of the frozen copies too, optimiser, critic, counters and running statistics."""
@@ -302,7 +270,7 @@ class Learner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         self.policy.load_state_dict(state["policy"])
         self.adam.load_state_dict(state["adam"])
         self.version, self.bad_steps = state["version"], state["bad_steps"]
@@ -314,7 +282,7 @@ class Learner:
             policy.load_state_dict(state[name])
 
     def _frozen_policies(self) -> dict[str, Policy]:
-        """Those there are, by name."""
+        """Those that the recipe needs, by name."""
         both = {"reference": self.reference, "start": self.start}
         return {name: policy for name, policy in both.items() if policy is not None}
 

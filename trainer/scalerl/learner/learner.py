@@ -1,0 +1,62 @@
+"""What a learner is, whatever trains: `torch_learner` is the built-in one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from scalerl.model.size import ModelSize
+from scalerl.rollout import Group
+from scalerl.weights.hugging_face import Weights
+
+
+class Diverged(RuntimeError):
+    """The loss or its gradient was not finite for several steps in a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update:
+    """What one optimiser step did; `metrics` are the learner's columns of a train row."""
+
+    trained_tokens: int
+    """Prompt and answer tokens that went forward and backward, counted once per epoch and network."""
+    context_tokens: int
+    """Positions attended to, summed over those tokens."""
+    scored_tokens: int = 0
+    """Tokens that went forward only: through the reference policy, the weights of the start of the round, a critic."""
+    scored_context_tokens: int = 0
+    """Positions attended to, summed over those tokens."""
+    metrics: dict[str, Any]
+
+
+class Learner(Protocol):
+    """Turns groups of rollouts into new weights, one optimiser step at a time."""
+
+    version: int
+    """Optimiser steps taken; it numbers the weights."""
+
+    @property
+    def size(self) -> ModelSize:
+        """What work on its policy costs."""
+        ...
+
+    def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
+        """Train on `groups`; `compute_gpu_hours` is the run's compute so far, for schedules with a horizon in compute.
+
+        Raises Diverged when training cannot continue.
+        """
+        ...
+
+    def weights(self) -> Weights:
+        """The policy's weights. They may be views that the next step changes: copy what must outlast it."""
+        ...
+
+    def save_model(self, folder: Path) -> None:
+        """Write the policy's weights in Hugging Face's format."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next step depends on."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue exactly where `state_dict` was taken."""
