@@ -1,33 +1,85 @@
-"""The platform: sweep files to verdicts.
+"""Sweep files to verdicts. What a notebook needs stands here, each name with an example in docs/python.md:
 
-from a YAML file to runs
-  source, validation   a YAML file with the line of every key; its mistakes as messages that teach
-  sweep, values        what a sweep file may say; what an axis may take
-  lookup, resolve      recipe and scale files found, and made one resolved recipe
-  override, forms      dotted paths and `{times: x}`; leave-one-out, axes, grid, zip, variants
-  expand               a sweep made into variants and runs
-from runs to curves
-  home, plan           the folders and what a started sweep consists of (make_plan: from a study)
-  run_sweep            run folders, jobs, MLflow beside them
-  executors, dispatch  where runs train: processes of this machine, or jobs of Slurm's
-  slurm/               submission, jobs, states and the doctor
-  job                  what happens inside one, with which code (code_version)
-  cancellation         which runs their user has cancelled
-  state, rows, progress, status_table   what a run is doing; all runs of a sweep, read and shown
-  failures, run_logs, follow_log, time_left   why runs failed, what they printed, when they will end
-  steering/            runs that end early, a total that is shared out
-  search/              variants that a sampler proposes
-from curves to a verdict
-  task_curves          the curve of a task in a run log
-  curve, fit/          measured points; eq. 1 of ScaleRL fitted to them (fit_options: how)
-  compare, paper_mode  variants against the reference; the same as the paper does it
-  results, summary     all of that for one sweep, as data and in words
-  forecast/            what more compute would buy
-  tables, figures/, report   for the terminal, as Plotly figures, and the page that holds them
-MLflow, made from the run folders at any time
-  tracking, batches    the synchroniser; run logs as batches of metrics (scalars: one row)
-  ledger, tracker, sync_watch   what MLflow has; a synchroniser beside a sweep, and one on a login node
-cli/                   the commands; nothing they start with loads torch
-errors                 everything the platform raises on purpose
-written, counted       files checked as they are read; numbers with their noun
+    fit_curve, read_curves, Curve, Fit                          a curve and its fit
+    open_sweep, compare                                         a sweep, and variants against a reference
+    forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
+    curves_figure, ceilings_figure, forecast_figure             Plotly figures
+    AblationsError                                              what went wrong, for people
+
+They are imported when they are first used: the command line starts without SciPy and pandas.
+
+The rooms by height; each imports only what stands below it:
+
+    cli        the commands
+    running    one `platform sweep` from plan to end
+    search     variants that a sampler proposes
+    tracking   MLflow, made from the run folders at any time
+    report     figures, tables and the page                status    what runs are doing, shown
+    forecast   what more compute would buy                 paper     the comparison as the paper makes it
+    slurm      runs as jobs of a Slurm cluster             steering  runs that end early, a total that is shared out
+    verdict    variants against the reference              pools     where runs train: processes of this machine
+    home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
+    fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
+    errors, text    what the platform raises on purpose; numbers and messages as people read them
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ablations.errors import AblationsError
+    from ablations.fit.curve import Curve, read_curves
+    from ablations.fit.fitting import fit_curve
+    from ablations.fit.result import Fit
+    from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
+    from ablations.paper.comparison import paper_comparison
+    from ablations.report.ceilings import ceilings_figure
+    from ablations.report.curves import curves_figure
+    from ablations.report.forecast import forecast_figure
+    from ablations.verdict.compare import compare
+    from ablations.verdict.results import open_sweep
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AblationsError",
+    "Curve",
+    "Fit",
+    "backtest_sweep",
+    "ceilings_figure",
+    "compare",
+    "curves_figure",
+    "fit_curve",
+    "forecast_figure",
+    "forecast_sweep",
+    "open_sweep",
+    "paper_comparison",
+    "read_curves",
+]
+
+MODULES = {
+    "AblationsError": "errors",
+    "Curve": "fit.curve",
+    "Fit": "fit.result",
+    "backtest_sweep": "forecast.of_sweep",
+    "ceilings_figure": "report.ceilings",
+    "compare": "verdict.compare",
+    "curves_figure": "report.curves",
+    "fit_curve": "fit.fitting",
+    "forecast_figure": "report.forecast",
+    "forecast_sweep": "forecast.of_sweep",
+    "open_sweep": "verdict.results",
+    "paper_comparison": "paper.comparison",
+    "read_curves": "fit.curve",
+}
+"""Where each of `__all__` is defined."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ from ablations.home.allocation import Allocation, read_plan_allocation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.home.state import State
-from ablations.report.ceilings import loo_figure
+from ablations.report.ceilings import ceilings_figure
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.style import Style, styles
 from ablations.search.record import read_search
@@ -125,7 +125,7 @@ def show_comparison(results: Results) -> None:
     st.header(f"Comparison with {results.plan.reference}")
     st.markdown("\n".join(f"- {sentence(results, variant)}" for variant in results.variants))
     st.caption(method(results))
-    st.plotly_chart(loo_figure(results), theme=None, key="ceilings")
+    st.plotly_chart(ceilings_figure(results), theme=None, key="ceilings")
     frame = pd.DataFrame([columns(results, variant) for variant in results.variants])
     look = styles(results.plan)
     coloured = frame.style.map(lambda name: f"color: {look[name].colour}; font-weight: 600", subset=["variant"])

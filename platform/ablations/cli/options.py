@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.state import State
@@ -58,19 +57,12 @@ def find_plan(home_option: Path | None, sweep: str | None) -> tuple[Home, Plan]:
 
 
 def find_sweep(home: Home, name: str | None) -> str:
-    """The sweep meant by a name, a sweep file, or nothing; AblationsError names those there are."""
-    names = home.sweep_names()
-    if not names:
-        raise AblationsError(f"no sweep has been started in {home.path}; `platform sweep FILE` starts one")
-    if name is None:
-        return names[0]
-    if name.endswith((".yaml", ".yml")) and Path(name).exists():
+    """The sweep meant by a name, a sweep file, or nothing; AblationsError names those that exist."""
+    if name is not None and home.sweep_names() and name.endswith((".yaml", ".yml")) and Path(name).exists():
         from ablations.study.sweep import load_sweep
 
         name = load_sweep(Path(name)).name
-    if name not in names:
-        raise AblationsError(f"unknown sweep '{name}' in {home.path}; {did_you_mean(name, names, 'sweeps')}")
-    return name
+    return home.find_sweep(name)
 
 
 def unfinished_code(

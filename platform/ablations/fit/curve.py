@@ -64,7 +64,7 @@ class Curve:
                 )
 
 
-def read_csv(path: Path | str) -> list[Curve]:
+def read_curves(path: Path | str) -> list[Curve]:
     """Curves of a CSV file with columns curve, compute, score and, if known, prompts, samples, step.
 
     Curves come in the order in which they first appear; the readings of each are sorted by compute. Raises FileError

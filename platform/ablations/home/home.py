@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.errors import AblationsError
+from ablations.errors import AblationsError, did_you_mean
 from ablations.home.plan import Plan
 from scalerl.run.run_folder import RunFolder
 
@@ -44,6 +44,17 @@ class Home:
         """Sweeps that were started here, last started first."""
         plans = sorted(self.sweeps.glob("*/plan.json"), key=lambda plan: plan.stat().st_mtime, reverse=True)
         return [plan.parent.name for plan in plans]
+
+    def find_sweep(self, name: str | None) -> str:
+        """The sweep of this name, or the one last started; AblationsError names those that exist."""
+        names = self.sweep_names()
+        if not names:
+            raise AblationsError(f"no sweep has been started in {self.path}; `platform sweep FILE` starts one")
+        if name is None:
+            return names[0]
+        if name not in names:
+            raise AblationsError(f"unknown sweep '{name}' in {self.path}; {did_you_mean(name, names, 'sweeps')}")
+        return name
 
     def require_writable(self) -> None:
         """Raise AblationsError unless files can be made here."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 
-def loo_figure(results: Results) -> "Figure":
+def ceilings_figure(results: Results) -> "Figure":
     """Left the ceiling of every variant with its interval, right the compute it needs, both against the reference."""
     from plotly.subplots import make_subplots
 

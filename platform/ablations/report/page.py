@@ -17,7 +17,7 @@ from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.paper.comparison import columns as paper_columns
 from ablations.paper.comparison import notes, paper_comparison
-from ablations.report.ceilings import loo_figure
+from ablations.report.ceilings import ceilings_figure
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.style import styles
@@ -80,7 +80,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         method=method(results),
         legend=CURVES_LEGEND,
         curves=_html(curves_figure(results), with_plotly=True),
-        ceilings=_html(loo_figure(results)),
+        ceilings=_html(ceilings_figure(results)),
         rows=_rows(results.plan, {variant.name: columns(results, variant) for variant in results.variants}),
         paper_rule=PAPER_RULE_NOTE,
         paper=_paper_mode(results),

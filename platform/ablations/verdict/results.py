@@ -10,7 +10,7 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import Asymptote
-from ablations.fit.curve import Curve, read_csv
+from ablations.fit.curve import Curve, read_curves
 from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_with
@@ -18,7 +18,7 @@ from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
 from ablations.home.allocation import Allocation, read_plan_allocation
-from ablations.home.home import Home
+from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.stops import Stopped, read_stops
 from ablations.verdict.compare import Comparison, VariantResult, compare, mean_ceiling
@@ -211,6 +211,17 @@ def _shown_row(row: CutoffRow) -> dict[str, Any]:
     return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))
 
 
+def open_sweep(sweep: str | None = None, home: Path | str | None = None, *, task: str | None = None) -> Results:
+    """Curves, fits and comparison of a sweep as it stands; by default the one last started.
+
+    `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. `task` is the task whose curves are fitted,
+    else the only one, or all of a mix.
+    """
+    folder = find_home(None if home is None else Path(home))
+    plan = folder.read_plan(folder.find_sweep(sweep))
+    return read_results(folder, with_task(folder, plan, task))
+
+
 def read_results(home: Home, plan: Plan) -> Results:
     """The runs of a plan as they are, fitted in the plan's window and compared."""
     return compared(home, plan, tuple(_read_variant(home, plan, variant) for variant in plan.variants))
@@ -230,7 +241,7 @@ def compared(home: Home, plan: Plan, variants: tuple[FittedVariant, ...]) -> Res
 def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
     """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
     fitted = []
-    for curve in read_csv(path):
+    for curve in read_curves(path):
         fit, reason = _try_fit(curve, settings)
         fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
     return fitted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ablations.errors import AblationsError, FileError
-from ablations.fit.curve import Curve, read_csv
+from ablations.fit.curve import Curve, read_curves
 from ablations.text import compute_text
 
 
@@ -16,7 +16,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
     path = written(tmp_path, "curve,compute,score,samples\nb,20,.5,160\na,10,.2,80\nb,10,.4,160\nb,0,.3,160\n")
-    b, a = read_csv(path)
+    b, a = read_curves(path)
     assert (b.name, a.name) == ("b", "a")
     assert b.compute.tolist() == [0, 10, 20]
     assert b.score.tolist() == [0.3, 0.4, 0.5]
@@ -30,7 +30,7 @@ def test_reads_curves_in_order_of_appearance_and_sorts_their_readings(tmp_path):
 
 def test_columns_may_come_in_any_order_beside_others(tmp_path):
     path = written(tmp_path, "note,score,step,compute,curve\nfirst,.2,100,1.5,a\n")
-    (curve,) = read_csv(path)
+    (curve,) = read_curves(path)
     assert curve.step is not None
     assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
 
@@ -64,18 +64,18 @@ def test_columns_may_come_in_any_order_beside_others(tmp_path):
 )
 def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_path, text, message):
     with pytest.raises(FileError) as caught:
-        read_csv(written(tmp_path, text))
+        read_curves(written(tmp_path, text))
     assert message in str(caught.value)
 
 
 def test_blanks_around_headers_and_fields_count_for_nothing(tmp_path):
-    (curve,) = read_csv(written(tmp_path, 'curve, "compute", score , note\n a b, 10, .2 ,\n"a b", 20 , "0.3",x\n'))
+    (curve,) = read_curves(written(tmp_path, 'curve, "compute", score , note\n a b, 10, .2 ,\n"a b", 20 , "0.3",x\n'))
     assert curve.name == "a b"
     assert (curve.compute.tolist(), curve.score.tolist()) == ([10, 20], [0.2, 0.3])
 
 
 def test_columns_that_are_not_read_may_have_one_name(tmp_path):
-    (curve,) = read_csv(written(tmp_path, "note,curve,compute,score,note\nx,a,1,.2,y\n"))
+    (curve,) = read_curves(written(tmp_path, "note,curve,compute,score,note\nx,a,1,.2,y\n"))
     assert curve.score.tolist() == [0.2]
 
 
@@ -99,10 +99,10 @@ def test_computes_are_shown_with_four_digits_and_without_powers_of_ten_up_to_a_b
 
 def test_a_missing_or_binary_file_is_refused(tmp_path):
     with pytest.raises(FileError, match="cannot be read"):
-        read_csv(tmp_path / "none.csv")
+        read_curves(tmp_path / "none.csv")
     (tmp_path / "binary.csv").write_bytes(b"curve,compute,score\n\xff\xfe\x00")
     with pytest.raises(FileError, match="not CSV text"):
-        read_csv(tmp_path / "binary.csv")
+        read_curves(tmp_path / "binary.csv")
 
 
 @pytest.mark.parametrize(

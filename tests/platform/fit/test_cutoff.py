@@ -8,7 +8,7 @@ import pytest
 from places import DATA
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import Curve, read_csv
+from ablations.fit.curve import Curve, read_curves
 from ablations.fit.cutoff import automatic_cutoff, check_block, normal_equivalent, num_early, sensitivity
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_curve
@@ -149,7 +149,7 @@ def test_standard_errors_are_those_of_a_normal_with_the_same_tail():
 
 def test_the_table_of_a_collapsed_curve_ends_where_its_fit_does():
     # From other starts the collapse of this curve would be seen so early that five readings were left.
-    (curve,) = read_csv(CURVES / "collapse_seen_elsewhere.csv")
+    (curve,) = read_curves(CURVES / "collapse_seen_elsewhere.csv")
     fit = fit_curve(curve)
     rows = cutoff_table(fit)
     assert fit.verdict == "collapsed"

@@ -8,7 +8,7 @@ import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home, planned_run, write_run
 
 from ablations.home.plan import PlannedVariant
-from ablations.report.ceilings import loo_figure
+from ablations.report.ceilings import ceilings_figure
 from ablations.report.curves import curves_figure, spread, variant_figure
 from ablations.report.style import styles
 from ablations.verdict.results import read_results
@@ -104,7 +104,7 @@ def test_the_figure_of_a_variant_shows_it_beside_the_reference_with_both_bands(r
 
 
 def test_ceilings_are_drawn_with_their_intervals_and_ratios_against_one(results):
-    figure = loo_figure(results)
+    figure = ceilings_figure(results)
     line = results.compared("loo-loss")
     ceilings = [trace for trace in figure.data if trace.xaxis == "x"]
     assert [trace.x[0] for trace in ceilings] == [results.compared(name).A for name in TRUTH]
@@ -120,7 +120,7 @@ def test_a_ceiling_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
     line = dataclasses.replace(results.compared("loo-loss"), A_hi=None, verdict="lower bound only")
     others = [other for other in results.comparison.variants if other.curve != "loo-loss"]
     comparison = dataclasses.replace(results.comparison, variants=(*others, line))
-    bar = loo_figure(dataclasses.replace(results, comparison=comparison)).data[-2]
+    bar = ceilings_figure(dataclasses.replace(results, comparison=comparison)).data[-2]
     assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (line.A_lo, "arrow-right", 0)
 
 
@@ -133,7 +133,7 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
     (label,) = traces_of(curves_figure(flat), "loo-loss", "lines+text")
     assert label.text[-1].strip() == "no rise"
     assert label.y[0] == pytest.approx(R_0, abs=0.01)
-    assert [trace.y[0] for trace in loo_figure(flat).data if trace.xaxis == "x"] == [0, 2]
+    assert [trace.y[0] for trace in ceilings_figure(flat).data if trace.xaxis == "x"] == [0, 2]
 
 
 def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
@@ -142,7 +142,7 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
         home.run(planned_run(name, 0).id).metrics.unlink()
     empty = read_results(home, plan)
     assert len(curves_figure(empty).data) == 0
-    assert len(loo_figure(empty).data) == 0
+    assert len(ceilings_figure(empty).data) == 0
 
 
 @pytest.mark.parametrize(
