@@ -26,6 +26,7 @@ from scalerl.cluster.cluster import TrainedStep
 from scalerl.run.assemble import assemble
 from scalerl.run.health import Health
 from scalerl.run.metrics import MetricsLog, read_rows
+from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
 from scalerl.run.status import StatusFile
 from scalerl.schedules import SCHEDULES
@@ -227,8 +228,7 @@ class Run:
             write_atomically(self.folder.checkpoint, buffer.getvalue())
 
     def _restore(self) -> int:
-        # The file is our own and holds rollouts, not only tensors.
-        state = torch.load(self.folder.checkpoint, weights_only=False)
+        state = read_old_checkpoint(self.folder.checkpoint)
         self.cluster.load_state_dict(state["cluster"])
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]

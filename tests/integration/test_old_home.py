@@ -1,0 +1,89 @@
+"""A home folder made by commit 5b233c1 opens and its runs resume; `tests/data/homes/README.md` says what it holds."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from places import DATA
+
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import processor
+
+DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The unpacked archive."""
+    with tarfile.open(DATA / "homes" / "5b233c1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def platform(old: Path, *arguments: str, code: int = 0) -> str:
+    """What a command on the old home folder prints, called from the folder of the study."""
+    result = subprocess.run(
+        [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(old / "home")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        cwd=old / "study",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def rows_of(path: Path) -> list[dict]:
+    return [{name: value for name, value in row.items() if name not in WALL_FIELDS} for row in read_rows(path)]
+
+
+def test_an_old_home_shows_its_status_and_its_comparison(old):
+    status = json.loads(platform(old, "status", "small", "--json", code=3))
+    assert {run["id"]: (run["state"], run["step"]) for run in status["runs"]} == {
+        DONE: ("done", 103),
+        STOPPED: ("cancelled", 40),
+    }
+    said = json.loads(platform(old, "compare", "small", "--json"))
+    before = json.loads((old / "compare.json").read_text())
+    assert said.keys() == before.keys()
+    ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        assert ours[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name
+
+
+def test_the_stopped_run_of_an_old_home_resumes_and_ends_as_it_would_have(old):
+    folder = RunFolder(old / "home" / "runs" / STOPPED)
+    stopped = rows_of(folder.metrics)
+    same_processor = folder.read_status()["processor"] == processor()
+    platform(old, "sweep", "sweeps/small.yaml")
+    resumed, expected = rows_of(folder.metrics), rows_of(old / f"{STOPPED}.finished.jsonl")
+    assert resumed[: len(stopped)] == stopped
+    assert resumed[-1]["compute_gpu_hours"] >= 8.0
+    if same_processor:  # results are equal to the bit on one kind of processor: docs/design.md
+        assert resumed == expected
+    status = folder.read_status()
+    assert (status["state"], status["attempt"]) == ("done", 2)
+    done = RunFolder(old / "home" / "runs" / DONE)
+    assert done.read_status()["attempt"] == 1  # what was done has not been trained again
+
+
+def test_a_run_on_the_wall_clock_of_an_old_home_resumes(old):
+    folder = RunFolder(old / "home" / "runs" / ON_THE_WALL_CLOCK)
+    stopped = rows_of(folder.metrics)
+    assert folder.read_status()["step"] == 20
+    platform(old, "train", "scalerl", "--scale", "wall_seconds", "--budget", "1")
+    resumed = rows_of(folder.metrics)
+    assert resumed[: len(stopped)] == stopped
+    steps = [row["step"] for row in resumed if row["kind"] == "train"]
+    assert steps == list(range(1, len(steps) + 1))
+    assert len(steps) > 20
+    status = folder.read_status()
+    assert (status["state"], status["attempt"]) == ("done", 2)

@@ -1,0 +1,46 @@
+"""Reads `checkpoint.pt`, the form that a run's state had up to commit 5b233c1: one pickle with our classes in it.
+
+The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled.
+"""
+
+import importlib
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+MOVED = {
+    ("scalerl.batch", "Prompt"): "scalerl.rollout",
+    ("scalerl.batch", "Rollout"): "scalerl.rollout",
+    ("scalerl.batch", "Group"): "scalerl.rollout",
+    ("scalerl.generator", "Request"): "scalerl.generator.request",
+    ("scalerl.cluster", "Assembly"): "scalerl.cluster.cluster",
+}
+"""Our classes in an old file, and the modules that define them today."""
+OF_LIBRARIES = {"_codecs", "collections", "numpy", "numpy._core.multiarray", "torch", "torch._utils"}
+
+
+class OldCheckpoint(ValueError):
+    """A `checkpoint.pt` that cannot be read."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """Our classes where they stand today, and what NumPy and PyTorch need."""
+        if (module, name) in MOVED:
+            return getattr(importlib.import_module(MOVED[module, name]), name)
+        if module in OF_LIBRARIES or module in MOVED.values():
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"unexpected class {module}.{name}")
+
+
+def read_old_checkpoint(path: Path) -> dict[str, Any]:
+    """What the run saved; OldCheckpoint if the file is damaged."""
+    unpickling = SimpleNamespace(__name__=__name__, Unpickler=_Unpickler)
+    try:
+        state = torch.load(path, pickle_module=unpickling, weights_only=False)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise OldCheckpoint(f"{path}: cannot be read as a checkpoint ({error})") from error
+    return state
