@@ -2,10 +2,12 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from slurm.cluster import SlurmCluster, missing
-from slurm.study import SlurmStudy, wait_for
+from slurm.study import LIMIT_S, SlurmStudy
+from waiting import wait_until
 
 import ablations
 import scalerl
@@ -16,6 +18,14 @@ SLOW_SBATCH = """#!/bin/sh
 touch {asked}
 sleep 10
 """
+TEST_LIMIT_S = 1800
+"""A test waits for several things, each for at most `LIMIT_S`; this ends one that hangs elsewhere."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
 
 
 def require(*, accounting=False):
@@ -53,6 +63,13 @@ def own_cluster(tmp_path):
     require()
     with SlurmCluster(folder=opened(tmp_path) / "cluster") as running:
         yield running
+
+
+@pytest.fixture
+def cluster_folder(tmp_path):
+    """The folder of a cluster with accounting that the test starts itself."""
+    require(accounting=True)
+    return opened(tmp_path) / "cluster"
 
 
 @pytest.fixture(params=["without accounting", "with accounting"])
@@ -99,5 +116,5 @@ def submitting(study, tmp_path):
     script.chmod(0o755)
     path = f"{folder}{os.pathsep}{study.cluster.environment['PATH']}"
     process = study.start("sweep", str(study.file), "--executor", "slurm", "--yes", "--hold", PATH=path)
-    wait_for(asked)
+    wait_until(asked.exists, "the call of sbatch", limit_s=LIMIT_S, process=process)
     return process

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +11,16 @@ from unittest import mock
 
 from integration.conftest import SCALE, SWEEP, read_metrics
 from slurm.cluster import SlurmCluster
+from waiting import wait_until
 
 from ablations.home.home import Home
 from ablations.slurm.submissions import Submission, read_submissions
 from ablations.status.progress import read_rows, to_json
 
-LIMIT_S = 150.0
-"""How long a command of the platform, or a state that a test waits for, may take."""
-UNDISTURBED_LIMIT_S = 500.0
-"""How long the study may take on this machine beside other tests: the longest budget trains for two minutes alone."""
+LIMIT_S = 600.0
+"""How long a command, a state that a test waits for, or the undisturbed study may take on a busy machine; alone each
+takes seconds, the longest two minutes.
+"""
 UNDISTURBED: dict[float, dict[str, Any]] = {}
 """Run logs by budget: they are the same to the bit however often they are made."""
 
@@ -92,14 +92,18 @@ class SlurmStudy:
         """The state of each variant."""
         return {variant: row["state"] for variant, row in self.rows().items()}
 
-    def until(self, done: Callable[[dict[str, dict[str, Any]]], Any], limit_s: float = LIMIT_S) -> dict[str, Any]:
+    def until(self, done: Callable[[dict[str, dict[str, Any]]], Any], what: str = "other states") -> dict[str, Any]:
         """The rows as soon as `done` of them is true."""
-        deadline = time.monotonic() + limit_s
-        while not done(rows := self.rows()):
-            shown = {variant: (row["state"], row["message"]) for variant, row in rows.items()}
-            assert time.monotonic() < deadline, f"waited in vain; {shown}\n{self.cluster.run('squeue').stdout}"
-            time.sleep(0.3)
-        return rows
+
+        def rows() -> dict[str, Any] | None:
+            found = self.rows()
+            return found if done(found) else None
+
+        def shown() -> str:
+            states = {variant: (row["state"], row["message"]) for variant, row in self.rows().items()}
+            return f"{states}\n{self.cluster.run('squeue').stdout}"
+
+        return wait_until(rows, what, limit_s=LIMIT_S, every_s=0.3, shown=shown) or {}
 
     def until_states(self, **expected: str | Collection[str]) -> dict[str, Any]:
         """The rows as soon as each variant (`_` for `-`) has its state, or one of its states."""
@@ -107,15 +111,20 @@ class SlurmStudy:
             name.replace("loo_", "loo-"): {states} if isinstance(states, str) else set(states)
             for name, states in expected.items()
         }
-        return self.until(lambda rows: all(rows[name]["state"] in states for name, states in wanted.items()))
+        return self.until(
+            lambda rows: all(rows[name]["state"] in states for name, states in wanted.items()), str(wanted)
+        )
 
-    def until_done(self, limit_s: float = LIMIT_S) -> dict[str, Any]:
+    def until_done(self) -> dict[str, Any]:
         """The rows as soon as every run is done."""
-        return self.until(lambda rows: {row["state"] for row in rows.values()} == {"done"}, limit_s)
+        return self.until(lambda rows: {row["state"] for row in rows.values()} == {"done"}, "every run to be done")
 
     def until_trains(self, variant: str, *, steps: int = 5) -> dict[str, Any]:
         """The row of a variant as soon as it has trained some steps."""
-        return self.until(lambda rows: rows[variant]["state"] == "running" and rows[variant]["step"] >= steps)[variant]
+        what = f"{steps} steps of {variant}"
+        return self.until(lambda rows: rows[variant]["state"] == "running" and rows[variant]["step"] >= steps, what)[
+            variant
+        ]
 
     def job(self, variant: str) -> str:
         """Slurm's id of the job that a variant was submitted in last."""
@@ -139,16 +148,6 @@ class SlurmStudy:
         if self.budget not in UNDISTURBED:
             other = self.folder / "undisturbed"
             command = [sys.executable, "-m", "ablations.cli", "sweep", str(self.file), "--home", str(other)]
-            subprocess.run(
-                command, env=self.cluster.environment, check=True, capture_output=True, timeout=UNDISTURBED_LIMIT_S
-            )
+            subprocess.run(command, env=self.cluster.environment, check=True, capture_output=True, timeout=LIMIT_S)
             UNDISTURBED[self.budget] = read_metrics(other)
         return UNDISTURBED[self.budget]
-
-
-def wait_for(path: Path) -> None:
-    """Until a file is there, at most a minute."""
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} does not come"
-        time.sleep(0.1)

@@ -4,13 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from mlflow_server import mlflow_server
-from slurm.study import SlurmStudy, wait_for
+from slurm.study import LIMIT_S, SlurmStudy
+from waiting import wait_until
 
 
 def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_and_no_double(study, submitting):
@@ -27,7 +27,7 @@ def test_a_sweep_killed_between_submission_and_its_own_record_leaves_no_orphan_a
 
 def test_two_sweeps_at_the_same_moment_submit_every_run_once(study):
     both = [study.start("sweep", str(study.file), "--executor", "slurm", "--yes") for _ in range(2)]
-    printed = ["".join(process.communicate(timeout=100)) for process in both]
+    printed = ["".join(process.communicate(timeout=LIMIT_S)) for process in both]
     assert sorted(process.returncode for process in both) in ([0, 0], [0, 2]), printed
     assert sum(len(one.runs) for one in study.submissions()) == 3
     rows = study.until_done()
@@ -38,7 +38,7 @@ def test_two_different_sweeps_train_the_reference_they_share_once(study):
     other = study.file.with_name("other.yaml")
     other.write_text(study.file.read_text().replace("name: small", "name: other"))
     both = [study.start("sweep", str(file), "--executor", "slurm", "--yes") for file in (study.file, other)]
-    printed = [process.communicate(timeout=100) for process in both]
+    printed = [process.communicate(timeout=LIMIT_S) for process in both]
     assert [process.returncode for process in both] == [0, 0], printed
     records = list(study.home.glob("sweeps/*/submissions/*.json"))
     runs = [run for record in records for run in json.loads(record.read_text())["runs"]]
@@ -64,7 +64,7 @@ def test_a_sweep_started_inside_a_job_submits_as_from_outside(study, tmp_path):
     study.cluster.run(
         *("sbatch", "--output", str(output), "--ntasks=2", "--mem=700M", "--partition=high", "--wrap", command)
     )
-    wait_for(study.home / "sweeps" / "small" / "plan.json")
+    wait_until((study.home / "sweeps" / "small" / "plan.json").exists, "plan.json", limit_s=LIMIT_S)
     study.until_done()
     assert "job" in output.read_text()
     (submission,) = study.submissions()
@@ -97,10 +97,8 @@ def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, sma
     study.submit()
     study.until_trains("scalerl", steps=20)
     filler = fill(small_disk)
-    deadline = time.monotonic() + 60
-    while study.queued():  # every job ends: there is nowhere to write to
-        assert time.monotonic() < deadline
-        time.sleep(1)
+    # Every job ends, because it cannot write.
+    wait_until(lambda: not study.queued(), "the end of every job", limit_s=LIMIT_S, every_s=1.0)
     full = study.platform("status", code=None)
     assert "Traceback" not in full
     refused = study.submit(code=2)
@@ -118,7 +116,7 @@ def test_a_tracking_server_that_is_down_throughout_and_back_at_the_end_gets_ever
         watch = study.start("sync", "small", "--watch", "--every", "2", "--tracking-uri", server.uri)
         study.until_done()
         server.start()
-        said, _ = watch.communicate(timeout=120)
+        said, _ = watch.communicate(timeout=LIMIT_S)
         assert watch.returncode == 0, said
         assert "rows are left, because" in said
         assert said.rstrip().endswith("MLflow has everything")

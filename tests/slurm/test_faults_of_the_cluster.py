@@ -2,7 +2,8 @@
 
 import time
 
-from slurm.study import SlurmStudy
+from slurm.study import LIMIT_S, SlurmStudy
+from waiting import wait_until
 
 
 def start(study: SlurmStudy, budget: float) -> None:
@@ -16,9 +17,11 @@ def test_a_restarted_controller_changes_no_state_while_it_is_away(broken_study):
     study = broken_study
     start(study, 20.0)
     study.cluster.kill_controller()
-    time.sleep(11)  # so that status asks, in vain
-    said = study.platform("status", code=None)
-    assert "Slurm did not answer" in " ".join(said.split())
+    wait_until(
+        lambda: "Slurm did not answer" in " ".join(study.platform("status", code=None).split()),
+        "a status that asked Slurm in vain",
+        limit_s=LIMIT_S,
+    )
     assert study.states()["scalerl"] in ("running", "done")
     study.cluster.start_controller()
     study.until_done()

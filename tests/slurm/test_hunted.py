@@ -8,7 +8,8 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from slurm.study import SlurmStudy
+from slurm.study import LIMIT_S, SlurmStudy
+from waiting import wait_until
 
 from ablations.home.home import Home
 from ablations.slurm import commands
@@ -47,7 +48,7 @@ def test_jobs_train_and_are_held_in_a_home_folder_whose_name_a_shell_would_take_
     study = SlurmStudy(cluster=empty, folder=tmp_path / "study", home=home)
     study.write(resources="at_once: 1, setup: ['exit 3']", seeds="[0, 1]")
     study.submit()
-    study.until(lambda rows: "held" in rows["loo-off_policy"]["message"], limit_s=60)
+    study.until(lambda rows: "held" in rows["loo-off_policy"]["message"])
     study.write(seeds="[0]")
     study.submit()
     pid = study.until_trains("scalerl")["pid"]
@@ -71,11 +72,8 @@ def test_a_run_that_trains_while_its_next_job_waits_is_running_and_cancel_ends_b
     assert study.states()["scalerl"] == "running"
     study.platform("cancel", "small", "--variant", "scalerl")
     run = study.rows()["scalerl"]["id"]
-    deadline = time.monotonic() + 60
-    jobs = ",".join(one.task_ids()[run] for one in study.submissions())
-    while study.cluster.run("squeue", "--noheader", f"--jobs={jobs}", check=False).stdout:
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
+    squeue = ("squeue", "--noheader", f"--jobs={','.join(one.task_ids()[run] for one in study.submissions())}")
+    wait_until(lambda: not study.cluster.run(*squeue, check=False).stdout, "the end of both jobs", limit_s=LIMIT_S)
     assert len(set(study.queued())) == 2  # the other runs have theirs
 
 
@@ -94,13 +92,13 @@ def test_a_run_whose_cancelled_job_is_still_ending_gets_a_new_job(empty, tmp_pat
 
 def test_what_is_cancelled_while_sbatch_answers_is_cancelled(study, submitting):
     study.platform("cancel", "small", "--variant", "loo-loss")
-    submitting.communicate(timeout=60)
+    submitting.communicate(timeout=LIMIT_S)
     assert len(study.queued()) == 2
 
 
 def test_a_sweep_interrupted_while_sbatch_answers_leaves_no_jobs(study, submitting):
     submitting.send_signal(signal.SIGINT)
-    submitting.communicate(timeout=60)
+    submitting.communicate(timeout=LIMIT_S)
     assert submitting.returncode == 3
     assert study.queued() == []
     assert study.submissions() == []

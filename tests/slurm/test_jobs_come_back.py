@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from slurm.study import SlurmStudy
+from slurm.study import LIMIT_S, SlurmStudy
 from waiting import wait_until
 
 
@@ -29,7 +29,6 @@ def test_a_job_of_a_higher_partition_sends_runs_back_to_the_queue(study):
     assert study.metrics() == study.undisturbed()
 
 
-@pytest.mark.timeout(900)
 def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
     study.file.write_text(study.file.read_text().replace("time_min: 10", "time_min: 2"))
     study.submit()
@@ -37,8 +36,8 @@ def test_what_was_trained_before_the_time_limit_is_kept_and_trained_on(study):
     # However fast the machine is, the run must not end before the time limit: the process stands still until Slurm
     # tells it of the limit. Slurm sends SIGCONT before that signal.
     os.kill(row["pid"], signal.SIGSTOP)
-    wait_until(lambda: not stands_still(row["pid"]), "Slurm's signal before the time limit", limit_s=200)
-    rows = study.until_done(limit_s=400)
+    wait_until(lambda: not stands_still(row["pid"]), "Slurm's signal before the time limit", limit_s=LIMIT_S)
+    rows = study.until_done()
     assert rows["scalerl"]["attempt"] > 1
     logs = {log.name for log in (study.home / "runs" / rows["scalerl"]["id"] / "logs").iterdir()}
     assert logs == {f"attempt-{number}.log" for number in range(1, len(logs) + 1)}
@@ -53,10 +52,9 @@ def stands_still(pid):
         return False
 
 
-@pytest.mark.timeout(500)
 def test_a_run_that_no_time_limit_lets_begin_has_timed_out_with_the_remedy(study):
     text = study.file.read_text().replace("time_min: 10", "time_min: 1")
     study.file.write_text(text.replace("resources: {", "resources: {setup: ['sleep 100'], "))
     study.submit()
-    rows = study.until(lambda rows: {row["state"] for row in rows.values()} == {"timed out"}, limit_s=300)
+    rows = study.until(lambda rows: {row["state"] for row in rows.values()} == {"timed out"})
     assert "time_min" in rows["scalerl"]["message"]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from slurm.study import SlurmStudy
+from slurm.study import LIMIT_S, SlurmStudy
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_the_watch_and_a_followed_log_go_on_while_jobs_wait_and_end_with_them(st
     study.write(resources="at_once: 1")
     study.submit()
     watch, log = study.start("status", "-w"), study.start("logs", "loo-off_policy", "-f")
-    watched, complained = watch.communicate(timeout=150)
+    watched, complained = watch.communicate(timeout=LIMIT_S)
     assert watch.returncode == 0, watched + complained
-    printed, said = log.communicate(timeout=60)
+    printed, said = log.communicate(timeout=LIMIT_S)
     assert log.returncode == 0, printed + said
     assert "queued" in watched.splitlines()[0]
     assert "3 done; 100% of the compute" in watched
