@@ -79,7 +79,7 @@ def first_batch(recipe: ResolvedRecipe) -> tuple[Policy, list[Group]]:
         make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=0)
         for slots in (slots, 1)
     )
-    generator.set_weights(policy.state_dict(), version=0)
+    generator.set_weights(policy.exported_weights(), version=0)
     start = new_policy(recipe)
     start.load_state_dict(policy.state_dict())
     cluster = VirtualCluster(

@@ -190,7 +190,7 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
 def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) -> Cluster:
     def generator(slots: int) -> Generator:
         made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
-        made.set_weights(policy.state_dict(), version=0)
+        made.set_weights(policy.exported_weights(), version=0)
         return made
 
     parts: dict[str, Any] = {
@@ -204,7 +204,7 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
     devices = recipe.cluster
     if devices.type == "wall":
         return WallCluster(
-            generators=[generator(devices.slots)], channel=SharedMemoryChannel(policy.state_dict()), **parts
+            generators=[generator(devices.slots)], channel=SharedMemoryChannel(policy.exported_weights()), **parts
         )
     return VirtualCluster(generator=generator(devices.generators * devices.slots), **parts)
 
@@ -216,7 +216,7 @@ class Sampled:
         self.generator = make_generator(
             recipe, new_policy(recipe), slots=512, max_prompt=longest_prompt(task), seed=seed
         )
-        self.generator.set_weights(policy.state_dict(), version=0)
+        self.generator.set_weights(policy.exported_weights(), version=0)
 
     def sample(self, requests: list[Request], seed: int) -> list[Finished]:
         """The rollouts of these requests."""

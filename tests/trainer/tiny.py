@@ -84,7 +84,7 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
 def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: int, seed: int = 0) -> TorchGenerator:
     """A generator that decodes with a copy of the policy's weights."""
     generator = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
-    generator.set_weights(policy.state_dict(), version=0)
+    generator.set_weights(policy.exported_weights(), version=0)
     return generator
 
 
@@ -97,7 +97,7 @@ class PolicySampler:
 
     def sample(self, requests: list[Request], seed: int) -> list[Finished]:
         """The rollouts of these requests, in the order in which they ended."""
-        self.generator.set_weights(self.policy.state_dict(), version=0)
+        self.generator.set_weights(self.policy.exported_weights(), version=0)
         self.generator.seed(seed)
         return decode_all(self.generator, requests)
 

@@ -32,7 +32,7 @@ def make_generator(policy, *, slots=5, seed=0, limits=LIMITS, phrase=(END_THINK_
         rng=torch.Generator().manual_seed(seed),
         phrase=phrase,
     )
-    generator.set_weights(policy.state_dict(), version=0)
+    generator.set_weights(policy.exported_weights(), version=0)
     return generator
 
 
@@ -267,7 +267,7 @@ def test_old_keys_and_values_stay_when_weights_change_mid_sequence():
     def swap(step):
         if step in (3, 8, 17):
             version = generator.version + 1
-            generator.set_weights(policies[version].state_dict(), version)
+            generator.set_weights(policies[version].exported_weights(), version)
 
     finished = run(generator, many_requests(30, cut=True), between=swap)
     mixed = [one for one in finished if len(set(one.rollout.versions.tolist())) > 1]
@@ -300,7 +300,7 @@ def test_each_token_carries_the_version_that_chose_it():
     finished, step = [], 0
     while generator.busy:
         if step % 4 == 0:
-            generator.set_weights(policy.state_dict(), version=10 + step // 4)
+            generator.set_weights(policy.exported_weights(), version=10 + step // 4)
         finished += generator.step()[0]
         step += 1
     first = [10 + step // 4 for step in range(18)]
@@ -327,7 +327,7 @@ def test_a_generator_goes_on_bit_for_bit_where_its_state_was_taken(stop):
     generator.submit(many_requests(30, cut=True))
     for step in range(stop):
         if step == 4:
-            generator.set_weights(policies[1].state_dict(), version=1)
+            generator.set_weights(policies[1].exported_weights(), version=1)
         generator.step()
     assert generator.active > 1
     assert generator.waiting
@@ -341,7 +341,7 @@ def test_a_generator_goes_on_bit_for_bit_where_its_state_was_taken(stop):
     while generator.busy or other.busy:
         if generator.version < 2 and not generator.waiting:
             for one in (generator, other):
-                one.set_weights(policies[0].state_dict(), version=2)
+                one.set_weights(policies[0].exported_weights(), version=2)
         (ours, our_work), (theirs, their_work) = generator.step(), other.step()
         assert our_work == their_work
         assert [one.request for one in ours] == [one.request for one in theirs]

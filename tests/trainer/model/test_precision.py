@@ -37,7 +37,7 @@ def rollouts_of(policy, recipe):
         rng=torch.Generator().manual_seed(0),
         phrase=(END_THINK_ID,),
     )
-    generator.set_weights(policy.state_dict(), version=0)
+    generator.set_weights(policy.exported_weights(), version=0)
     return [one.rollout for one in run(generator, many_requests(30))]
 
 

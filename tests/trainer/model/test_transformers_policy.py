@@ -48,7 +48,7 @@ def make_generator(policy, *, slots=5, limits=None):
         rng=torch.Generator().manual_seed(0),
         phrase=(END_THINK_ID,),
     )
-    generator.set_weights(policy.state_dict(), version=0)
+    generator.set_weights(policy.exported_weights(), version=0)
     return generator
 
 
@@ -166,7 +166,7 @@ def test_new_weights_are_taken_mid_sequence_and_old_keys_stay(tmp_path):
 
     def swap(step):
         if step == 6:
-            generator.set_weights(second.state_dict(), 1)
+            generator.set_weights(second.exported_weights(), 1)
 
     finished = run(generator, many_requests(12), between=swap)
     mixed = [one.rollout for one in finished if {0, 1} <= set(one.rollout.versions.tolist())]

@@ -64,7 +64,7 @@ def running(recipe, policy, *, state=None):
             generator_of(recipe, task, policy, slots=recipe.cluster.slots, seed=seed)
             for seed in range(recipe.cluster.generators)
         ],
-        channel=SharedMemoryChannel(policy.state_dict()),
+        channel=SharedMemoryChannel(policy.exported_weights()),
         off_clock=generator_of(recipe, task, policy, slots=512),
         learner=Learner(policy, recipe),
         pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
@@ -185,7 +185,7 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
     recipe = wall_recipe(slots=4, length_control={"type": "none"})
     policy = fixed_policy(recipe, {5: 0.0})  # every rollout runs to its limit, so a group's four end together
     task = make_task(recipe.tasks[0], SymbolTokenizer())
-    channel = SharedMemoryChannel(policy.state_dict())
+    channel = SharedMemoryChannel(policy.exported_weights())
     ours, theirs = multiprocessing.Pipe()
     outfit = Outfit(
         connection=theirs,
@@ -197,7 +197,7 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
     for group in range(3):
         requests = [Request(prompt=task.train[group], group=group, index=index) for index in range(4)]
         ours.send_bytes(to_bytes(NewRequests(requests=requests)))
-    channel.publish(1, 7, policy.state_dict())
+    channel.publish(1, 7, policy.exported_weights())
     ours.send_bytes(to_bytes(NewWeights(publication=1)))
     ours.send_bytes(to_bytes(Resume()))
 

@@ -190,7 +190,7 @@ class Cluster(ABC):
     def sample(self, requests: list[Request], seed: int) -> list[Finished]:
         """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""
         with self.paused():
-            self.off_clock.set_weights(self.learner.policy.state_dict(), self.learner.version)
+            self.off_clock.set_weights(self.learner.policy.exported_weights(), self.learner.version)
             self.off_clock.seed(seed)
             return decode_all(self.off_clock, requests)
 

@@ -98,7 +98,7 @@ class VirtualCluster(Cluster):
 
     def push_weights(self) -> None:
         """Weights arrive one push after the trainer's last step ended."""
-        state = {name: tensor.clone() for name, tensor in self.learner.policy.state_dict().items()}
+        state = {name: tensor.clone() for name, tensor in self.learner.policy.exported_weights().items()}
         self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
 
     def synchronise(self) -> None:

@@ -84,7 +84,7 @@ class TorchGenerator:
 
     def set_weights(self, weights: Weights, version: int) -> None:
         """Use a copy of these weights from the next decode step on; cached keys and values stay."""
-        self.policy.load_state_dict(dict(weights))
+        self.policy.import_weights(weights)
         self.version = version
 
     def seed(self, seed: int) -> None:
@@ -214,7 +214,7 @@ class TorchGenerator:
     def state_dict(self) -> dict[str, Any]:
         """Everything the next step depends on, weights included."""
         return {
-            "weights": self.policy.state_dict(),
+            "weights": self.policy.exported_weights(),
             "version": self.version,
             "waiting": list(self.waiting),
             "requests": list(self.requests),

@@ -102,7 +102,7 @@ class WallCluster(Cluster):
         self.publication += 1
         self._until(lambda: min(self.taken) >= self.publication - 2)
         self.published_version = self.learner.version
-        self.channel.publish(self.publication, self.learner.version, self.learner.policy.state_dict())
+        self.channel.publish(self.publication, self.learner.version, self.learner.policy.exported_weights())
         self.fleet.send_all(NewWeights(publication=self.publication))
 
     def synchronise(self) -> None:

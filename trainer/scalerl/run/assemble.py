@@ -49,7 +49,7 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
 
     def generator(slots: int, max_prompt: int, seed: int) -> Generator:
         made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=max_prompt, seed=seed)
-        made.set_weights(policy.state_dict(), version=0)
+        made.set_weights(policy.exported_weights(), version=0)
         return made
 
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
@@ -68,7 +68,7 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
         seeds = np.random.SeedSequence((seed, 5)).generate_state(generators).tolist()
         cluster = WallCluster(
             generators=[generator(slots, on_clock, each) for each in seeds],
-            channel=SharedMemoryChannel(policy.state_dict()),
+            channel=SharedMemoryChannel(policy.exported_weights()),
             **parts,
         )
     return Parts(cluster=cluster, held_out=held_out, downstream=downstream, start=start)
