@@ -1,6 +1,7 @@
 """Reads `checkpoint.pt`, the form that a run's state had up to commit 5b233c1: one pickle with our classes in it.
 
-The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled.
+The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled. Generators had their
+weights under the policy's own names, where today they have them under Hugging Face's.
 """
 
 import importlib
@@ -10,6 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch import Tensor
+
+from scalerl.model.build import new_policy
+from scalerl.recipe import ResolvedRecipe
 
 MOVED = {
     ("scalerl.batch", "Prompt"): "scalerl.rollout",
@@ -36,11 +41,25 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"unexpected class {module}.{name}")
 
 
-def read_old_checkpoint(path: Path) -> dict[str, Any]:
-    """What the run saved; OldCheckpoint if the file is damaged."""
+def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
+    """What the run of this recipe saved, in the form of today; OldCheckpoint if the file is damaged."""
     unpickling = SimpleNamespace(__name__=__name__, Unpickler=_Unpickler)
     try:
         state = torch.load(path, pickle_module=unpickling, weights_only=False)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise OldCheckpoint(f"{path}: cannot be read as a checkpoint ({error})") from error
+    cluster = state["cluster"]
+    for generator in [cluster["generator"]] if "generator" in cluster else cluster["generators"]:
+        generator["weights"] = renamed(generator["weights"], recipe)
+    if "pushes" in cluster:
+        cluster["pushes"] = [(arrival, version, renamed(own, recipe)) for arrival, version, own in cluster["pushes"]]
     return state
+
+
+def renamed(own: dict[str, Tensor], recipe: ResolvedRecipe) -> dict[str, Tensor]:
+    """Weights under the policy's own names as copies under Hugging Face's; those that have these stay as they are."""
+    policy = new_policy(recipe)
+    if own.keys() == policy.exported_weights().keys():
+        return own
+    policy.load_state_dict(own)
+    return {name: tensor.clone() for name, tensor in policy.exported_weights().items()}

@@ -228,7 +228,7 @@ class Run:
             write_atomically(self.folder.checkpoint, buffer.getvalue())
 
     def _restore(self) -> int:
-        state = read_old_checkpoint(self.folder.checkpoint)
+        state = read_old_checkpoint(self.folder.checkpoint, self.recipe)
         self.cluster.load_state_dict(state["cluster"])
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
