@@ -161,12 +161,7 @@ def _successor(fit: Fit, family: Family, rows: slice) -> Successor:
     drawn = sample(family, readings.x, readings.score, noise=noise, anchors=readings.anchors, variance=variance)
     C_max, num = fit.window[1], rows.stop - rows.start
     middle = np.array([np.sqrt(WHOLE_FROM)])
-    first = Successor(family=family, rows=rows, draws=_chosen(drawn, np.arange(num)))
+    first = Successor(family=family, rows=rows, draws=drawn.of(np.arange(num)))
     own = np.argsort(first.curves(np.log(middle))[:, 0])
     ranks = np.argsort(np.argsort(fit.predict_draws(C_max * middle)[rows, 0]))
-    return Successor(family=family, rows=rows, draws=_chosen(first.draws, own[ranks]))
-
-
-def _chosen(draws: Draws, rows: np.ndarray) -> Draws:
-    """Some of the draws, in this order."""
-    return Draws(**{name: getattr(draws, name)[rows] for name in Draws.__dataclass_fields__})
+    return Successor(family=family, rows=rows, draws=first.draws.of(own[ranks]))

@@ -1,7 +1,6 @@
 """From a curve to a fit: window, least squares, noise, posterior, verdict."""
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -70,28 +69,12 @@ def fit_curve(
         ).fit
     window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
     _check_modes(curve, window.start_score, r0, loss)
-    readings = _readings(window, r0, loss)
-    x, y, C_max = readings.x, readings.score, float(readings.compute[-1])
-    free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
-    noises, rough_variance = noises_to_weigh(free.residuals, readings)
-    draws = sample(SIGMOID, x, y, noise=noises, anchors=readings.anchors, variance=rough_variance)
-    noise = AR1(
-        y.size,
-        sampling_variance=readings.sampling_variance,
-        run_variance=draws.run_variance,
-        rho=draws.run_autocorrelation,
-    )
-    r0_slack = float(np.mean(draws.anchor == 1)) if len(readings.anchors) == 2 else None
-    prior = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)].prior(noise.run_variance)
-    best = solve(SIGMOID, x, y, variance=noise.variance, prior=prior)
-
+    found = _estimate(_readings(window, r0, loss))
+    x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1])
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], unit=C_max)
-    profile = partial(ceiling_profile, SIGMOID, x, y, noise=noise, prior=prior)
-    A_lo, A_hi = _ceiling_interval(draws, best, profile, is_open=C_mid_hi is None)
+    A_lo, A_hi = _ceiling_interval(found, is_open=C_mid_hi is None)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
-    rises = _flat_deviance(readings, noise) - _deviance(readings, best, noise) > FLAT_LIMIT
-    residuals = window.score - y + best.residuals
     return Fit(
         curve=curve,
         A=best.r + best.a,
@@ -106,20 +89,53 @@ def fit_curve(
         R_0=best.r,
         R_0_lo=R_0_lo,
         R_0_hi=R_0_hi,
-        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=rises),
+        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=_rises(found)),
         r0=r0 if window.start_score is not None else "free",
-        r0_slack=r0_slack,
-        points=y.size,
-        window=(float(window.compute[0]), C_max),
-        r_squared=_r_squared(window.score, residuals),
-        residuals=residuals,
+        r0_slack=found.r0_slack,
+        residuals=window.score - found.readings.score + best.residuals,
         noise_sd=float(np.sqrt(noise.variance)),
         autocorrelation=noise.autocorrelation,
         grid_node=(float(np.exp(best.node[1])), float(C_max * np.exp(best.node[0]))),
         settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss),
-        readings=readings,
+        readings=found.readings,
         draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """What the engine finds of readings: the posterior's draws, and the best curve given the noise of their mean."""
+
+    readings: Readings
+    draws: Draws
+    noise: AR1
+    prior: Prior
+    """Of R_0, by the likelier anchor."""
+    best: Solution
+    r0_slack: float | None
+
+    @property
+    def x(self) -> np.ndarray:
+        """ln(C / C_max)."""
+        return self.readings.x
+
+
+def _estimate(readings: Readings) -> Estimate:
+    x, y = readings.x, readings.score
+    free = solve(SIGMOID, x, y, variance=1.0, prior=Prior())
+    noises, rough_variance = noises_to_weigh(free.residuals, readings)
+    draws = sample(SIGMOID, x, y, noise=noises, anchors=readings.anchors, variance=rough_variance)
+    noise = AR1(
+        y.size,
+        sampling_variance=readings.sampling_variance,
+        run_variance=draws.run_variance,
+        rho=draws.run_autocorrelation,
+    )
+    r0_slack = float(np.mean(draws.anchor == 1)) if len(readings.anchors) == 2 else None
+    likelier = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)]
+    prior = likelier.prior(noise.run_variance)
+    best = solve(SIGMOID, x, y, variance=noise.variance, prior=prior)
+    return Estimate(readings=readings, draws=draws, noise=noise, prior=prior, best=best, r0_slack=r0_slack)
 
 
 def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
@@ -151,18 +167,17 @@ def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, f
     return grid, variance * (1 + rho) / (1 - rho)
 
 
-def _deviance(readings: Readings, best: Solution, noise: AR1) -> float:
-    return noise.deviance(best.residuals) + anchor_deviance(readings.anchors, best.r, noise.run_variance)
+def _rises(found: Estimate) -> bool:
+    """Whether the best curve explains the readings better than a flat line, R_C = R_0: a likelihood-ratio test."""
+    readings, noise, best = found.readings, found.noise, found.best
 
+    def deviance(residuals: np.ndarray, R_0: float) -> float:
+        return noise.deviance(residuals) + anchor_deviance(readings.anchors, R_0, noise.run_variance)
 
-def _flat_deviance(readings: Readings, noise: AR1) -> float:
-    """The least deviance of a flat line, R_C = R_0."""
     priors = [anchor.prior(noise.run_variance) for anchor in readings.anchors]
     levels = [noise.best_level(readings.score, prior) for prior in priors]
-    return min(
-        noise.deviance(readings.score - level) + anchor_deviance(readings.anchors, level, noise.run_variance)
-        for level in levels
-    )
+    flat = min(deviance(readings.score - level, level) for level in levels)
+    return flat - deviance(best.residuals, best.r) > FLAT_LIMIT
 
 
 def _ends(values: np.ndarray, side: tuple[float, float], unit: float = 1.0) -> tuple[float | None, float | None]:
@@ -172,14 +187,17 @@ def _ends(values: np.ndarray, side: tuple[float, float], unit: float = 1.0) -> t
     return below, None if hi > side[1] - EDGE else float(unit * np.exp(hi))
 
 
-def _ceiling_interval(
-    draws: Draws, best: Solution, profile: Callable[[np.ndarray], np.ndarray], *, is_open: bool
-) -> tuple[float, float | None]:
+def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float | None]:
     """The interval of A; no upper end where the readings alone, whatever the prior of B says, allow a ceiling of 1,
     or one of 1 is hardly less likely than the likeliest.
 
     Where the curve itself has come near 1, 1 is the upper end: no pass rate exceeds it.
     """
+    draws, best, readings = found.draws, found.best, found.readings
+
+    def profile(A: np.ndarray) -> np.ndarray:
+        return ceiling_profile(SIGMOID, found.x, readings.score, A, noise=found.noise, prior=found.prior)
+
     A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
     if A_lo >= 1 - RESOLVED_WIDTH and np.quantile(draws.level_at_end(), 0.025) >= 1 - 2 * RESOLVED_WIDTH:
         return A_lo, A_hi
@@ -200,8 +218,3 @@ def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -
     if not rises:
         return "no rise"
     return verdict_on_interval(A_lo, A_hi)
-
-
-def _r_squared(y: np.ndarray, residuals: np.ndarray) -> float:
-    spread = float(np.sum((y - y.mean()) ** 2))
-    return 1 - float(residuals @ residuals) / spread if spread > 0 else 0.0

@@ -60,11 +60,6 @@ class Fit:
     """How R_0 was tied to the step-0 reading; "free" also where "anchored" was asked of a curve without one."""
     r0_slack: float | None
     """Probability that the step-0 reading lies off the law, of an anchored fit; over 0.5 the early phase is off it."""
-    points: int
-    window: tuple[float, float]
-    """Compute of the first and of the last reading fitted."""
-    r_squared: float
-    """1 - SSE / SST over the window; 0 where all scores are equal."""
     residuals: np.ndarray
     noise_sd: float
     autocorrelation: float
@@ -77,6 +72,24 @@ class Fit:
     """What was fitted; under Huber's loss with outliers pulled in."""
     draws: CurveSet
     """Equally likely draws from the posterior."""
+
+    @property
+    def points(self) -> int:
+        """Readings fitted."""
+        return self.readings.score.size
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Compute of the first and of the last reading fitted."""
+        return float(self.readings.compute[0]), float(self.readings.compute[-1])
+
+    @property
+    def r_squared(self) -> float:
+        """1 - SSE / SST over the window; 0 where all scores are equal."""
+        first, last = self.window
+        y = self.curve.score[(first <= self.curve.compute) & (self.curve.compute <= last)]
+        spread = float(np.sum((y - y.mean()) ** 2))
+        return 1 - float(self.residuals @ self.residuals) / spread if spread > 0 else 0.0
 
     @property
     def rises(self) -> bool:

@@ -7,7 +7,8 @@ with A fixed at the mean of all that are equal to the reference's. The compariso
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
 
@@ -48,26 +49,39 @@ class PaperRun:
 class PaperVariant:
     """One variant by the paper's rule, a fit for each seed; numbers are means over seeds.
 
-    PaperVariant(name="loo-loss", A=0.55, B=1.8, C_mid=2518.2, delta_A=-0.06, difference="ceiling down",
-                 B_at_common_A=None, delta_B=None, fits=(fit,), refits=())
+    PaperVariant(name="loo-loss", fits=(fit,), delta_A=-0.06, difference="ceiling down")
     """
 
     name: str
-    A: float
-    B: float
-    C_mid: float
-    """Geometric mean over seeds."""
+    fits: tuple[PaperFit, ...]
     delta_A: float
     """A less the reference's A."""
     difference: Difference
     """By `paper_rule`; "no difference seen" is the paper's "equal"."""
-    B_at_common_A: float | None
-    """None where A is not the reference's within PAPER_MARGIN."""
-    delta_B: float | None
-    """B at the common A less the reference's."""
-    fits: tuple[PaperFit, ...]
-    refits: tuple[PaperFit, ...]
-    """The fits with A fixed at the common A; none where there is no B at the common A."""
+    refits: tuple[PaperFit, ...] = ()
+    """The fits with A fixed at the common A; empty where A is not the reference's within PAPER_MARGIN."""
+    delta_B: float | None = None
+    """B at the common A less the reference's; None without refits."""
+
+    @property
+    def A(self) -> float:
+        """Mean over seeds."""
+        return mean_asymptote(self.fits)
+
+    @property
+    def B(self) -> float:
+        """Mean over seeds."""
+        return mean_exponent(self.fits)
+
+    @property
+    def C_mid(self) -> float:
+        """Geometric mean over seeds."""
+        return geometric_mean(fit.C_mid for fit in self.fits)
+
+    @property
+    def B_at_common_A(self) -> float | None:
+        """Mean B of the refits; None without them."""
+        return mean_exponent(self.refits) if self.refits else None
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -139,43 +153,35 @@ def paper_compare(
     A variant is left out with a reason where a run of it cannot be fitted; `left_out` are the reasons there are
     already. Raises AblationsError when the reference is left out.
     """
+    fit_runs = partial(_fits, fit_from=fit_from, budget=budget, grid=grid)
     fits_by_variant: dict[str, tuple[PaperFit, ...]] = {}
     reasons = list(left_out)
     for name, runs in runs_by_variant.items():
         assert runs, f"variant {name!r} has no run"
         try:
-            fits_by_variant[name] = _fits(runs, fit_from=fit_from, budget=budget, grid=grid)
+            fits_by_variant[name] = fit_runs(runs)
         except AblationsError as error:
             reasons.append(f"{name}: {error}")
     if reference not in fits_by_variant:
         why = "; ".join(reasons) or f"variants with runs: {', '.join(runs_by_variant) or 'none'}"
         raise AblationsError(f"paper mode compares with {reference!r}, which has no fit; {why}")
 
-    A_by_variant = {name: fmean(fit.A for fit in fits) for name, fits in fits_by_variant.items()}
-    delta_by_variant = {name: round(A - A_by_variant[reference], DIGITS) for name, A in A_by_variant.items()}
-    said_by_variant: dict[str, Difference] = {name: paper_rule(delta) for name, delta in delta_by_variant.items()}
-    equal = [name for name, said in said_by_variant.items() if said == "no difference seen"]
-    common_A = fmean(A_by_variant[name] for name in equal)
-    refits_by_variant = {
-        name: _fits(runs_by_variant[name], fit_from=fit_from, budget=budget, grid=grid, A=common_A) for name in equal
-    }
-    B_by_variant = {name: _mean_exponent(refits) for name, refits in refits_by_variant.items()}
+    baseline = mean_asymptote(fits_by_variant[reference])
+    variants = [_against(baseline, name, fits) for name, fits in fits_by_variant.items()]
+    equal = [variant for variant in variants if variant.difference == "no difference seen"]
+    common_A = fmean(variant.A for variant in equal)
+    refits = {variant.name: fit_runs(runs_by_variant[variant.name], A=common_A) for variant in equal}
+    baseline_B = mean_exponent(refits[reference])
     return PaperComparison(
         reference=reference,
         variants=tuple(
-            PaperVariant(
-                name=name,
-                A=A_by_variant[name],
-                B=_mean_exponent(fits),
-                C_mid=geometric_mean(fit.C_mid for fit in fits),
-                delta_A=delta_by_variant[name],
-                difference="reference" if name == reference else said_by_variant[name],
-                B_at_common_A=B_by_variant.get(name),
-                delta_B=B_by_variant[name] - B_by_variant[reference] if name in equal else None,
-                fits=fits,
-                refits=refits_by_variant.get(name, ()),
+            replace(
+                variant,
+                difference="reference" if variant.name == reference else variant.difference,
+                refits=refits.get(variant.name, ()),
+                delta_B=mean_exponent(refits[variant.name]) - baseline_B if variant.name in refits else None,
             )
-            for name, fits in fits_by_variant.items()
+            for variant in variants
         ),
         common_A=common_A,
         grid=grid,
@@ -183,6 +189,12 @@ def paper_compare(
         budget=budget,
         reasons=tuple(reasons),
     )
+
+
+def _against(baseline: float, name: str, fits: tuple[PaperFit, ...]) -> PaperVariant:
+    """The variant beside the reference's mean A."""
+    delta = round(mean_asymptote(fits) - baseline, DIGITS)
+    return PaperVariant(name=name, fits=fits, delta_A=delta, difference=paper_rule(delta))
 
 
 def paper_comparison(results: Results) -> PaperComparison:
@@ -223,7 +235,13 @@ def _fits(
     )
 
 
-def _mean_exponent(fits: Sequence[PaperFit]) -> float:
+def mean_asymptote(fits: Sequence[PaperFit]) -> float:
+    """Mean A over seeds."""
+    return fmean(fit.A for fit in fits)
+
+
+def mean_exponent(fits: Sequence[PaperFit]) -> float:
+    """Mean B over seeds."""
     return fmean(fit.B for fit in fits)
 
 

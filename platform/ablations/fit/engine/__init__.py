@@ -6,6 +6,8 @@ modes            how R_0 may be tied to the reading before RL
 anchor           what the reading before RL says of R_0
 noise            sampling noise and autocorrelated run noise
 sums             the sums over readings that judge a curve, in the axes of the noise
+zoom             where on the grid of shapes the posterior lies
+truncated        standard normals between two ends
 posterior        draws of everything, given the readings
 ceiling_profile  how badly a given ceiling fits, whatever the prior says
 """

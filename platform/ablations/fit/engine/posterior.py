@@ -13,31 +13,25 @@ Draws are moved within the cells of the grid and weighed by the exact density, s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
 from ablations.fit.engine.noise import Noise
-from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviance
+from ablations.fit.engine.projection import Nodes, box_nodes
 from ablations.fit.engine.sums import Sums, weighted_sums
+from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_normals
+from ablations.fit.engine.zoom import FINE_SHAPE, widened, zoomed_box
 
 NUM_DRAWS = 2000
-FINE_SHAPE = (41, 41)
-MAX_ZOOMS = 8
-PLAUSIBLE = 26.0
-"""Deviance over the least of the shapes kept while zooming: e^-13 of the best one's likelihood."""
-EDGE_SHARE = 1e-3
-"""Most of the probability that may lie at the edge of the zoomed grid."""
-LEAST_SHARE = 1e-300
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 """Flat to 3 % between the walls."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Draws:
+class Draws(NamedTuple):
     """Equally likely curves r + a g(p, q), one an entry, with the noise and the anchor that each was drawn with.
 
     `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before the walls.
@@ -53,6 +47,10 @@ class Draws:
     g_end: np.ndarray
     A_mean: np.ndarray
     A_sd: np.ndarray
+
+    def of(self, rows: np.ndarray) -> "Draws":
+        """Some of the draws, in this order."""
+        return Draws(*(values[rows] for values in self))
 
     @property
     def run_variance(self) -> float:
@@ -71,22 +69,54 @@ class Draws:
     def ceiling_density(self, A: np.ndarray) -> np.ndarray:
         """Posterior density of the ceiling at each A, averaged over the draws' own (Gelfand and Smith 1990)."""
         z = (np.atleast_1d(A)[:, None] - self.A_mean) / self.A_sd
-        log_inside = _log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd)
+        log_inside = log_between(-self.A_mean / self.A_sd, (1 - self.A_mean) / self.A_sd)
         return np.mean(np.exp(-0.5 * z**2 - log_inside) / self.A_sd, axis=1) / np.sqrt(2 * np.pi)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Linear:
+class Model:
+    """Readings `y` at `x` = ln(C / C_max), and what they may have come from: a family of curves, noises, anchors."""
+
+    family: Family
+    x: np.ndarray
+    y: np.ndarray
+    noise: Noise
+    anchors: Sequence[Anchor]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """The log posterior density of each (rho, s, anchor, node), up to a constant; the nodes are shapes in a box."""
+
+    nodes: Nodes
+    box: Box
+    log_density: np.ndarray
+
+
+class Cells(NamedTuple):
+    """Cells of the grid, one an entry: the place of each one's rho, s, anchor and node."""
+
+    rho: np.ndarray
+    s: np.ndarray
+    anchor: np.ndarray
+    node: np.ndarray
+
+
+class Linear(NamedTuple):
     """The Gaussian of (r, A) for each entry, and ln of the probability of the readings, walls of A included."""
 
     log_evidence: np.ndarray
     log_walls_of_r: np.ndarray
-    """About ln P(0 <= r <= A): where to look, `_draws` has it exactly."""
+    """About ln P(0 <= r <= A): where to look, `_draw_linear_part` has it exactly."""
     r_mean: np.ndarray
     A_mean: np.ndarray
     r_variance: np.ndarray
     A_variance: np.ndarray
     covariance: np.ndarray
+
+    def of(self, *index: np.ndarray) -> "Linear":
+        """Some of the entries, in this order."""
+        return Linear(*(values[index] for values in self))
 
 
 def sample(
@@ -105,32 +135,60 @@ def sample(
     """
     # Without an anchor too the prior of r must be proper, or shapes that say nothing of r have all the probability.
     anchors = [anchor if anchor.is_informative else FLAT_ANCHOR for anchor in anchors]
+    model = Model(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Its own numbers for each curve: the draws of two curves are subtracted as independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
-    box, whole = _zoomed_box(family, x, y, anchors=anchors, variance=variance), family.box(x)
+    grid = _grid(model, variance)
+    density = np.exp(grid.log_density - grid.log_density.max())
+    cells = Cells(*np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape))
+    p, q = _moved_within_cells(family.box(x), grid, cells.node, rng)
+    g = family.basis(x, p[:, None], q[:, None])
+    linear = _linear_of_cells(model, g, cells)
+    r, A, r_inside = _draw_linear_part(linear, rng)
+    # Each draw is weighed by the change of density within its cell.
+    log_weight = linear.log_evidence + family.log_prior(p, q) - grid.log_density[cells]
+    log_weight += np.log(np.maximum(r_inside, LEAST_SHARE))
+    drawn = Draws(
+        r=r,
+        a=A - r,
+        p=p,
+        q=q,
+        run_sd=np.sqrt(noise.run_variances)[cells.s],
+        rho=noise.rhos[cells.rho],
+        anchor=cells.anchor,
+        g_end=g[:, -1],
+        A_mean=linear.A_mean,
+        A_sd=np.sqrt(linear.A_variance),
+    )
+    return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
+
+
+def _grid(model: Model, variance: float) -> Grid:
+    """The density over a box of shapes that has next to none of it at its edge."""
+    family, x, y = model.family, model.x, model.y
+    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance)
     while True:
         nodes = box_nodes(family, x, box, FINE_SHAPE)
-        log_density = _log_density(family, nodes, y, noise=noise, anchors=anchors)
-        wider = _widened(nodes, log_density, box, whole)
+        log_density = _log_density(model, nodes)
+        wider = widened(nodes, log_density, box, family.box(x))
         if wider is None:
-            break
+            return Grid(nodes=nodes, box=box, log_density=log_density)
         box = wider
-    density = np.exp(log_density - log_density.max())
-    chosen = np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape)
-    return _draws(family, x, y, nodes, box, log_density, chosen, noise=noise, anchors=anchors, rng=rng)
 
 
-def _log_density(family: Family, nodes: Nodes, y: np.ndarray, *, noise: Noise, anchors: Sequence[Anchor]) -> np.ndarray:
+def _log_density(model: Model, nodes: Nodes) -> np.ndarray:
     """Log posterior density of each (rho, s, anchor, node), up to a constant."""
-    prior = family.log_prior(nodes.p, nodes.q)
     parts = []
-    for rho in range(len(noise.rhos)):
-        sums = weighted_sums(
-            nodes.g @ noise.axes[rho], y @ noise.axes[rho], noise.axes[rho].sum(axis=0), noise.precisions[rho]
-        )
-        found = [_linear(sums, noise, rho, anchor) for anchor in anchors]
+    for rho in range(len(model.noise.rhos)):
+        sums = _sums(model, nodes.g, rho)
+        found = [_linear(sums, model.noise, rho, anchor) for anchor in model.anchors]
         parts.append([linear.log_evidence + linear.log_walls_of_r for linear in found])
-    return np.moveaxis(np.array(parts), 2, 1) + prior
+    return np.moveaxis(np.array(parts), 2, 1) + model.family.log_prior(nodes.p, nodes.q)
+
+
+def _sums(model: Model, g: np.ndarray, rho: int) -> Sums:
+    axes = model.noise.axes[rho]
+    return weighted_sums(g @ axes, model.y @ axes, axes.sum(axis=0), model.noise.precisions[rho])
 
 
 def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
@@ -149,8 +207,8 @@ def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
     log_evidence = 0.5 * (noise.log_precisions[rho][:, None] - np.log(determinant) - np.log(v) - misfit)
     r_sd, A_sd = np.sqrt(r_variance), np.sqrt(A_variance)
     return Linear(
-        log_evidence=log_evidence + _log_between(-A / A_sd, (1 - A) / A_sd) + np.log(anchor.probability),
-        log_walls_of_r=_log_between(-r / r_sd, (np.clip(A, 0, 1) - r) / r_sd),
+        log_evidence=log_evidence + log_between(-A / A_sd, (1 - A) / A_sd) + np.log(anchor.probability),
+        log_walls_of_r=log_between(-r / r_sd, (np.clip(A, 0, 1) - r) / r_sd),
         r_mean=r,
         A_mean=A,
         r_variance=r_variance,
@@ -159,89 +217,43 @@ def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
     )
 
 
-def _log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
-    mirrored = lo > 0
-    inside = np.where(mirrored, ndtr(-lo) - ndtr(-hi), ndtr(hi) - ndtr(lo))
-    return np.log(np.maximum(inside, LEAST_SHARE))
-
-
-def _draws(
-    family: Family,
-    x: np.ndarray,
-    y: np.ndarray,
-    nodes: Nodes,
-    box: Box,
-    log_density: np.ndarray,
-    chosen: tuple[np.ndarray, ...],
-    *,
-    noise: Noise,
-    anchors: Sequence[Anchor],
-    rng: np.random.Generator,
-) -> Draws:
-    """Move each chosen shape within its cell, weigh it by the change of density, draw (r, A), and resample."""
-    rho, s, anchor, node = chosen
-    cells = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(box, FINE_SHAPE, strict=True)]
+def _moved_within_cells(
+    whole: Box, grid: Grid, node: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The shape (p, q) of each node, moved at random within its cell, inside the `whole` box of the family."""
+    sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, FINE_SHAPE, strict=True)]
     p, q = (
-        np.clip(values[node] + cell * (rng.random(node.size) - 0.5), lo, hi)
-        for values, cell, (lo, hi) in zip((nodes.p, nodes.q), cells, family.box(x), strict=True)
+        np.clip(values[node] + size * (rng.random(node.size) - 0.5), lo, hi)
+        for values, size, (lo, hi) in zip((grid.nodes.p, grid.nodes.q), sizes, whole, strict=True)
     )
-    g = family.basis(x, p[:, None], q[:, None])
-    names = ("log_evidence", "r_mean", "A_mean", "r_variance", "A_variance", "covariance")
-    found = {name: np.empty(node.size) for name in names}
-    for i in range(len(noise.rhos)):
-        rows = np.flatnonzero(rho == i)
-        if not rows.size:
+    return p, q
+
+
+def _linear_of_cells(model: Model, g: np.ndarray, cells: Cells) -> Linear:
+    """The Gaussian of (r, A) of each draw, given its curve `g` and the noise and anchor of its cell."""
+    rows, parts = [], []
+    for rho in range(len(model.noise.rhos)):
+        with_rho = np.flatnonzero(cells.rho == rho)
+        if not with_rho.size:
             continue
-        axes = noise.axes[i]
-        sums = weighted_sums(g[rows] @ axes, y @ axes, axes.sum(axis=0), noise.precisions[i])
-        for k, one_anchor in enumerate(anchors):
-            under = np.flatnonzero(anchor[rows] == k)
-            linear = _linear(sums, noise, i, one_anchor)
-            for name in names:
-                values = np.broadcast_to(getattr(linear, name), linear.log_evidence.shape)
-                found[name][rows[under]] = values[s[rows[under]], under]
-    weight = found["log_evidence"] + family.log_prior(p, q) - log_density[chosen]
-
-    A_sd = np.sqrt(found["A_variance"])
-    A = found["A_mean"] + A_sd * _truncated(-found["A_mean"] / A_sd, (1 - found["A_mean"]) / A_sd, rng)[0]
-    slope = found["covariance"] / found["A_variance"]
-    r_mean = found["r_mean"] + slope * (A - found["A_mean"])
-    r_sd = np.sqrt(np.maximum(found["r_variance"] - slope * found["covariance"], 1e-300))
-    z, inside = _truncated(-r_mean / r_sd, (A - r_mean) / r_sd, rng)
-    r = np.clip(r_mean + r_sd * z, 0, A)
-    weight += np.log(np.maximum(inside, LEAST_SHARE))
-
-    kept = rng.permutation(_systematic(np.exp(weight - weight.max()), node.size, rng))
-    run_sd = np.sqrt(noise.run_variances)[s]
-    columns = {
-        "r": r,
-        "a": A - r,
-        "p": p,
-        "q": q,
-        "run_sd": run_sd,
-        "rho": noise.rhos[rho],
-        "anchor": anchor,
-        "g_end": g[:, -1],
-        "A_mean": found["A_mean"],
-        "A_sd": A_sd,
-    }
-    return Draws(**{name: column[kept] for name, column in columns.items()})
+        sums = _sums(model, g[with_rho], rho)
+        for number, anchor in enumerate(model.anchors):
+            place = np.flatnonzero(cells.anchor[with_rho] == number)
+            rows.append(with_rho[place])
+            parts.append(_linear(sums, model.noise, rho, anchor).of(cells.s[with_rho[place]], place))
+    joined = Linear(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+    return joined.of(np.argsort(np.concatenate(rows)))
 
 
-def _truncated(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Standard normals between `lo` and `hi`, one an entry, and the probability of that range; the nearer end where
-    it is too far away for the arithmetic.
-    """
-    below, above = ndtr(lo), ndtr(hi)
-    # In the upper tail 1 - ndtr loses every digit: mirror it.
-    mirrored = lo > 0
-    below, above = np.where(mirrored, ndtr(-hi), below), np.where(mirrored, ndtr(-lo), above)
-    inside = above - below
-    with np.errstate(divide="ignore"):
-        z = ndtri(below + inside * rng.random(lo.size))
-    z = np.where(mirrored, -z, z)
-    return np.clip(z, lo, hi), inside
+def _draw_linear_part(linear: Linear, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """r and A of each draw between the walls 0 <= r <= A <= 1, and the probability of r between its own given A."""
+    A_sd = np.sqrt(linear.A_variance)
+    A = linear.A_mean + A_sd * truncated_normals(-linear.A_mean / A_sd, (1 - linear.A_mean) / A_sd, rng)[0]
+    slope = linear.covariance / linear.A_variance
+    r_mean = linear.r_mean + slope * (A - linear.A_mean)
+    r_sd = np.sqrt(np.maximum(linear.r_variance - slope * linear.covariance, 1e-300))
+    z, inside = truncated_normals(-r_mean / r_sd, (A - r_mean) / r_sd, rng)
+    return np.clip(r_mean + r_sd * z, 0, A), A, inside
 
 
 def _systematic(weights: np.ndarray, num: int, rng: np.random.Generator) -> np.ndarray:
@@ -250,53 +262,3 @@ def _systematic(weights: np.ndarray, num: int, rng: np.random.Generator) -> np.n
     return np.searchsorted(total, (np.arange(num) + rng.random()) / num * total[-1], side="right").clip(
         0, weights.size - 1
     )
-
-
-def _zoomed_box(family: Family, x: np.ndarray, y: np.ndarray, *, anchors: Sequence[Anchor], variance: float) -> Box:
-    """The box around all shapes that independent readings of `variance` do not speak against."""
-
-    def plausible(nodes: Nodes) -> np.ndarray:
-        least = np.full(nodes.p.size, np.inf)
-        for anchor in anchors:
-            deviance = node_deviance(nodes, y, variance=variance, prior=anchor.prior(variance))
-            r, a = best_linear_part(deviance)
-            least = np.minimum(least, deviance.at(r, a) - 2 * np.log(anchor.probability))
-        least -= 2 * family.log_prior(nodes.p, nodes.q)
-        return np.flatnonzero(least <= least.min() + PLAUSIBLE)
-
-    whole = box = family.box(x)
-    nodes = grid_nodes(family, x)
-    shape = GRID_SHAPE
-    for _ in range(MAX_ZOOMS):
-        zoomed = _box_around(nodes, plausible(nodes), box, whole, shape)
-        if all(
-            new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
-        ):
-            return zoomed
-        box, shape = zoomed, FINE_SHAPE
-        nodes = box_nodes(family, x, box, shape)
-    return box
-
-
-def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: tuple[int, int]) -> Box:
-    """The box that holds the nodes inside and a cell more on every side, within the whole box."""
-    sides = []
-    for values, (lo, hi), (least, largest), num in zip((nodes.p, nodes.q), box, whole, shape, strict=True):
-        margin = (hi - lo) / (num - 1)
-        sides.append((max(values[inside].min() - margin, least), min(values[inside].max() + margin, largest)))
-    return sides[0], sides[1]
-
-
-def _widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box) -> Box | None:
-    """The box made wider where probability lies at its edge, though the family goes on there; None if nowhere."""
-    mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
-    mass /= mass.sum()
-    sides, is_wider = [], False
-    for values, (lo, hi), (least, largest) in zip((nodes.p, nodes.q), box, whole, strict=True):
-        new_lo, new_hi = lo, hi
-        if lo > least and mass[values == lo].sum() > EDGE_SHARE:
-            new_lo, is_wider = max(least, lo - 0.5 * (hi - lo)), True
-        if hi < largest and mass[values == hi].sum() > EDGE_SHARE:
-            new_hi, is_wider = min(largest, hi + 0.5 * (hi - lo)), True
-        sides.append((new_lo, new_hi))
-    return (sides[0], sides[1]) if is_wider else None

@@ -1,0 +1,32 @@
+"""Standard normals between two ends.
+
+`scipy.stats.truncnorm` takes seven times as long for the 2,000 pairs of ends of one fit, and its import longer than all
+others of a fit together.
+"""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+LEAST_SHARE = 1e-300
+
+
+def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
+    mirrored = lo > 0
+    inside = np.where(mirrored, ndtr(-lo) - ndtr(-hi), ndtr(hi) - ndtr(lo))
+    return np.log(np.maximum(inside, LEAST_SHARE))
+
+
+def truncated_normals(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normals between `lo` and `hi`, one an entry, and the probability of that range; the nearer end where
+    it is too far away for the arithmetic.
+    """
+    below, above = ndtr(lo), ndtr(hi)
+    # In the upper tail 1 - ndtr loses every digit: mirror it.
+    mirrored = lo > 0
+    below, above = np.where(mirrored, ndtr(-hi), below), np.where(mirrored, ndtr(-lo), above)
+    inside = above - below
+    with np.errstate(divide="ignore"):
+        z = ndtri(below + inside * rng.random(lo.size))
+    z = np.where(mirrored, -z, z)
+    return np.clip(z, lo, hi), inside

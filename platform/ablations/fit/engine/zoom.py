@@ -1,0 +1,66 @@
+"""Where on the grid of shapes the posterior lies: zoomed onto what the readings allow, wider where it must be."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ablations.fit.engine.anchor import Anchor
+from ablations.fit.engine.family import Box, Family
+from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviance
+
+FINE_SHAPE = (41, 41)
+MAX_ZOOMS = 8
+PLAUSIBLE = 26.0
+"""Deviance over the least of the shapes kept while zooming: e^-13 of the best one's likelihood."""
+EDGE_SHARE = 1e-3
+"""Most of the probability that may lie at the edge of the zoomed grid."""
+
+
+def zoomed_box(family: Family, x: np.ndarray, y: np.ndarray, *, anchors: Sequence[Anchor], variance: float) -> Box:
+    """The box around all shapes that independent readings of `variance` do not speak against."""
+
+    def plausible(nodes: Nodes) -> np.ndarray:
+        least = np.full(nodes.p.size, np.inf)
+        for anchor in anchors:
+            deviance = node_deviance(nodes, y, variance=variance, prior=anchor.prior(variance))
+            r, a = best_linear_part(deviance)
+            least = np.minimum(least, deviance.at(r, a) - 2 * np.log(anchor.probability))
+        least -= 2 * family.log_prior(nodes.p, nodes.q)
+        return np.flatnonzero(least <= least.min() + PLAUSIBLE)
+
+    whole = box = family.box(x)
+    nodes = grid_nodes(family, x)
+    shape = GRID_SHAPE
+    for _ in range(MAX_ZOOMS):
+        zoomed = _box_around(nodes, plausible(nodes), box, whole, shape)
+        if all(
+            new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
+        ):
+            return zoomed
+        box, shape = zoomed, FINE_SHAPE
+        nodes = box_nodes(family, x, box, shape)
+    return box
+
+
+def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: tuple[int, int]) -> Box:
+    """The box that holds the nodes inside and a cell more on every side, within the whole box."""
+    sides = []
+    for values, (lo, hi), (least, largest), num in zip((nodes.p, nodes.q), box, whole, shape, strict=True):
+        margin = (hi - lo) / (num - 1)
+        sides.append((max(values[inside].min() - margin, least), min(values[inside].max() + margin, largest)))
+    return sides[0], sides[1]
+
+
+def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box) -> Box | None:
+    """The box made wider where probability lies at its edge, though the family goes on there; None if nowhere."""
+    mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
+    mass /= mass.sum()
+    sides, is_wider = [], False
+    for values, (lo, hi), (least, largest) in zip((nodes.p, nodes.q), box, whole, strict=True):
+        new_lo, new_hi = lo, hi
+        if lo > least and mass[values == lo].sum() > EDGE_SHARE:
+            new_lo, is_wider = max(least, lo - 0.5 * (hi - lo)), True
+        if hi < largest and mass[values == hi].sum() > EDGE_SHARE:
+            new_hi, is_wider = min(largest, hi + 0.5 * (hi - lo)), True
+        sides.append((new_lo, new_hi))
+    return (sides[0], sides[1]) if is_wider else None
