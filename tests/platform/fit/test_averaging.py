@@ -2,29 +2,20 @@
 
 import numpy as np
 import pytest
+from curves import curve_of, eq1, readings
 
 from ablations.fit.averaging import aicc, akaike_weights, average, family_weights, model_error_share
-from ablations.fit.curve import Curve
 from ablations.fit.engine.family import FAMILIES, SIGMOID
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.fitting import fit_curve
 
-NUM_SAMPLES = 16_000
 POWER_LAW = next(family for family in FAMILIES if family.name == "power law")
 
 
-def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=0.3):
-    """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
-    C = np.asarray(C, dtype=float)
-    return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
-
-
-def noisy(law, *, seed=0, sd=0.0045, compute=None):
-    rng = np.random.default_rng(seed)
-    compute = np.arange(0, 8001, 213.0) if compute is None else compute
-    rate = np.clip(law(compute) + sd * rng.standard_normal(compute.size), 0, 1)
-    samples = np.full(compute.size, NUM_SAMPLES)
-    return Curve(name="n", compute=compute, score=rng.binomial(NUM_SAMPLES, rate) / NUM_SAMPLES, samples=samples)
+def noisy(law, *, sd=0.0045, compute=None):
+    """Another law, measured."""
+    compute = readings() if compute is None else compute
+    return curve_of(law(compute), 0, compute, sd=sd)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from curves import curve_of, eq1, readings
 from places import DATA
 
 from ablations.errors import AblationsError
@@ -15,28 +16,17 @@ from ablations.fit.fitting import fit_curve
 
 CURVES = DATA / "curves"
 
-NUM_SAMPLES = 16_000
 EARLY_GPU_HOURS = 1500.0
 LAST_EARLY_READING = 1491.0
 """Of those every 213 GPU-hours."""
 
 
-def eq1(C):
-    """ScaleRL eq. 1 with the first fit of table 1; C = 0 gives R_0."""
-    return 0.3 + 0.31 / (1 + (2542 / np.maximum(C, 1e-9)) ** 1.92)
-
-
 def simulated(seed, *, step=0.0, fade=0.0, rho=0.0, end=8000.0, every=213.0):
     """Readings that lie `step` off the law up to 1.5k GPU-hours, or `fade` at first and less and less up to there."""
-    compute = np.arange(0, end + 1, every)
-    rng = np.random.default_rng(seed)
-    run_noise = 0.0045 * rng.standard_normal(compute.size)
-    for i in range(1, compute.size):
-        run_noise[i] = rho * run_noise[i - 1] + np.sqrt(1 - rho**2) * run_noise[i]
+    compute = readings(every, end)
     early = (compute > 0) & (compute < EARLY_GPU_HOURS)
     law = eq1(compute) + early * (step + fade * (1 - compute / EARLY_GPU_HOURS))
-    score = rng.binomial(NUM_SAMPLES, np.clip(law + run_noise, 0, 1)) / NUM_SAMPLES
-    return Curve(name=f"seed {seed}", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
+    return curve_of(law, seed, compute, rho=rho)
 
 
 def cutoff_of(curve):

@@ -1,58 +1,13 @@
 """Fits against curves with known parameters, and against SciPy."""
 
-import time
-
 import numpy as np
 import pytest
+from curves import R_0, TABLE_1, eq1, exact, noisy, readings
 from scipy.optimize import curve_fit
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
-from ablations.fit.engine.family import SIGMOID
-from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.fitting import fit_curve
-
-# Run, C_mid, B, A (ScaleRL table 1), GPU-hours between readings, budget.
-TABLE_1 = [
-    ("ScaleRL", 2542, 1.92, 0.610, 213, 16_000),
-    ("ScaleRL-32k", 11272, 1.89, 0.645, 680, 50_000),
-    ("ScaleRL-8gen", 2542, 2.44, 0.585, 213, 16_000),
-    ("ScaleRL-24gen", 3054, 2.22, 0.590, 213, 16_000),
-    ("ScaleRL-32gen", 2936, 2.07, 0.595, 213, 16_000),
-    ("ScaleRL-Scout", 4242, 1.65, 0.710, 620, 45_000),
-    ("ScaleRL-bs512", 2818, 1.77, 0.605, 213, 16_000),
-    ("ScaleRL-bs2048", 10909, 1.70, 0.645, 1350, 100_000),
-    ("math+code, math", 2896, 2.05, 0.595, 213, 16_000),
-    ("math+code, code", 1675, 1.09, 0.615, 213, 16_000),
-]
-R_0 = 0.3
-NUM_SAMPLES = 16_000
-
-
-def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=R_0):
-    """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
-    C = np.asarray(C, dtype=float)
-    return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
-
-
-def readings(every=213.0, end=8000.0):
-    return np.arange(0, end + 1, every)
-
-
-def exact(name="exact", compute=None, **parameters):
-    compute = readings() if compute is None else compute
-    return Curve(name=name, compute=compute, score=eq1(compute, **parameters))
-
-
-def noisy(seed, compute=None, *, sd=0.0045, rho=0.0, **parameters):
-    """Binomial noise over 16,000 samples and AR(1) run noise."""
-    rng = np.random.default_rng(seed)
-    compute = readings() if compute is None else compute
-    run_noise = sd * rng.standard_normal(compute.size)
-    for i in range(1, compute.size):
-        run_noise[i] = rho * run_noise[i - 1] + np.sqrt(1 - rho**2) * run_noise[i]
-    score = rng.binomial(NUM_SAMPLES, np.clip(eq1(compute, **parameters) + run_noise, 0, 1)) / NUM_SAMPLES
-    return Curve(name=f"seed {seed}", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
 
 
 @pytest.mark.parametrize("r0", ["fixed", "anchored", "free"])
@@ -295,24 +250,6 @@ def test_compute_to_reach_inverts_the_curve():
     assert fit.compute_to_reach(0.95) == (None, None, None)
     assert fit.compute_to_reach(0.1) == (0, 0, 0)
     assert fit.compute_to_reach(fit.A - 1e-4)[2] is None
-
-
-def test_a_warm_point_fit_takes_about_a_millisecond_and_a_full_one_some_tens():
-    curve = noisy(18)
-    chosen = curve.compute > 1500
-    x, y = np.log(curve.compute[chosen]), curve.score[chosen]
-    # Generous by a factor of ten: the machine may be busy.
-    assert fastest(lambda: solve(SIGMOID, x, y, variance=1.0, prior=Prior())) < 0.02
-    assert fastest(lambda: fit_curve(curve, fit_from=1500)) < 0.3
-
-
-def fastest(function):
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
 
 
 @pytest.mark.parametrize("end", [8000.0, 16_000.0])

@@ -2,30 +2,19 @@
 
 import dataclasses
 
+import curves
 import numpy as np
 import pytest
+from curves import readings
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.forecast.backtest import Check, backtest, check, mean_noise_variance, score
 
-NUM_SAMPLES = 16_000
-
-
-def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=0.3):
-    """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
-    C = np.asarray(C, dtype=float)
-    return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
-
 
 def noisy(seed, compute=None, **parameters):
-    """Binomial noise over 16,000 samples and white run noise of sd 0.0045."""
-    rng = np.random.default_rng(seed)
-    compute = np.arange(0, 16_001, 213.0) if compute is None else compute
-    rate = eq1(compute, **parameters) + 0.0045 * rng.standard_normal(compute.size)
-    samples = np.full(compute.size, NUM_SAMPLES)
-    scores = rng.binomial(NUM_SAMPLES, np.clip(rate, 0, 1)) / NUM_SAMPLES
-    return Curve(name=f"run-{seed}", compute=compute, score=scores, samples=samples)
+    """A whole run with white run noise."""
+    return curves.noisy(seed, readings(end=16_000) if compute is None else compute, **parameters)
 
 
 def test_half_of_a_run_forecasts_its_end():
@@ -88,7 +77,7 @@ def test_a_fraction_with_too_few_readings_says_how_many_are_needed():
     reasons = [one.reason for one in tested.checks]
     assert "3 readings with compute in (0, 2400]; a fit needs at least 6" in reasons[0]
     assert reasons[1] == ""
-    assert reasons[2] == "curve 'run-3': 1 readings beyond 7,200; a check needs 3"
+    assert reasons[2] == "curve 'seed 3': 1 readings beyond 7,200; a check needs 3"
 
 
 def test_nothing_is_forecast_from_before_a_collapse():

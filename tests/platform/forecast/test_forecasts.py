@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from curves import eq1, readings
 from fixtures_home import BUDGET, R_0, eval_row, make_home, planned_run
 from scipy.optimize import brentq
 from scipy.special import ndtr
@@ -33,12 +34,6 @@ from ablations.verdict.compare import TAU
 from ablations.verdict.results import read_results
 
 
-def eq1(C, A=0.61, B=1.92, C_mid=2542.0, R_0=0.3):
-    """ScaleRL eq. 1, written as in the paper; C = 0 gives R_0."""
-    C = np.asarray(C, dtype=float)
-    return np.where(C > 0, R_0 + (A - R_0) / (1 + (C_mid / np.maximum(C, 1e-9)) ** B), R_0)
-
-
 def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
     """A fit of readings of 0.2 + (A - 0.2) (1 - exp(-C / tau)), which saturate faster than eq. 1 can."""
     compute = np.linspace(0, 8000, 81)
@@ -48,7 +43,7 @@ def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
 
 def fitted(seed=0, *, sd=0.0002, fit_from=0.0, end=8000.0, **parameters):
     """A fit of eq. 1 with little noise, so that answers are those of the formula."""
-    compute = np.arange(0, end + 1, 213.0)
+    compute = readings(end=end)
     noise = sd * np.random.default_rng(seed).standard_normal(compute.size)
     return fit_curve(Curve(name="f", compute=compute, score=eq1(compute, **parameters) + noise), fit_from=fit_from)
 

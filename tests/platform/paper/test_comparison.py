@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from curves import eq1
 from fixtures_home import make_home, planned_run, write_run
 from places import REPOSITORY
 from scipy.optimize import curve_fit
@@ -25,20 +26,13 @@ from ablations.report.page import report_page
 from ablations.report.style import styles
 from ablations.verdict.results import read_results
 
-R_0 = 0.3
 SEVENTH = 100 + 6 * (40_000 - 100) / 99
 """A midpoint of the paper's grid: 2518.18 GPU-hours."""
 COMPUTE = np.arange(0, 8001, 200.0)
 
 
-def eq1(C, A, B, C_mid, R_0=R_0):
-    """ScaleRL eq. 1, written as in the paper."""
-    return R_0 + (A - R_0) / (1 + (C_mid / C) ** B)
-
-
 def run(A=0.61, B=1.92, C_mid=SEVENTH) -> PaperRun:
-    score = np.append(R_0, eq1(COMPUTE[1:], A, B, C_mid))
-    return PaperRun(curve=Curve(name=f"A {A}", compute=COMPUTE, score=score))
+    return PaperRun(curve=Curve(name=f"A {A}", compute=COMPUTE, score=eq1(COMPUTE, A, B, C_mid)))
 
 
 def compared(**runs_by_variant):

@@ -3,8 +3,10 @@
 import json
 import math
 
+import curves
 import numpy as np
 import pytest
+from curves import eq1, readings
 from places import REPOSITORY
 from scipy.optimize import curve_fit
 
@@ -12,7 +14,6 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import PaperFit, paper_fit
 
-R_0 = 0.3
 CEILINGS = [0.45 + 0.005 * i for i in range(71)]
 MIDPOINTS = [100 + (40_000 - 100) / 99 * i for i in range(100)]
 """ScaleRL A.5: A in {0.450, 0.455, ..., 0.800}, C_mid in 100 linearly spaced values in [100, 40000]."""
@@ -20,26 +21,14 @@ SEVENTH = MIDPOINTS[6]
 """2518.18 GPU-hours, next to ScaleRL's own C_mid of 2542 (table 1)."""
 
 
-def eq1(C, A, B, C_mid, R_0=R_0):
-    """ScaleRL eq. 1, written as in the paper."""
-    return R_0 + (A - R_0) / (1 + (C_mid / C) ** B)
+def exact(A=0.61, B=1.92, C_mid=SEVENTH, unit=1.0) -> Curve:
+    compute = readings()
+    return Curve(name="exact", compute=unit * compute, score=eq1(compute, A, B, C_mid))
 
 
-def exact(A=0.61, B=1.92, C_mid=SEVENTH, every=213.0, end=8000.0, unit=1.0) -> Curve:
-    compute = np.arange(every, end + 1, every)
-    return Curve(
-        name="exact", compute=np.append(0, unit * compute), score=np.append(R_0, eq1(compute, A, B, C_mid))
-    )  # fmt: skip
-
-
-def noisy(seed: int, A=0.61, B=1.92, C_mid=2542.0) -> Curve:
-    """Readings with sampling noise of 16,000 generations and AR(1) run noise, sd 0.0045 and rho 0.7."""
-    rng = np.random.default_rng(seed)
-    curve = exact(A, B, C_mid)
-    noise = 0.0045 * rng.standard_normal(curve.score.size)
-    for i in range(1, noise.size):
-        noise[i] = 0.7 * noise[i - 1] + math.sqrt(1 - 0.7**2) * noise[i]
-    return Curve(name=f"seed {seed}", compute=curve.compute, score=rng.binomial(16_000, curve.score + noise) / 16_000)
+def noisy(seed: int) -> Curve:
+    """With run noise of rho 0.7."""
+    return curves.noisy(seed, rho=0.7)
 
 
 def literal_error(curve: Curve, A: float, C_mid: float) -> float:
