@@ -3,7 +3,11 @@
 import pytest
 from places import TESTS
 
-FOLDERS = {TESTS / "integration": pytest.mark.slow, TESTS / "slurm": pytest.mark.slurm}
+FOLDERS = {
+    TESTS / "benchmarks": pytest.mark.bench,
+    TESTS / "integration": pytest.mark.slow,
+    TESTS / "slurm": pytest.mark.slurm,
+}
 
 
 def pytest_collection_modifyitems(items):
