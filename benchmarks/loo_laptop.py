@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from record import write_record
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import read_sweep
 from ablations.report.curves import curves_figure
 from ablations.verdict.results import Results, read_results
 from ablations.verdict.words import columns
@@ -35,8 +35,7 @@ def main() -> None:
     home = Home(parser.parse_args().home.absolute())
     sweep(home)
     rerun_s = sweep(home)
-    plan = Plan.read(home.sweep("loo") / "plan.json")
-    results = read_results(home, plan)
+    results = read_results(read_sweep(home, "loo"))
     record = {
         "command": COMMAND,
         "code_versions": results.code_versions,

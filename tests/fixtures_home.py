@@ -1,12 +1,15 @@
 """A home folder as a finished sweep leaves it: generated curves written as run logs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
 
 BUDGET = 2000.0
 NUM_SAMPLES = 16000
@@ -18,16 +21,14 @@ HEARTBEAT = 4e9
 """In the next century, so that a run on another machine is alive."""
 
 
-def make_home(
-    path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.0, state: str = "done"
-) -> tuple[Home, Plan]:
+def make_home(path: Path, *, seeds: tuple[int, ...] = (0,), fraction: float = 1.0, state: str = "done") -> StartedSweep:
     """A sweep `loo` of three variants, every run trained to a fraction of its budget and then in `state`."""
-    home, plan = Home(path), make_plan(seeds)
-    plan.write(home.sweep(plan.sweep) / "plan.json")
-    for variant in plan.variants:
+    sweep = StartedSweep(home=Home(path), plan=make_plan(seeds))
+    sweep.write_plan()
+    for variant in sweep.plan.variants:
         for run in variant.runs:
-            write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction, state=state)
-    return home, plan
+            write_run(sweep.home, run.id, TRUTH[variant.name], seed=run.seed, fraction=fraction, state=state)
+    return sweep
 
 
 def make_plan(seeds: tuple[int, ...] = (0,)) -> Plan:
@@ -138,3 +139,8 @@ def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET,
             "processor": "AMD EPYC",
         }
     )
+
+
+def changed(sweep: StartedSweep, /, **changes: Any) -> StartedSweep:
+    """The sweep with another plan, which is not written down: `changed(sweep, fit_to_gpu_hours=1000.0)`."""
+    return replace(sweep, plan=replace(sweep.plan, **changes))

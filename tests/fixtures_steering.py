@@ -7,7 +7,7 @@ from typing import Any, cast
 from fixtures_home import BUDGET, make_plan
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.pools.pool import Pool
 from ablations.steering.steering import Steering
 from ablations.study.expand import Run, Study
@@ -34,14 +34,15 @@ class RecordedPool(Pool):
         return False
 
 
-def steered(home: Home, stop: Stop | None, **changes: Any) -> tuple[Steering, Plan]:
-    """The steering of the fixture's sweep under a stop block, and its plan with other changes, as it is written."""
+def steered(home: Home, stop: Stop | None, **changes: Any) -> tuple[Steering, StartedSweep]:
+    """The steering of the fixture's sweep under a stop block, and the sweep with other changes of its plan."""
     plan = replace(make_plan(), stop=stop and stop.model_dump(), **changes)
-    plan.write(home.sweep(plan.sweep) / "plan.json")
+    sweep = StartedSweep(home=home, plan=plan)
+    sweep.write_plan()
     runs = tuple(
         Run(variant=variant.name, seed=run.seed, id=run.id, recipe=RECIPE)
         for variant in plan.variants
         for run in variant.runs
     )
     study = SimpleNamespace(sweep=SimpleNamespace(stop=stop), reference=SimpleNamespace(recipe=RECIPE), runs=runs)
-    return Steering(cast(Study, study), plan, home), plan
+    return Steering(cast(Study, study), sweep), sweep

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.home.home import Home, find_home
+from ablations.home.home import find_home
 from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 
 
-def choose_sweep() -> tuple[Home, Plan]:
+def choose_sweep() -> StartedSweep:
     """The sweep named in the URL, or the one last started; the page ends here when there is none."""
     home = find_home(None)
     names = home.sweep_names()
@@ -20,7 +21,7 @@ def choose_sweep() -> tuple[Home, Plan]:
     st.query_params["sweep"] = name
     st.sidebar.caption(f"Home folder `{home.path}`")
     try:
-        return home, home.read_plan(name)
+        return read_sweep(home, name)
     except AblationsError as error:
         st.error(str(error))
         st.stop()

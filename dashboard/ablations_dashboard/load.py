@@ -10,7 +10,8 @@ import streamlit as st
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.state import HEARTBEAT_LIMIT_S, State, is_locked
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import HEARTBEAT_LIMIT_S, State
 from ablations.running.ending import all_ended
 from ablations.status.rows import Row
 from ablations.tracking.scalars import row_scalars
@@ -26,20 +27,20 @@ Stamp = tuple[int, int]
 """Time and size of a file: a new one means new content."""
 
 
-def load_results(home: Home, plan: Plan) -> Results:
+def load_results(sweep: StartedSweep) -> Results:
     """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
-    return compared(home, plan, tuple(_load_variant(home, plan, variant) for variant in plan.variants))
+    return compared(sweep, tuple(_load_variant(sweep, variant) for variant in sweep.plan.variants))
 
 
-def may_change(home: Home, plan: Plan, rows: Sequence[Row], *, now: float) -> bool:
+def may_change(sweep: StartedSweep, rows: Sequence[Row], *, now: float) -> bool:
     """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
     if any(row.state.pid is not None for row in rows):
         return True
     states = {row.state.state for row in rows}
-    if State.RUNNING in states or all_ended(home, plan, list(rows)):
+    if State.RUNNING in states or all_ended(sweep, list(rows)):
         return State.RUNNING in states
-    beats = [home.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
-    return now - max(beats) < HEARTBEAT_LIMIT_S or is_locked(home.sweep(plan.sweep) / "lock")
+    beats = [sweep.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
+    return now - max(beats) < HEARTBEAT_LIMIT_S or sweep.is_at_work
 
 
 def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
@@ -65,23 +66,24 @@ def stamp(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-def _load_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
-    runs = tuple(_load_run(home, plan, variant, run) for run in variant.runs)
+def _load_variant(sweep: StartedSweep, variant: PlannedVariant) -> FittedVariant:
+    runs = tuple(_load_run(sweep, variant, run) for run in variant.runs)
     return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
-def _load_run(home: Home, plan: Plan, variant: PlannedVariant, run: PlannedRun) -> FittedRun:
-    folder = home.run(run.id)
+def _load_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> FittedRun:
+    folder = sweep.run(run.id)
     status = folder.read_status()
-    alone = replace(plan, reference=variant.name, variants=(replace(variant, runs=(run,)),))
-    return _fitted_run(home.path, alone, stamp(folder.metrics), {field: status.get(field) for field in STATUS_FIELDS})
+    alone = replace(sweep.plan, reference=variant.name, variants=(replace(variant, runs=(run,)),))
+    known = {field: status.get(field) for field in STATUS_FIELDS}
+    return _fitted_run(sweep.home.path, alone, stamp(folder.metrics), known)
 
 
 # All arguments are the key: an entry is never used again once a file or the window has changed.
 @st.cache_resource(max_entries=MAX_FITS, show_spinner="Fitting the curves …")
 def _fitted_run(home: Path, alone: Plan, written: Stamp, status: dict[str, Any]) -> FittedRun:
     """The only run of a plan."""
-    (fitted,) = read_results(Home(home), alone).runs
+    (fitted,) = read_results(StartedSweep(home=Home(home), plan=alone)).runs
     return fitted
 
 

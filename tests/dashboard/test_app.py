@@ -1,6 +1,5 @@
 """The page as Streamlit runs it, on sweeps generated from known curves."""
 
-import dataclasses
 import io
 import json
 from pathlib import Path
@@ -9,14 +8,13 @@ import pandas as pd
 import pytest
 import streamlit
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, TRUTH, make_home, planned_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_state
 from streamlit.testing.v1 import AppTest
 
 import ablations_dashboard
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.search.record import SearchRecord, SearchTrial
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
 from ablations.verdict.results import read_results
@@ -36,8 +34,9 @@ def open_page(monkeypatch, home: Path, **query) -> AppTest:
     return page
 
 
-def beat(home, plan, heartbeat: float) -> None:
+def beat(sweep, heartbeat: float) -> None:
     """All runs give a sign of life."""
+    home, plan = sweep.home, sweep.plan
     for variant in plan.variants:
         for run in variant.runs:
             folder = home.run(run.id)
@@ -62,9 +61,9 @@ def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_
 
 
 def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
     page = open_page(monkeypatch, tmp_path)
-    line = read_results(home, plan).compared("loo-loss")
+    line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: ceiling down; more compute to the common target."
     assert f"{said} {line.asymptote} (1 seed)" in text_of(page)
@@ -82,8 +81,8 @@ def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp
 
 
 def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
-    home, plan = make_home(tmp_path)
-    dataclasses.replace(plan, sweep="other").write(home.sweep("other") / "plan.json")
+    sweep = make_home(tmp_path)
+    changed(sweep, sweep="other").write_plan()
     page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["loo-loss"], log="1", metric="loss")
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == {"loo-loss"}
@@ -110,7 +109,7 @@ def test_an_unknown_selection_in_the_url_is_ignored(monkeypatch, tmp_path):
 
 
 def test_progress_names_states_and_messages(monkeypatch, tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.5, state="running")
+    home = make_home(tmp_path, fraction=0.5, state="running").home
     write_state(home, planned_run("loo-loss", 0).id, "failed", compute=BUDGET / 2, message="Diverged")
     page = open_page(monkeypatch, tmp_path)
     runs = page.dataframe[0].value
@@ -120,7 +119,7 @@ def test_progress_names_states_and_messages(monkeypatch, tmp_path):
 
 
 def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
-    home, _ = make_home(tmp_path)
+    home = make_home(tmp_path).home
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
     page = open_page(monkeypatch, tmp_path)
@@ -129,7 +128,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
 
 
 def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path):
-    home, _ = make_home(tmp_path)
+    home = make_home(tmp_path).home
     (home.sweep("loo") / "plan.json").write_text("{")
     assert "not a plan" in open_page(monkeypatch, tmp_path).error[0].value
 
@@ -144,9 +143,9 @@ def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_pat
 )
 @pytest.mark.parametrize("state", ["done", "running"])
 def test_a_decision_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path, name, changes, state):
-    home, plan = make_home(tmp_path, state=state)
-    dataclasses.replace(plan, **changes).write(home.sweep("loo") / "plan.json")
-    (home.sweep("loo") / name).write_text("{")
+    sweep = make_home(tmp_path, state=state)
+    changed(sweep, **changes).write_plan()
+    (sweep.folder / name).write_text("{")
     (error,) = open_page(monkeypatch, tmp_path).error
     assert f"{name}: not " in error.value
     assert "delete it" in error.value
@@ -159,17 +158,18 @@ def fragment(path: str) -> None:
     from fixtures_home import TRUTH, make_plan
 
     from ablations.home.home import Home
+    from ablations.home.started_sweep import StartedSweep
     from ablations_dashboard.views.sweep import show_sweep
 
-    show_sweep(Home(Path(path)), make_plan(), list(TRUTH), False)
+    show_sweep(StartedSweep(home=Home(Path(path)), plan=make_plan()), list(TRUTH), False)
 
 
 def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_between(tmp_path):
-    home, plan = make_home(tmp_path)
-    write_trials(home, dataclasses.replace(plan, search=True))
+    sweep = make_home(tmp_path)
+    write_trials(changed(sweep, search=True))
     page = AppTest.from_function(fragment, args=(str(tmp_path),), default_timeout=60).run()
     assert "2 of 3 trials done by tpe" in text_of(page)
-    (home.sweep("loo") / "search.json").write_text("{")
+    (sweep.folder / "search.json").write_text("{")
     page.run()
     assert not page.exception
     assert "not the record of a search" in page.error[0].value
@@ -177,9 +177,9 @@ def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_
 
 def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
     monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path))
-    home, plan = make_home(tmp_path)
-    dataclasses.replace(plan, stop=Stop().model_dump()).write(home.sweep("loo") / "plan.json")
-    (home.sweep("loo") / "stopped.json").write_text("{")
+    sweep = make_home(tmp_path)
+    changed(sweep, stop=Stop().model_dump()).write_plan()
+    (sweep.folder / "stopped.json").write_text("{")
 
     def forecast() -> None:
         from ablations_dashboard.views.forecast import show
@@ -192,7 +192,7 @@ def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
 
 
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
-    home, _ = make_home(tmp_path)
+    home = make_home(tmp_path).home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
     page = open_page(monkeypatch, tmp_path)
     assert any("metrics.jsonl:1: not a metrics row" in warning.value for warning in page.warning)
@@ -200,8 +200,8 @@ def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_pa
 
 
 def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
-    home, plan = make_home(tmp_path)
-    results = load_results(home, plan)
+    sweep = make_home(tmp_path)
+    results = load_results(sweep)
     table = pd.read_csv(io.BytesIO(comparison_csv(results)), index_col="variant")
     assert table.loc["loo-loss", "A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert table.loc["loo-loss", "delta_A_hi"] == pytest.approx(results.compared("loo-loss").delta_A_hi)
@@ -210,40 +210,43 @@ def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
 
 
 def test_a_run_is_fitted_again_only_when_its_log_has_grown(tmp_path):
-    home, plan = make_home(tmp_path)
-    first = load_results(home, plan)
-    beat(home, plan, HEARTBEAT + 1)
+    sweep = make_home(tmp_path)
+    home = sweep.home
+    first = load_results(sweep)
+    beat(sweep, HEARTBEAT + 1)
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "train", "step": 201, "compute_gpu_hours": 2010.0}\n')
-    again = load_results(home, plan)
+    again = load_results(sweep)
     assert [new is old for new, old in zip(again.runs, first.runs, strict=True)] == [False, True, True]
     assert again.variant("scalerl").cost_gpu_hours == 2010.0
 
 
 def test_another_window_is_another_fit(tmp_path):
-    home, plan = make_home(tmp_path)
-    load_results(home, plan)
-    results = load_results(home, dataclasses.replace(plan, fit_to_gpu_hours=1000.0))
+    sweep = make_home(tmp_path)
+    load_results(sweep)
+    results = load_results(changed(sweep, fit_to_gpu_hours=1000.0))
     assert results.variant("scalerl").fits[0].window == (50.0, 1000.0)
 
 
 def test_what_is_kept_is_what_would_be_read(tmp_path):
-    home, plan = make_home(tmp_path, seeds=(0, 1))
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    home = sweep.home
     home.run(planned_run("loo-loss", 0).id).metrics.unlink()
-    load_results(home, plan)
+    load_results(sweep)
     write_state(home, planned_run("loo-loss", 0).id, "failed", message="Diverged")
-    assert load_results(home, plan).to_json() == read_results(home, plan).to_json()
+    assert load_results(sweep).to_json() == read_results(sweep).to_json()
 
 
 def test_a_page_is_refreshed_until_the_last_run_has_ended(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     run_id = planned_run("loo-curriculum", 0).id
 
     def refreshed() -> bool:
-        return may_change(home, plan, read_rows(home, plan), now=1000.0)
+        return may_change(sweep, run_rows(sweep), now=1000.0)
 
     assert not refreshed()
-    beat(home, plan, 1000.0 - 121)
+    beat(sweep, 1000.0 - 121)
     (home.run(run_id).path / "status.json").unlink()  # not started yet
     assert not refreshed()
     with FileLock(home.sweep("loo") / "lock"):
@@ -252,7 +255,7 @@ def test_a_page_is_refreshed_until_the_last_run_has_ended(tmp_path):
     write_state(home, run_id, "running")
     assert refreshed()
     write_state(home, run_id, "cancelled")
-    beat(home, plan, 1000.0 - 119)  # by a sweep on another machine
+    beat(sweep, 1000.0 - 119)  # by a sweep on another machine
     assert refreshed()
 
 
@@ -271,7 +274,7 @@ def test_the_page_asks_to_be_refreshed(monkeypatch, tmp_path, state, every):
 
 
 def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
-    home, _ = make_home(tmp_path, state="running")
+    home = make_home(tmp_path, state="running").home
     asked, fragment = [], streamlit.fragment
 
     def ended_meanwhile(function, *, run_every=None):
@@ -287,15 +290,16 @@ def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
 
 
 def test_metrics_hold_the_mean_of_a_histogram(tmp_path):
-    home, _ = make_home(tmp_path)
+    home = make_home(tmp_path).home
     rows = load_metrics(home, planned_run("scalerl", 0).id)
     assert len(rows) == 80
     assert set(rows["staleness_mean"]) == {1.5}  # 100 tokens of age 0, 300 of age 2
 
 
-def write_trials(home: Home, plan: Plan) -> None:
+def write_trials(sweep: StartedSweep) -> None:
     """The sweep as a search with two of three trials done."""
-    plan.write(home.sweep(plan.sweep) / "plan.json")
+    sweep.write_plan()
+    plan = sweep.plan
     trials = (
         SearchTrial(name="loo-loss", params={"batch.prompts": 8}, state="done", values=(0.52,)),
         SearchTrial(name="loo-curriculum", params={"batch.prompts": 16}, state="done", values=(0.58,)),
@@ -312,12 +316,12 @@ def write_trials(home: Home, plan: Plan) -> None:
         fit_to_gpu_hours=plan.fit_to_gpu_hours,
         fit={},
         trials=trials,
-    ).write(home.sweep(plan.sweep))
+    ).write(sweep.folder)
 
 
 def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
-    home, plan = make_home(tmp_path)
-    write_trials(home, dataclasses.replace(plan, search=True))
+    sweep = make_home(tmp_path)
+    write_trials(changed(sweep, search=True))
     page = open_page(monkeypatch, tmp_path)
     table = next(frame.value for frame in page.dataframe if "trial" in frame.value.columns)
     assert list(table["trial"]) == ["loo-curriculum", "loo-loss"]

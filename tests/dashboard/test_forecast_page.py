@@ -30,10 +30,10 @@ def captions(page: AppTest) -> str:
 
 
 def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
     page = open_page(monkeypatch, tmp_path)
     table = page.dataframe[0].value
-    found = forecast_sweep(read_results(home, plan), budgets_gpu_hours=[2 * BUDGET])
+    found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET])
     assert list(table["variant"]) == list(TRUTH)
     for line, one in zip(table.to_dict("records"), found.variants, strict=True):
         at = one.outlooks[0].prediction

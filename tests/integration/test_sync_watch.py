@@ -62,17 +62,17 @@ def watch(home, tmp_path):
 
 
 def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sweep(home, server, watch):
-    place, plan = make_home(home, fraction=0.5, state="running")
+    sweep = make_home(home, fraction=0.5, state="running")
     watching = watch("--tracking-uri", server.uri)
     watching.until(f"{3 * NUM_ROWS} rows are left, because")
     time.sleep(5)  # more tries, of which nothing is said
     server.start()
     watching.until(f"MLflow answers again; pushed {3 * NUM_ROWS} rows, 0 left")
-    with place.run(planned_run("loo-loss", 0).id).metrics.open("a") as log:
+    with sweep.run(planned_run("loo-loss", 0).id).metrics.open("a") as log:
         log.write('{"kind": "train", "step": 41, "compute_gpu_hours": 1025.0, "loss": 0.1, "wall_s": 103.0}\n')
     watching.until("pushed 1 rows, 0 left")
-    for variant in plan.variants:
-        write_state(place, variant.runs[0].id, "done")
+    for run in sweep.plan.runs:
+        write_state(sweep.home, run.id, "done")
     said = watching.end(0)
     assert said.splitlines()[-1].endswith("loo: nothing trains or waits any more, and MLflow has everything")
     assert said.count("rows are left") == 1
@@ -80,7 +80,7 @@ def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sw
 
 
 def test_what_no_push_can_bring_over_does_not_keep_the_watch_for_ever(home, watch):
-    place, _ = make_home(home)
+    place = make_home(home).home
     metrics = place.run(planned_run("scalerl", 0).id).metrics
     lines = metrics.read_text().splitlines(keepends=True)
     metrics.write_text("".join([*lines[:100], "{]\n", *lines[101:]]))
@@ -92,7 +92,7 @@ def test_ctrl_c_with_something_left_is_exit_code_3(home, server, watch):
     watching = watch("--tracking-uri", server.uri)
     watching.until("rows are left")
     watching.process.send_signal(signal.SIGINT)
-    assert watching.end(3).endswith("loo: stopped; the same command goes on later\n")
+    assert watching.end(3).endswith("loo: stopped; run the same command again to push the rest\n")
 
 
 def test_options_without_effect_are_refused(platform, home):

@@ -14,8 +14,9 @@ from slurm.cluster import SlurmCluster
 from waiting import wait_until
 
 from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
 from ablations.slurm.submissions import Submission, read_submissions
-from ablations.status.progress import read_rows, to_json
+from ablations.status.progress import run_rows, to_json
 
 LIMIT_S = 600.0
 """How long a command, a state that a test waits for, or the undisturbed study may take on a busy machine; alone each
@@ -85,8 +86,8 @@ class SlurmStudy:
         """Every run as `platform status --json` shows it."""
         home = Home(self.home)
         with mock.patch.dict(os.environ, self.cluster.environment, clear=True):
-            plan = home.read_plan("small")
-            return to_json(plan, read_rows(home, plan))["runs"]
+            sweep = read_sweep(home, "small")
+            return to_json(sweep.plan, run_rows(sweep))["runs"]
 
     def states(self) -> dict[str, str]:
         """The state of each variant."""

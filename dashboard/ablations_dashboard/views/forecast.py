@@ -18,8 +18,8 @@ TIMES = (1, 2, 3, 5, 10)
 @errors_on_page()
 def show() -> None:
     """Choose a sweep and a budget; show the forecasts there."""
-    home, plan = choose_sweep()
-    results = load_results(home, plan)
+    sweep = choose_sweep()
+    plan, results = sweep.plan, load_results(sweep)
     st.title(f"{plan.sweep}: what more compute would buy")
     if not any(variant.fits for variant in results.variants):
         st.info(f"No fit yet. {'; '.join(results.reasons)}.")

@@ -6,16 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from ablations.fit.words import in_words
-from ablations.home.allocation import Allocation, read_plan_allocation
-from ablations.home.home import Home
+from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.ceilings import ceilings_figure
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.style import Style, styles
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.rows import Row, share
 from ablations.status.table import summary
 from ablations.text import counted
@@ -35,32 +35,32 @@ SMOOTHED = (1, 5, 10, 25, 50)
 @errors_on_page()
 def show() -> None:
     """Choose a sweep and show it; it is read again every few seconds until the last run has ended."""
-    home, plan = choose_sweep()
-    is_live = may_change(home, plan, read_rows(home, plan), now=time.time())
-    variants = choose_variants(plan)
-    st.fragment(show_sweep, run_every=REFRESH_S if is_live else None)(home, plan, variants, is_live)
+    sweep = choose_sweep()
+    is_live = may_change(sweep, run_rows(sweep), now=time.time())
+    variants = choose_variants(sweep.plan)
+    st.fragment(show_sweep, run_every=REFRESH_S if is_live else None)(sweep, variants, is_live)
 
 
 @errors_on_page()
-def show_sweep(home: Home, plan: Plan, variants: list[str], is_live: bool) -> None:
+def show_sweep(sweep: StartedSweep, variants: list[str], is_live: bool) -> None:
     """Everything about one sweep; the curves and metrics of the chosen variants."""
-    plan = home.read_plan(plan.sweep)  # a search adds trials
-    rows = read_rows(home, plan)
-    if is_live and not may_change(home, plan, rows, now=time.time()):
+    sweep = sweep.reread()  # a search adds trials
+    plan, rows = sweep.plan, run_rows(sweep)
+    if is_live and not may_change(sweep, rows, now=time.time()):
         st.rerun()  # the whole page, which then is read no more
-    results = load_results(home, plan)
+    results = load_results(sweep)
     st.title(plan.sweep)
     st.markdown(plan.doc)
-    show_progress(plan, rows, read_plan_allocation(home, plan))
+    show_progress(plan, rows, sweep.read_allocation())
     for warning in warnings(results):
         st.warning(warning)
     if results.comparison is None:
         st.info(f"No comparison yet: {plan.reference} has no fit. {'; '.join(results.reasons)}.")
-    show_trials(home, plan)
+    show_trials(sweep)
     show_curves(results, variants)
     if results.comparison is not None:
         show_comparison(results)
-    show_metrics(home, plan, variants)
+    show_metrics(sweep, variants)
 
 
 def show_progress(plan: Plan, rows: list[Row], allocation: Allocation | None) -> None:
@@ -95,15 +95,15 @@ def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
     )
 
 
-def show_trials(home: Home, plan: Plan) -> None:
+def show_trials(sweep: StartedSweep) -> None:
     """The trials of a search, best first."""
-    record = read_search(home, plan)
+    record = read_search(sweep)
     if record is None:
         return
     st.header("Trials")
     st.caption(f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}")
     st.dataframe(pd.DataFrame(trial_lines(record)), hide_index=True)
-    st.caption(f"{note(record, plan.reference)}.")
+    st.caption(f"{note(record, sweep.plan.reference)}.")
 
 
 def show_curves(results: Results, shown: list[str]) -> None:
@@ -143,14 +143,13 @@ def show_comparison(results: Results) -> None:
             st.markdown(f"**{name}**: {meaning}.")
 
 
-def show_metrics(home: Home, plan: Plan, shown: list[str]) -> None:
+def show_metrics(sweep: StartedSweep, shown: list[str]) -> None:
     """One training metric of the runs of the chosen variants."""
     st.header("Training metrics")
-    runs = drawn_runs(home, plan, shown)
+    plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
-        st.info(
-            f"No optimiser step yet. `platform status {plan.sweep} --watch --home {home.path}` shows when there is."
-        )
+        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        st.info(f"No optimiser step yet. `{command}` shows when there is.")
         return
     titles = axis_titles(plan.compute_name)
     chosen = choose_metric({name for rows, _ in runs.values() for name in rows.columns} - set(titles))
@@ -161,13 +160,13 @@ def show_metrics(home: Home, plan: Plan, shown: list[str]) -> None:
     st.plotly_chart(figure, theme=None, key="metric")
 
 
-def drawn_runs(home: Home, plan: Plan, shown: list[str]) -> dict[str, tuple[pd.DataFrame, Style]]:
+def drawn_runs(sweep: StartedSweep, shown: list[str]) -> dict[str, tuple[pd.DataFrame, Style]]:
     """Optimiser steps and style of every run that has any, by label."""
-    look, runs = styles(plan), {}
-    for variant in plan.variants:
+    look, runs = styles(sweep.plan), {}
+    for variant in sweep.plan.variants:
         for run in variant.runs if variant.name in shown else ():
             try:
-                rows = load_metrics(home, run.id)
+                rows = load_metrics(sweep.home, run.id)
             except ValueError as error:
                 st.warning(str(error))
                 continue

@@ -18,14 +18,14 @@ from ablations.cli.options import (
     JsonOption,
     SweepArgument,
     console,
-    find_plan,
     find_sweep,
+    find_sweep_name,
     print_json,
     unfinished_code,
 )
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 
 WATCH_EVERY_S = 2.0
@@ -39,40 +39,39 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Show where each run of a sweep is, when it will end, and why runs failed."""
-    from ablations.home.allocation import read_plan_allocation
     from ablations.status.failures import group_failures
     from ablations.status.live import clock
-    from ablations.status.progress import read_rows, to_json
+    from ablations.status.progress import run_rows, to_json
     from ablations.status.table import MOST_ROWS, status_view
 
-    place, plan = find_plan(home, sweep)
+    started = find_sweep(home, sweep)
     if watch:
         if as_json or all_runs:
             raise AblationsError(f"--{'json' if as_json else 'all'} has no effect while --watch shows a live table")
         with suppress(KeyboardInterrupt):
-            plan = watch_sweep(place, plan, console())
-    rows, allocation = read_rows(place, plan), read_plan_allocation(place, plan)
-    failures = group_failures(place, rows)
+            started = watch_sweep(started, console())
+    plan, rows, allocation = started.plan, run_rows(started), started.read_allocation()
+    failures = group_failures(started.home, rows)
     if as_json:
         print_json(to_json(plan, rows, allocation, failures))
     else:
         most_rows = None if all_runs else MOST_ROWS
         console().print(status_view(plan, rows, allocation, failures=failures, now=clock(), most_rows=most_rows))
-    if code := unfinished_code(plan, place, rows):
+    if code := unfinished_code(started, rows):
         raise typer.Exit(code)
 
 
-def watch_sweep(home: Home, plan: Plan, out: Console) -> Plan:
-    """Show a sweep until nothing trains or waits any more; returns its plan, to which a search adds trials."""
+def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
+    """Show a sweep until nothing trains or waits any more; returns it with the trials that a search has added."""
     from ablations.status.live import Progress
     from ablations.status.progress import is_still_going
 
-    with Progress(home, plan, out) as progress:
-        while is_still_going(home, plan, progress.update()):
+    with Progress(sweep, out) as progress:
+        while is_still_going(sweep, progress.update()):
             time.sleep(WATCH_EVERY_S)
-            plan = home.read_plan(plan.sweep)
-            progress.follow(plan)
-    return plan
+            sweep = sweep.reread()
+            progress.follow(sweep)
+    return sweep
 
 
 def logs(
@@ -105,7 +104,7 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     matches = [run_id for run_id in ids if run_id.startswith(run)]
     if len(matches) == 1:
         return matches[0]
-    plan = home.read_plan(find_sweep(home, sweep))
+    plan = read_sweep(home, find_sweep_name(home, sweep)).plan
     for variant in plan.variants:
         if variant.name == run:
             runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_plan, print_json
+from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_sweep, print_json
 from ablations.cli.run import check_budget
 from ablations.errors import AblationsError
 
@@ -42,8 +42,7 @@ def forecast(
         raise AblationsError(f"--score: found {score:g}; a pass rate to reach lies in (0, 1]")
     if backtest and (budget or score is not None):
         raise AblationsError("--budget and --score have no effect on --backtest; leave them out")
-    place, plan = find_plan(home, sweep)
-    results = read_results(place, with_task(place, plan, task))
+    results = read_results(with_task(find_sweep(home, sweep), task))
     unit = results.plan.compute_unit_gpu_hours
     if backtest:
         found = backtest_sweep(results)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_plan
+from ablations.cli.options import HomeOption, SweepArgument, find_sweep
 from ablations.errors import AblationsError, did_you_mean
-from ablations.home.cancellation import cancellation
 from ablations.home.state import State
 from ablations.text import counted
 
@@ -26,22 +25,24 @@ def cancel(
 ) -> None:
     """Stop a sweep, or some of its runs: running ones write a checkpoint and end, no other is started."""
     from ablations.running.reconcile import cancel_runs
-    from ablations.status.progress import read_rows
+    from ablations.status.progress import run_rows
 
-    place, plan = find_plan(home, sweep)
-    rows = chosen(plan, read_rows(place, plan), variant, seed)
+    started = find_sweep(home, sweep)
+    rows = chosen(started.plan, run_rows(started), variant, seed)
     some = bool(variant or seed)
-    if some and plan.total_gpu_hours is not None:
-        raise AblationsError(f"sweep '{plan.sweep}' shares a total among its runs; it can only be cancelled as a whole")
-    cancellation(place, plan.sweep).add([row.id for row in rows] if some else None)
-    cancelled, others = cancel_runs(place, plan.sweep, [row.id for row in rows])
+    if some and started.plan.total_gpu_hours is not None:
+        raise AblationsError(
+            f"sweep '{started.name}' shares a total among its runs; it can only be cancelled as a whole"
+        )
+    started.cancellation.add([row.id for row in rows] if some else None)
+    cancelled, others = cancel_runs(started, [row.id for row in rows])
     here = [row.state.pid for row in rows if row.state.pid is not None and row.id not in {*cancelled, *others}]
     for pid in here:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     done = [f"{counted(len(here), 'running run')} asked to stop"] if here or not cancelled else []
     done += [f"{counted(len(cancelled), 'job')} of Slurm cancelled"] if cancelled else []
-    print(f"{plan.sweep}: {', '.join(done)}; `platform sweep` goes on from their checkpoints")
+    print(f"{started.name}: {', '.join(done)}; `platform sweep` goes on from their checkpoints")
     if others:
         print(f"{counted(len(others), 'run')} left alone: another sweep submitted the job")
     known = {*cancelled, *others}
@@ -63,12 +64,12 @@ def retry(
 ) -> None:
     """Submit failed, lost and timed-out runs to Slurm again, from their checkpoints and with the present code."""
     from ablations.running.retry import retry_runs
-    from ablations.status.progress import read_rows
+    from ablations.status.progress import run_rows
 
     states = named_states(state) if state else [one for one in State if one.is_retried]
-    place, plan = find_plan(home, sweep)
-    rows = chosen(plan, read_rows(place, plan), variant, seed)
-    for said in retry_runs(place, plan, rows, states=states):
+    started = find_sweep(home, sweep)
+    rows = chosen(started.plan, run_rows(started), variant, seed)
+    for said in retry_runs(started, rows, states=states):
         print(said)
 
 

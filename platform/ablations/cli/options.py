@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from ablations.home.home import Home, find_home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def own_command() -> str:
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
 
 
-def find_plan(home_option: Path | None, sweep: str | None) -> tuple[Home, Plan]:
-    """The home folder and the plan of the sweep meant."""
+def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:
+    """The sweep meant by `--home` and a name, a sweep file, or nothing."""
     home = find_home(home_option)
-    return home, home.read_plan(find_sweep(home, sweep))
+    return read_sweep(home, find_sweep_name(home, name))
 
 
-def find_sweep(home: Home, name: str | None) -> str:
+def find_sweep_name(home: Home, name: str | None) -> str:
     """The sweep meant by a name, a sweep file, or nothing; AblationsError names those that exist."""
     if name is not None and home.sweep_names() and name.endswith((".yaml", ".yml")) and Path(name).exists():
         from ablations.study.sweep import load_sweep
@@ -66,14 +66,14 @@ def find_sweep(home: Home, name: str | None) -> str:
 
 
 def unfinished_code(
-    plan: Plan, home: Home, rows: "list[Row] | None" = None, *, also_failed: tuple[State, ...] = ()
+    sweep: StartedSweep, rows: "list[Row] | None" = None, *, also_failed: tuple[State, ...] = ()
 ) -> int:
     """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
     from ablations.running.ending import all_ended
-    from ablations.status.progress import read_rows
+    from ablations.status.progress import run_rows
 
-    rows = read_rows(home, plan) if rows is None else rows
-    if all_ended(home, plan, rows):
+    rows = run_rows(sweep) if rows is None else rows
+    if all_ended(sweep, rows):
         return 0
     has_failed = any(row.state.state.is_failure or row.state.state in also_failed for row in rows)
     return FAILED if has_failed else NOT_FINISHED

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ablations.cli.options import console, print_json
-from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -13,19 +13,18 @@ if TYPE_CHECKING:
     from ablations.study.resources import Resources
 
 
-def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
+def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     """What a sweep would train, and what of it is already there."""
-    from ablations.home.allocation import read_plan_allocation
-    from ablations.status.progress import read_rows
+    from ablations.status.progress import run_rows
     from ablations.status.rows import left_to_train
 
     search = None
     if study.space is not None:
         from ablations.search.loop import resume
 
-        resumed = resume(study, plan, home)
-        plan, search = resumed.plan, resumed.record
-    rows = read_rows(home, plan)
+        resumed = resume(study, sweep)
+        sweep, search = resumed.sweep, resumed.record
+    plan, rows = sweep.plan, run_rows(sweep)
     overrides = {variant.name: variant.overrides for variant in plan.variants}
     if as_json:
         runs = [
@@ -70,7 +69,7 @@ def show_plan(study: "Study", plan: "Plan", home: Home, as_json: bool) -> None:
     else:
         each = f"{plan.total_gpu_hours:g} {plan.compute_name} to share, at most {plan.budget_gpu_hours:g} each"
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
-    left = left_to_train(plan, rows, read_plan_allocation(home, plan))
+    left = left_to_train(plan, rows, sweep.read_allocation())
     out.print(
         f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {left:g} left to train",
         soft_wrap=True,
@@ -92,7 +91,7 @@ def stop_text(plan: "Plan") -> str:
     return f"{stops}flags a run {collapse}"
 
 
-def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> None:
+def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     """What the jobs of the missing runs, and of trials to come, may cost at most."""
     from ablations.running.reconcile import num_missing
     from ablations.slurm.limits import check_on_cluster
@@ -101,13 +100,11 @@ def show_cost(study: "Study", plan: "Plan", home: Home, jobs: int | None) -> Non
     if study.space is not None:
         from ablations.search.loop import resume
 
-        resumed = resume(study, plan, home)
-        plan, num_to_come = resumed.plan, resumed.record.num_to_come * len(study.sweep.seeds)
+        resumed = resume(study, sweep)
+        sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
     threads = study.reference.recipe.total_threads
     resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
-    cost = cost_of(
-        num_missing(home, plan) + num_to_come, resources, threads, check_on_cluster(study.asked, threads=threads)
-    )
+    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, check_on_cluster(study.asked, threads=threads))
     console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
 
 

@@ -14,13 +14,11 @@ from ablations.cli.options import (
     SweepArgument,
     TaskOption,
     console,
-    find_plan,
     find_sweep,
     print_json,
 )
 from ablations.errors import AblationsError
 from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
-from ablations.home.home import find_home
 
 
 def fit(
@@ -48,8 +46,7 @@ def fit(
             raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; leave it out")
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
-        place = find_home(home)
-        fits = fit_sweep(place, find_sweep(place, source), **settings)
+        fits = fit_sweep(find_sweep(home, source), **settings)
     if as_json:
         print_json([one.explained() if explain else one.to_json() for one in fits])
     else:
@@ -98,8 +95,7 @@ def compare(
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task
 
-    place, plan = find_plan(home, sweep)
-    results = read_results(place, with_task(place, plan, task))
+    results = read_results(with_task(find_sweep(home, sweep), task))
     if paper:
         from ablations.paper.comparison import paper_comparison, paper_table
 
@@ -123,5 +119,5 @@ def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOptio
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task
 
-    place, plan = find_plan(home, sweep)
-    print(write_report(place, read_results(place, with_task(place, plan, task)), now=datetime.now(UTC)))
+    results = read_results(with_task(find_sweep(home, sweep), task))
+    print(write_report(results, now=datetime.now(UTC)))

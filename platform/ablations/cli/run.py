@@ -29,14 +29,14 @@ from ablations.cli.options import (
 from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError
-from ablations.home.home import Home, find_home
+from ablations.home.home import find_home
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.running.on_this_machine import OnThisMachine
 
 Executor = Literal["local", "slurm"]
 
 if TYPE_CHECKING:
-    from ablations.home.plan import Plan
     from ablations.search.record import SearchRecord
 
 
@@ -66,22 +66,23 @@ def sweep(
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.run_sweep import run_sweep
-    from ablations.status.progress import read_rows
+    from ablations.status.progress import run_rows
     from ablations.study.expand import expand
 
     if budget is not None:
         check_budget(budget)
     study = expand(file, scale=scale, sets=set_ or ())
     command = f"platform {shlex.join(sys.argv[1:])}"
-    plan, place = make_plan(study, sweep_name(study, scale), budget=budget, command=command), find_home(home)
+    plan = make_plan(study, sweep_name(study, scale), budget=budget, command=command)
+    started = StartedSweep(home=find_home(home), plan=plan)
     if dry_run:
-        show_plan(study, plan, place, as_json)
+        show_plan(study, started, as_json)
         if executor == "slurm" and not as_json:
-            show_cost(study, plan, place, jobs)
+            show_cost(study, started, jobs)
         return
     out = console(stderr=as_json)
     if executor == "slurm":
-        where = on_slurm(study, plan, place, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
+        where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
         threads = study.reference.recipe.threads
@@ -90,19 +91,19 @@ def sweep(
         )
     try:
         with terminated_as_interrupted():
-            run_sweep(study, plan, place, file=file, executor=where, tracking_uri=tracking_uri, console=out)
+            run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
         if executor == "slurm":
             out.print("left; its jobs train on, and the same command goes on with what is to decide")
         else:
             out.print("stopped; the same command goes on from the last checkpoints")
         raise typer.Exit(NOT_FINISHED) from None
-    plan = place.read_plan(plan.sweep)  # a search has added its trials
-    if executor == "slurm" and not all_ended(place, plan, read_rows(place, plan)):
-        where_next(plan, place, out, as_json)
+    started = started.reread()  # a search has added its trials
+    if executor == "slurm" and not all_ended(started, run_rows(started)):
+        where_next(started, out, as_json)
         return
-    conclude(plan, place, out, as_json)
-    if code := unfinished_code(plan, place, also_failed=(State.STALE,)):
+    conclude(started, out, as_json)
+    if code := unfinished_code(started, also_failed=(State.STALE,)):
         raise typer.Exit(code)
 
 
@@ -122,35 +123,36 @@ def check_budget(budget: float) -> None:
         raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
 
 
-def conclude(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
+def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the page."""
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table
     from ablations.search.record import read_search
     from ablations.verdict.results import read_results
 
-    results, search = read_results(home, plan), read_search(home, plan)
+    results, search = read_results(sweep), read_search(sweep)
     if as_json:
         print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
     elif search is None:
         out.print(comparison_table(results))
     else:
-        show_search(search, plan, home, out)
-    page = write_report(home, results, now=datetime.now(UTC))
-    places = f"report     {page}\ndashboard  {own_command()} dashboard --home {shlex.quote(str(home.path))}"
+        show_search(search, sweep, out)
+    page = write_report(results, now=datetime.now(UTC))
+    places = f"report     {page}\ndashboard  {own_command()} dashboard --home {shlex.quote(str(sweep.home.path))}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
-def show_search(search: "SearchRecord", plan: "Plan", home: Home, out: Console) -> None:
+def show_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
     """The trials, best first, and the best of them against the reference."""
     from ablations.report.tables import comparison_table
     from ablations.search.tables import note, trials_table
     from ablations.verdict.results import read_results
 
+    plan = sweep.plan
     names = {plan.reference, *(trial.name for trial in search.best)}
     shown = replace(plan, variants=tuple(variant for variant in plan.variants if variant.name in names))
     out.print(trials_table(search))
-    out.print(comparison_table(read_results(home, shown)))
+    out.print(comparison_table(read_results(replace(sweep, plan=shown))))
     out.print(note(search, plan.reference), soft_wrap=True, highlight=False, markup=False)
 
 

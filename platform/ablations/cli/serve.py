@@ -20,7 +20,8 @@ from ablations.cli.options import (
 )
 from ablations.cli.run import terminated_as_interrupted
 from ablations.errors import AblationsError
-from ablations.home.home import Home, find_home
+from ablations.home.home import find_home
+from ablations.home.started_sweep import StartedSweep
 
 SYNC_EVERY_S = 30.0
 
@@ -74,23 +75,22 @@ def sync(
         raise AblationsError(f"--every {every:g} has no effect without --watch")
     if watch and as_json:
         raise AblationsError("--json has no effect with --watch, which tells what changes in lines")
-    place = find_home(home)
-    name = find_sweep(place, sweep)
+    started = find_sweep(home, sweep)
     if watch:
-        watch_sync(place, name, tracking_uri, every or SYNC_EVERY_S)
+        watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
         return
-    from ablations.tracking.synchroniser import sync as synchronise
+    from ablations.tracking.synchroniser import push_sweep
 
-    report = synchronise(place.path, name, tracking_uri)
+    report = push_sweep(started, tracking_uri)
     if as_json:
-        print_json({"sweep": name, **asdict(report)})
+        print_json({"sweep": started.name, **asdict(report)})
     else:
         print(report)
     if report.rows_left or report.reason:
         raise typer.Exit(NOT_FINISHED)
 
 
-def watch_sync(home: Home, sweep: str, tracking_uri: str | None, every_s: float) -> None:
+def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) -> None:
     """Push what is new until the sweep has ended; exit code 3 when something is left then, or at Ctrl-C."""
     from ablations.status.live import clock
     from ablations.tracking.ledger import default_tracking_uri
@@ -99,16 +99,15 @@ def watch_sync(home: Home, sweep: str, tracking_uri: str | None, every_s: float)
     def say(text: str) -> None:
         print(f"{clock():%H:%M:%S}  {text}", flush=True)
 
-    uri = tracking_uri or default_tracking_uri(home)
-    say(f"{sweep}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
-    watch = SyncWatch(home=home, sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
+    uri = tracking_uri or default_tracking_uri(sweep.home)
+    say(f"{sweep.name}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
+    watch = SyncWatch(sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
     try:
         with terminated_as_interrupted():
             is_everything = watch.run()
     except KeyboardInterrupt:
         is_everything = watch.has_everything()
-        say(
-            f"{sweep}: stopped; {'MLflow has everything so far' if is_everything else 'the same command goes on later'}"
-        )
+        said = "MLflow has everything so far" if is_everything else "run the same command again to push the rest"
+        say(f"{sweep.name}: stopped; {said}")
     if not is_everything:
         raise typer.Exit(NOT_FINISHED)

@@ -10,11 +10,10 @@ from rich.console import Console
 from ablations.cli.options import WRONG_INPUT, own_command, print_json
 from ablations.cli.plan import cost_of
 from ablations.errors import AblationsError
-from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep
 from ablations.running.on_slurm import OnSlurm
 
 if TYPE_CHECKING:
-    from ablations.home.plan import Plan
     from ablations.study.expand import Study
 
 SEARCH_AT_ONCE = 8
@@ -24,8 +23,7 @@ NEXT = (("follow", "status --watch"), ("table", "compare"), ("end", "cancel"))
 
 def on_slurm(
     study: "Study",
-    plan: "Plan",
-    home: Home,
+    sweep: StartedSweep,
     *,
     jobs: int | None,
     hold: bool,
@@ -37,7 +35,7 @@ def on_slurm(
     """What Slurm is asked for, checked against the cluster before anything is written."""
     from ablations.slurm.limits import check_home, check_on_cluster
 
-    check_home(home.path)
+    check_home(sweep.home.path)
     resources, threads = study.resources, study.reference.recipe.total_threads
     if jobs is not None:
         resources = resources.model_copy(update={"at_once": jobs})
@@ -70,13 +68,13 @@ def refuse_without_slurm(options: dict[str, object]) -> None:
         raise AblationsError(f"{', '.join(given)}: no effect without --executor slurm; leave it out")
 
 
-def where_next(plan: "Plan", home: Home, out: Console, as_json: bool) -> None:
+def where_next(sweep: StartedSweep, out: Console, as_json: bool) -> None:
     """What to type while the jobs wait and train."""
     if as_json:
-        from ablations.status.progress import read_rows, to_json
+        from ablations.status.progress import run_rows, to_json
 
-        print_json(to_json(plan, read_rows(home, plan)))
+        print_json(to_json(sweep.plan, run_rows(sweep)))
         return
-    command = f"{own_command()} {{}} {plan.sweep} --home {shlex.quote(str(home.path))}"
+    command = f"{own_command()} {{}} {sweep.name} --home {shlex.quote(str(sweep.home.path))}"
     lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
     out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

@@ -13,8 +13,6 @@ from pydantic import TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
-from ablations.home.home import Home
-from ablations.home.plan import Plan
 from scalerl.run.run_folder import write_atomically
 
 FILE_NAME = "allocation.json"
@@ -93,9 +91,9 @@ class Allocation:
 _WRITTEN = TypeAdapter(Allocation)
 
 
-def read_allocation(sweep: Path, total_gpu_hours: float) -> Allocation:
+def read_allocation(folder: Path, total_gpu_hours: float) -> Allocation:
     """The rounds of a sweep with the total as it now is; none before the first."""
-    path = sweep / FILE_NAME
+    path = folder / FILE_NAME
     try:
         content = json.loads(path.read_bytes())
         rounds = tuple(
@@ -127,7 +125,7 @@ def read_allocation(sweep: Path, total_gpu_hours: float) -> Allocation:
     return replace(written, total_gpu_hours=total_gpu_hours, finished="", closing={})
 
 
-def write_allocation(sweep: Path, allocation: Allocation) -> None:
+def write_allocation(folder: Path, allocation: Allocation) -> None:
     """Replace the file in one step."""
     rounds = [
         {
@@ -146,10 +144,4 @@ def write_allocation(sweep: Path, allocation: Allocation) -> None:
         "closing": allocation.closing,
         "rounds": rounds,
     }
-    write_atomically(sweep / FILE_NAME, json.dumps(content, indent=1).encode())
-
-
-def read_plan_allocation(home: Home, plan: Plan) -> Allocation | None:
-    """How the plan's total is shared out so far; None where it has none."""
-    total = plan.total_gpu_hours
-    return None if total is None else read_allocation(home.sweep(plan.sweep), total)
+    write_atomically(folder / FILE_NAME, json.dumps(content, indent=1).encode())

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
-from ablations.home.home import Home
 from scalerl.run.run_folder import write_atomically
 
 
@@ -46,8 +45,3 @@ class Cancellation:
     def lift(self) -> None:
         """Cancel nothing any more."""
         self.path.unlink(missing_ok=True)
-
-
-def cancellation(home: Home, sweep: str) -> Cancellation:
-    """What of a sweep is cancelled."""
-    return Cancellation(home.sweep(sweep) / "cancelled")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError, did_you_mean
-from ablations.home.plan import Plan
 from scalerl.run.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")
@@ -36,9 +35,13 @@ class Home:
         """The folder of one run."""
         return RunFolder(self.path / "runs" / run_id)
 
-    def read_plan(self, sweep: str) -> Plan:
-        """The plan of a sweep that was started here."""
-        return Plan.read(self.sweep(sweep) / "plan.json")
+    def plan_file(self, sweep: str) -> Path:
+        """The plan of a sweep; it is there once the sweep was started."""
+        return self.sweep(sweep) / "plan.json"
+
+    def lock_file(self, sweep: str) -> Path:
+        """Held by the `platform sweep` that works on a sweep."""
+        return self.sweep(sweep) / "lock"
 
     def sweep_names(self) -> list[str]:
         """Sweeps that were started here, last started first."""

@@ -77,6 +77,11 @@ class Plan:
     variants: tuple[PlannedVariant, ...]
 
     @property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """The runs of all variants."""
+        return tuple(run for variant in self.variants for run in variant.runs)
+
+    @property
     def is_steered(self) -> bool:
         """Whether something must watch the runs while they train: a stop rule, or a total to share out."""
         return self.stop is not None or self.total_gpu_hours is not None

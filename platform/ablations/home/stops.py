@@ -82,9 +82,9 @@ class Stopped:
 _WRITTEN = TypeAdapter(list[Stopped])
 
 
-def read_stops(sweep: Path, plan: Plan) -> dict[str, Stopped]:
+def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
     """What was decided under the plan's budget and rules, by run; nothing when the plan has no rules."""
-    path = sweep / FILE_NAME
+    path = folder / FILE_NAME
     if plan.stop is None:
         return {}
     try:
@@ -98,7 +98,7 @@ def read_stops(sweep: Path, plan: Plan) -> dict[str, Stopped]:
     return {stopped.run: stopped for stopped in stops if stopped.is_under(plan)}
 
 
-def write_stops(sweep: Path, stops: Iterable[Stopped]) -> None:
+def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:
     """Replace the file in one step."""
     content = {"runs": [asdict(stopped) for stopped in stops]}
-    write_atomically(sweep / FILE_NAME, json.dumps(content, indent=1).encode())
+    write_atomically(folder / FILE_NAME, json.dumps(content, indent=1).encode())

@@ -13,7 +13,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ablations.errors import AblationsError
-from ablations.home.home import Home
 from ablations.home.plan import Plan
 from ablations.paper.comparison import columns as paper_columns
 from ablations.paper.comparison import notes, paper_comparison
@@ -58,14 +57,14 @@ class NoPaperMode:
     reason: str
 
 
-def write_report(home: Home, results: Results, *, now: datetime) -> Path:
+def write_report(results: Results, *, now: datetime) -> Path:
     """Write `report.html` into the sweep's folder; `now` is the date that it shows."""
-    path = home.sweep(results.plan.sweep) / "report.html"
-    write_atomically(path, report_page(home, results, now=now).encode())
+    path = results.sweep.folder / "report.html"
+    write_atomically(path, report_page(results, now=now).encode())
     return path
 
 
-def report_page(home: Home, results: Results, *, now: datetime) -> str:
+def report_page(results: Results, *, now: datetime) -> str:
     """The whole page as HTML."""
     environment = Environment(
         loader=PackageLoader("ablations", "report"),
@@ -85,7 +84,7 @@ def report_page(home: Home, results: Results, *, now: datetime) -> str:
         paper_rule=PAPER_RULE_NOTE,
         paper=_paper_mode(results),
         verdicts=glossary(results),
-        origin=_origin(home, results, now),
+        origin=_origin(results, now),
     )
 
 
@@ -116,13 +115,13 @@ def _rows(plan: Plan, cells: Mapping[str, Mapping[str, str]]) -> list[Row]:
     return [Row(colour=look[name].colour, cells=of_variant) for name, of_variant in cells.items()]
 
 
-def _origin(home: Home, results: Results, now: datetime) -> list[tuple[str, str]]:
+def _origin(results: Results, now: datetime) -> list[tuple[str, str]]:
     plan = results.plan
     num_runs = len(results.runs)
     window = f"{plan.fit_from_gpu_hours:g} to {plan.fit_to_gpu_hours:g}"
     return [
         ("command", plan.command),
-        ("home folder", str(home.path)),
+        ("home folder", str(results.sweep.home.path)),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ablations.home.cancellation import cancellation
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.study.resources import Resources
 from ablations.text import counted
 
@@ -35,33 +33,33 @@ class OnSlurm:
     agree: Callable[[int], None]
     """Called with the number of jobs before anything is written; raises when they are not wanted."""
 
-    def ask(self, home: Home, plan: Plan, num_to_come: int = 0) -> None:
+    def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
         """Ask whether what a sweep would submit is wanted, `num_to_come` runs of trials not proposed yet included."""
         from ablations.running.reconcile import num_missing
 
-        if num_jobs := num_missing(home, plan) + num_to_come:
+        if num_jobs := num_missing(sweep) + num_to_come:
             self.agree(num_jobs)
 
-    def pool(self, home: Home, plan: Plan, console: Console) -> "SlurmPool":
+    def pool(self, sweep: StartedSweep, console: Console) -> "SlurmPool":
         """What submits a sweep's runs, after what went wrong in the queue before is put right."""
         from ablations.running.reconcile import cancel_held, prune
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
-        for name in forget_interrupted(home, plan.sweep):
+        for name in forget_interrupted(sweep.home, sweep.name):
             console.print(
-                f"{plan.sweep}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
+                f"{sweep.name}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
             )
-        why, held = cancel_held(home, plan.sweep)
+        why, held = cancel_held(sweep)
         if held:
-            console.print(f"{plan.sweep}: {counted(len(held), 'held job')} cancelled, to be submitted again ({why})")
-        if self.prune and (pruned := prune(home, plan)):
-            console.print(f"{plan.sweep}: {counted(len(pruned), 'job')} of runs that left the sweep file cancelled")
+            console.print(f"{sweep.name}: {counted(len(held), 'held job')} cancelled, to be submitted again ({why})")
+        if self.prune and (pruned := prune(sweep)):
+            console.print(f"{sweep.name}: {counted(len(pruned), 'job')} of runs that left the sweep file cancelled")
         return SlurmPool(
-            home=home,
-            sweep=plan.sweep,
+            home=sweep.home,
+            sweep=sweep.name,
             resources=self.resources,
             threads=self.threads,
-            cancelled=cancellation(home, plan.sweep),
+            cancelled=sweep.cancellation,
             hold=self.hold,
             after=self.after,
         )

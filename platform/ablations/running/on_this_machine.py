@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ablations.home.cancellation import cancellation
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 
 if TYPE_CHECKING:
     from ablations.pools.local import LocalPool
@@ -24,14 +22,14 @@ class OnThisMachine:
     """Of one run."""
     jobs: int
 
-    def pool(self, home: Home, plan: Plan, _: Console) -> "LocalPool":
+    def pool(self, sweep: StartedSweep, _: Console) -> "LocalPool":
         """What trains a sweep's runs."""
         from ablations.pools.local import LocalPool
 
         return LocalPool(
-            home=home,
-            submissions=home.sweep(plan.sweep) / "submitit",
+            home=sweep.home,
+            submissions=sweep.folder / "submitit",
             threads=self.threads,
             jobs=self.jobs,
-            cancelled=cancellation(home, plan.sweep),
+            cancelled=sweep.cancellation,
         )

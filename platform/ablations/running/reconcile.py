@@ -5,20 +5,19 @@ Nothing here trains or waits; what is submitted needs no process of ours any mor
 
 from collections.abc import Iterable
 
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 from ablations.slurm import commands
 from ablations.slurm.hold import lift_hold, read_hold
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import read_submissions
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.rows import Row
 
 
-def num_missing(home: Home, plan: Plan) -> int:
+def num_missing(sweep: StartedSweep) -> int:
     """How many runs of a plan a sweep would submit now: they have not ended, nor a job that goes on to the budget."""
-    states, hold = SlurmStates(home), read_hold(home, plan.sweep)
+    states, hold = SlurmStates(sweep.home), read_hold(sweep.home, sweep.name)
     held = hold.submissions if hold else ()
 
     def goes_on(row: Row) -> bool:
@@ -26,41 +25,41 @@ def num_missing(home: Home, plan: Plan) -> int:
         if not jobs:
             return row.state.state == State.RUNNING  # from another command, on this machine
         return any(
-            one.budget_gpu_hours >= plan.budget_gpu_hours
+            one.budget_gpu_hours >= sweep.plan.budget_gpu_hours
             and (one.name not in held if job.waits else row.state.state != State.CANCELLED)
             for one, job in jobs
         )
 
-    return sum(not row.state.state.is_finished and not goes_on(row) for row in read_rows(home, plan))
+    return sum(not row.state.state.is_finished and not goes_on(row) for row in run_rows(sweep))
 
 
-def cancel_held(home: Home, sweep: str) -> tuple[str, list[str]]:
+def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
     """Cancel the waiting jobs of a sweep that were held after equal failures; returns why, and the runs."""
-    hold = read_hold(home, sweep)
+    home, name = sweep.home, sweep.name
+    hold = read_hold(home, name)
     if hold is None:
         return "", []
     states = SlurmStates(home)
-    waiting = [states.waiting_jobs(one) for one in read_submissions(home, sweep) if one.name in hold.submissions]
+    waiting = [states.waiting_jobs(one) for one in read_submissions(home, name) if one.name in hold.submissions]
     commands.cancel(job for jobs in waiting for job in jobs.values())
-    lift_hold(home, sweep)
+    lift_hold(home, name)
     return str(hold), list(dict.fromkeys(run for jobs in waiting for run in jobs))
 
 
-def prune(home: Home, plan: Plan) -> list[str]:
+def prune(sweep: StartedSweep) -> list[str]:
     """Cancel jobs that this sweep submitted for runs that no sweep's plan has any more; returns the runs."""
-    wanted = {
-        run.id for name in home.sweep_names() for variant in home.read_plan(name).variants for run in variant.runs
-    }
-    left = {run for one in read_submissions(home, plan.sweep) for run in one.runs if run not in wanted}
-    return cancel_runs(home, plan.sweep, sorted(left))[0]
+    home = sweep.home
+    wanted = {run.id for name in home.sweep_names() for run in read_sweep(home, name).plan.runs}
+    left = {run for one in read_submissions(home, sweep.name) for run in one.runs if run not in wanted}
+    return cancel_runs(sweep, sorted(left))[0]
 
 
-def cancel_runs(home: Home, sweep: str, run_ids: Iterable[str]) -> tuple[list[str], list[str]]:
+def cancel_runs(sweep: StartedSweep, run_ids: Iterable[str]) -> tuple[list[str], list[str]]:
     """Cancel the jobs of runs; returns those whose jobs were cancelled, and those whose job another sweep submitted."""
-    states, mine, others = SlurmStates(home), {}, []
+    states, mine, others = SlurmStates(sweep.home), {}, []
     for run_id in run_ids:
         there = states.in_queue(run_id)
-        if jobs := [job.id for submission, job in there if submission.sweep == sweep]:
+        if jobs := [job.id for submission, job in there if submission.sweep == sweep.name]:
             mine[run_id] = jobs
         elif there:
             others.append(run_id)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.errors import FileError
-from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, read_state
 from ablations.pools.pool import Ended, Pool
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
 from ablations.status.live import Progress, say
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.table import summary
 from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of
 from ablations.study.search_points import MAX_GRID_POINTS, Point, SearchSpace, point_text
@@ -45,10 +45,15 @@ class SearchState:
     """A search with the trials it has so far, each a variant of the study and the plan and an entry of the record."""
 
     study: Study
-    plan: Plan
+    sweep: StartedSweep
     record: SearchRecord
     last_number: int = -1
     """Of all trials there have been, those too that the space no longer holds; their names are not used again."""
+
+    @property
+    def plan(self) -> Plan:
+        """The sweep's plan."""
+        return self.sweep.plan
 
     @property
     def search(self) -> Search:
@@ -75,7 +80,7 @@ class SearchState:
         return replace(
             self,
             study=replace(self.study, variants=(*self.study.variants, variant), runs=(*self.study.runs, *runs)),
-            plan=replace(self.plan, variants=(*self.plan.variants, planned)),
+            sweep=replace(self.sweep, plan=replace(self.plan, variants=(*self.plan.variants, planned))),
             record=self.record.with_trial(trial),
             last_number=max(self.last_number, _number(trial)),
         )
@@ -89,6 +94,11 @@ class SearchState:
         """The variant of this name in the plan."""
         return next(variant for variant in self.plan.variants if variant.name == name)
 
+    def is_trained(self, name: str) -> bool:
+        """Whether every run of a variant has reached the budget."""
+        states = (read_state(self.sweep.run(run.id), self.plan.budget_gpu_hours) for run in self.planned(name).runs)
+        return all(one.state == State.DONE for one in states)
+
     def next_name(self) -> str:
         """`trial-012` after `trial-011`."""
         return f"{TRIAL_PREFIX}{self.last_number + 1:03d}"
@@ -98,7 +108,7 @@ def _number(trial: SearchTrial) -> int:
     return int(trial.name.removeprefix(TRIAL_PREFIX))
 
 
-def resume(study: Study, plan: Plan, home: Home) -> SearchState:
+def resume(study: Study, sweep: StartedSweep) -> SearchState:
     """The search with the trials that its record has. Those that the space no longer holds are left out.
 
     A trial is open again when the objective, the budget or the window is another, or when a run of it is not done: one
@@ -106,12 +116,12 @@ def resume(study: Study, plan: Plan, home: Home) -> SearchState:
     """
     assert study.sweep.search is not None
     assert study.space is not None
-    before = SearchRecord.read(home.sweep(plan.sweep))
+    before = SearchRecord.read(sweep.folder)
     trials = before.trials if before else ()
     state = SearchState(
         study=study,
-        plan=plan,
-        record=empty_record(study.sweep.search, study.sweep.seeds, study.space, plan),
+        sweep=sweep,
+        record=empty_record(study.sweep.search, study.sweep.seeds, study.space, sweep.plan),
         last_number=max(map(_number, trials), default=-1),
     )
     for trial in trials:
@@ -124,47 +134,45 @@ def resume(study: Study, plan: Plan, home: Home) -> SearchState:
         if known is not None:
             continue
         state = state.with_new(replace(trial, state="running", values=(), reason=""))
-        if before and before.rests_on_the_same_as(state.record) and _all_done(state.planned(trial.name), plan, home):
+        if before and before.rests_on_the_same_as(state.record) and state.is_trained(trial.name):
             state = replace(state, record=state.record.with_trial(trial))
     return state
 
 
-def prepare_search(state: SearchState, home: Home) -> None:
+def prepare_search(state: SearchState) -> None:
     """Write the record down, before a plan with other trials is: a search is not complete until its record is.
 
     Where there was none, the sampler has nothing to know either.
     """
-    folder = home.sweep(state.plan.sweep)
+    folder = state.sweep.folder
     folder.mkdir(parents=True, exist_ok=True)
     if SearchRecord.read(folder) is None:
         (folder / "optuna.db").unlink(missing_ok=True)
     state.record.write(folder)
 
 
-def run_search(
-    state: SearchState, home: Home, pool: Pool, jobs: int, tracking_uri: str | None, console: Console
-) -> None:
+def run_search(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
     from ablations.search.objective import is_maximised  # loads SciPy, and the next Optuna
     from ablations.search.optuna_study import OptunaStudy
 
-    folder = home.sweep(state.plan.sweep)
+    folder = state.sweep.folder
     maximised = [is_maximised(objective) for objective in state.search.objective]
     optuna = OptunaStudy(folder / "optuna.db", state.search, state.space, maximised)
-    loop = TrialLoop(state=state, home=home, jobs=jobs, console=console, pool=pool, optuna=optuna)
+    loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
-    tracker = Tracker(home, loop.state.plan, tracking_uri)
-    with Progress(home, loop.state.plan, console) as progress, closing(pool.work()) as events:
+    tracker = Tracker(loop.state.sweep, tracking_uri)
+    with Progress(loop.state.sweep, console) as progress, closing(pool.work()) as events:
         for event in events:
             if isinstance(event, Ended):
                 name = next(run.variant for run in loop.state.study.runs if run.id == event.run)
                 say(console, f"{name}: {event.why}")
             loop.step()
-            progress.follow(loop.state.plan)
-            tracker.follow(loop.state.plan)
+            progress.follow(loop.state.sweep)
+            tracker.follow(loop.state.sweep)
             progress.update()
             tracker.tick()
-    say(console, f"{state.plan.sweep}: {summary(loop.state.plan, read_rows(home, loop.state.plan))}")
+    say(console, f"{state.plan.sweep}: {summary(loop.state.plan, run_rows(loop.state.sweep))}")
     tracker.finish(console)
 
 
@@ -173,7 +181,6 @@ class TrialLoop:
     """The search while it runs."""
 
     state: SearchState
-    home: Home
     jobs: int
     console: Console
     pool: Pool
@@ -200,7 +207,7 @@ class TrialLoop:
         self._numbers = {trial.name: number for trial, number in zip(record.trials, numbers, strict=True)}
         self._left_over = self.optuna.unanswered([trial.params for trial in record.trials])
         for run in self.state.study.runs:
-            if read_state(self.home.run(run.id), budget_gpu_hours).state != State.DONE:
+            if read_state(self.state.sweep.run(run.id), budget_gpu_hours).state != State.DONE:
                 self.pool.add(run.id, budget_gpu_hours)
         self.step()
 
@@ -224,18 +231,17 @@ class TrialLoop:
         name, plan = self.state.next_name(), self.state.plan
         self.state = self.state.with_new(SearchTrial(name=name, params=asked.params))
         self._numbers[name] = asked.number
-        folder = self.home.sweep(plan.sweep)
-        self.state.record.write(folder)
-        self.state.plan.write(folder / "plan.json")
+        self.state.record.write(self.state.sweep.folder)
+        self.state.sweep.write_plan()
         for run in self.state.study.runs:
             if run.variant == name:
-                self.home.run(run.id).create(run.recipe, run.seed)
+                self.state.sweep.run(run.id).create(run.recipe, run.seed)
                 self.pool.add(run.id, plan.budget_gpu_hours)
         self._say(f"{name}: {point_text(asked.params)}")
 
     def _end(self, trial: SearchTrial) -> None:
         """Write down what came of a trial, then tell it."""
-        if _all_done(self.state.planned(trial.name), self.state.plan, self.home):
+        if self.state.is_trained(trial.name):
             values, reason = self._evaluate(trial.name)
         elif self.pool.cancelled.is_whole:
             return
@@ -243,7 +249,7 @@ class TrialLoop:
             values, reason = None, self._why_not_done(trial.name)
         done = replace(trial, state="failed" if values is None else "done", values=values or (), reason=reason)
         self.state = replace(self.state, record=self.state.record.with_trial(done))
-        self.state.record.write(self.home.sweep(self.state.plan.sweep))
+        self.state.record.write(self.state.sweep.folder)
         self.optuna.tell(self._numbers[trial.name], None if values is None else self.state.record.told(done))
         self._say(f"{trial.name} failed: {reason}" if values is None else f"{trial.name}: {self._values_text(values)}")
 
@@ -252,7 +258,7 @@ class TrialLoop:
         from ablations.verdict.results import read_results
 
         plan = replace(self.state.plan, variants=(self.state.planned(name),))
-        (variant,) = read_results(self.home, plan).variants
+        (variant,) = read_results(replace(self.state.sweep, plan=plan)).variants
         if variant.reasons:
             return None, "; ".join(variant.reasons)
         unit = plan.compute_unit_gpu_hours
@@ -261,7 +267,7 @@ class TrialLoop:
     def _why_not_done(self, name: str) -> str:
         reasons = []
         for run in self.state.planned(name).runs:
-            state = read_state(self.home.run(run.id), self.state.plan.budget_gpu_hours)
+            state = read_state(self.state.sweep.run(run.id), self.state.plan.budget_gpu_hours)
             if state.state != State.DONE:
                 because = state.message or f"its process was killed, `platform logs {run.id}` shows its output"
                 reasons.append(f"seed {run.seed}: {because}")
@@ -280,7 +286,7 @@ class TrialLoop:
             self.optuna.tell(asked.number, self._told(twin))
         record = replace(self.state.record, is_exhausted=True)
         self.state = replace(self.state, record=record)
-        record.write(self.home.sweep(self.state.plan.sweep))
+        record.write(self.state.sweep.folder)
         self._say(f"the space holds no further recipe; the search ends with {counted(len(record.trials), 'trial')}")
         return None
 
@@ -306,7 +312,7 @@ class TrialLoop:
         trial = next((one for one in self.state.record.trials if one.name == name), None)
         if trial is not None:
             return self.state.record.told(trial) if trial.state == "done" else None
-        if not _all_done(self.state.planned(name), self.state.plan, self.home):
+        if not self.state.is_trained(name):
             return None
         values, _ = self._evaluate(name)
         return None if values is None else self.state.record.told(SearchTrial(name=name, params={}, values=values))
@@ -317,7 +323,3 @@ class TrialLoop:
 
     def _say(self, text: str) -> None:
         say(self.console, f"{self.state.plan.sweep}: {text}")
-
-
-def _all_done(variant: PlannedVariant, plan: Plan, home: Home) -> bool:
-    return all(read_state(home.run(run.id), plan.budget_gpu_hours).state == State.DONE for run in variant.runs)

@@ -17,8 +17,8 @@ from pydantic import ConfigDict, TypeAdapter
 
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
-from ablations.home.home import Home
 from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.search.objective import is_maximised, pareto_front, told
 from ablations.study.search_points import Point, SearchSpace
 from ablations.study.search_space import Objective, Search
@@ -142,9 +142,9 @@ class SearchRecord:
 _WRITTEN = TypeAdapter(SearchRecord)
 
 
-def read_search(home: Home, plan: Plan) -> SearchRecord | None:
+def read_search(sweep: StartedSweep) -> SearchRecord | None:
     """The record of a sweep that is a search; one left from an earlier form of the sweep file counts as none."""
-    return SearchRecord.read(home.sweep(plan.sweep)) if plan.search else None
+    return SearchRecord.read(sweep.folder) if sweep.plan.search else None
 
 
 def empty_record(search: Search, seeds: tuple[int, ...], space: SearchSpace, plan: Plan) -> SearchRecord:

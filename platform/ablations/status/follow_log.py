@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
 from ablations.home.state import RunState, State, is_locked, read_state
 from ablations.slurm.states import SlurmStates
 from ablations.status.rows import is_going_on
@@ -81,7 +82,5 @@ def has_run_ended(home: Home, run_id: str) -> bool:
 
 
 def _is_swept(home: Home, run_id: str) -> bool:
-    at_work = (name for name in home.sweep_names() if is_locked(home.sweep(name) / "lock"))
-    return any(
-        run.id == run_id for name in at_work for variant in home.read_plan(name).variants for run in variant.runs
-    )
+    at_work = (name for name in home.sweep_names() if is_locked(home.lock_file(name)))
+    return any(run.id == run_id for name in at_work for run in read_sweep(home, name).plan.runs)

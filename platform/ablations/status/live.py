@@ -6,11 +6,10 @@ from datetime import datetime
 from rich.console import Console, Group
 from rich.live import Live
 
-from ablations.home.allocation import Allocation, read_plan_allocation
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.allocation import Allocation
+from ablations.home.started_sweep import StartedSweep
 from ablations.status.failures import group_failures
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.rows import Row
 from ablations.status.table import MOST_ROWS, outlook, status_view, summary
 
@@ -25,8 +24,8 @@ LINES_BESIDE_ROWS = 10
 class Progress:
     """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something changed."""
 
-    def __init__(self, home: Home, plan: Plan, console: Console) -> None:
-        self._home, self._plan, self._console = home, plan, console
+    def __init__(self, sweep: StartedSweep, console: Console) -> None:
+        self._sweep, self._console = sweep, console
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._said, self._said_at = "", 0.0
 
@@ -39,14 +38,14 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def follow(self, plan: Plan) -> None:
-        """Show a plan that has grown in place of the one before."""
-        self._plan = plan
+    def follow(self, sweep: StartedSweep) -> None:
+        """Show a sweep whose plan has grown in place of the one before."""
+        self._sweep = sweep
 
     def update(self) -> list[Row]:
         """Read the states again, show and return them."""
-        plan = self._plan
-        rows, allocation = read_rows(self._home, plan), read_plan_allocation(self._home, plan)
+        plan = self._sweep.plan
+        rows, allocation = run_rows(self._sweep), self._sweep.read_allocation()
         if self._live:
             self._live.update(self._view(rows, allocation))
             return rows
@@ -60,10 +59,10 @@ class Progress:
 
     def _view(self, rows: list[Row], allocation: Allocation | None) -> Group:
         """As much as fits the terminal, which cannot scroll while it is live."""
-        failures = group_failures(self._home, rows)
+        failures = group_failures(self._sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
-            self._plan,
+            self._sweep.plan,
             rows,
             allocation,
             failures=failures,

@@ -5,44 +5,40 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ablations.home.allocation import Allocation, read_plan_allocation
-from ablations.home.home import Home
+from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
-from ablations.home.state import RunState, State, is_locked, read_state
-from ablations.home.stops import Stopped, read_stops
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import RunState, State, read_state
+from ablations.home.stops import Stopped
 from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
 from ablations.status.rows import Row, is_going_on, rows_seconds_left, spent
 from ablations.status.time_left import seconds_left
 
 
-def read_rows(home: Home, plan: Plan) -> list[Row]:
+def run_rows(sweep: StartedSweep) -> list[Row]:
     """The state of every run of the plan: done when it has what the sweep gives it, stopped when a rule ended it."""
-    allocation, stops = read_plan_allocation(home, plan), read_stops(home.sweep(plan.sweep), plan)
-    slurm = SlurmStates(home)
+    allocation, stops = sweep.read_allocation(), sweep.read_stops()
+    slurm = SlurmStates(sweep.home)
     return [
         Row(
             variant=variant.name,
             seed=run.seed,
             id=run.id,
-            state=_state_in_sweep(home, plan, run.id, allocation, stops.get(run.id), slurm),
+            state=_state_in_sweep(sweep, run.id, allocation, stops.get(run.id), slurm),
         )
-        for variant in plan.variants
+        for variant in sweep.plan.variants
         for run in variant.runs
     ]
 
 
 def _state_in_sweep(
-    home: Home,
-    plan: Plan,
-    run_id: str,
-    allocation: Allocation | None,
-    stopped: Stopped | None,
-    slurm: SlurmStates,
+    sweep: StartedSweep, run_id: str, allocation: Allocation | None, stopped: Stopped | None, slurm: SlurmStates
 ) -> RunState:
     """The state of a run with what the sweep has decided of it; its folder is shared and knows nothing of that."""
+    plan = sweep.plan
     allotted = allocation.allotted.get(run_id) if allocation else None
-    own = read_state(home.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
+    own = read_state(sweep.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
     state = slurm.state(run_id, own)
     said = [state.message] if state.message else []
     # Another sweep, without the rule, may have trained it to the end since.
@@ -56,10 +52,9 @@ def _state_in_sweep(
     return replace(state, message="; ".join(said))
 
 
-def is_still_going(home: Home, plan: Plan, rows: list[Row]) -> bool:
+def is_still_going(sweep: StartedSweep, rows: list[Row]) -> bool:
     """Whether a run trains or waits to be started, by Slurm or by a `platform sweep` that is at work."""
-    is_swept = is_locked(home.sweep(plan.sweep) / "lock")
-    return is_going_on([row.state for row in rows], is_swept=is_swept, now=time.time())
+    return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 
 def to_json(

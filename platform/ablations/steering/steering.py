@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ablations.errors import AblationsError
-from ablations.home.allocation import Allocation, Extension, read_allocation, write_allocation
-from ablations.home.cancellation import cancellation
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.allocation import Allocation, Extension
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, read_state
-from ablations.home.stops import Stopped, read_stops, write_stops
+from ablations.home.stops import Stopped
 from ablations.pools.pool import Pool
 from ablations.steering.allocation import (
     Candidate,
@@ -38,16 +36,14 @@ from ablations.text import counted
 class Steering:
     """Stops and rounds of one sweep; its process is the only one that writes their files."""
 
-    def __init__(self, study: Study, plan: Plan, home: Home) -> None:
-        self._study, self._plan, self._home = study, plan, home
-        self._folder = home.sweep(plan.sweep)
+    def __init__(self, study: Study, sweep: StartedSweep) -> None:
+        self._study, self._sweep, self._plan = study, sweep, sweep.plan
         self._stop = study.sweep.stop
-        self._stops = read_stops(self._folder, plan)
+        self._stops = sweep.read_stops()
         # What is left of a run is foretold from all that it has shown, beyond fit_on too.
-        self._fits = LiveFits(home, replace(plan.fit_settings, fit_to=math.inf))
+        self._fits = LiveFits(sweep.home, replace(sweep.plan.fit_settings, fit_to=math.inf))
         self._runs = {run.id: run for run in study.runs}
-        total = plan.total_gpu_hours
-        self._allocation = None if total is None else read_allocation(self._folder, total)
+        self._allocation = sweep.read_allocation()
 
     @property
     def stopped(self) -> list[str]:
@@ -69,7 +65,7 @@ class Steering:
         said = self._judge_news(pool)
         if self._allocation is None or any(pool.is_busy(run_id) for run_id in self._runs):
             return said
-        if not cancellation(self._home, self._plan.sweep).is_whole:
+        if not self._sweep.cancellation.is_whole:
             for extension in self._decide_round():
                 pool.add(extension.run, extension.to)
         return said
@@ -91,7 +87,7 @@ class Steering:
         return run_id in self._stops and self._stops[run_id].ends_run
 
     def _is_done(self, run_id: str, budget_gpu_hours: float) -> bool:
-        return read_state(self._home.run(run_id), budget_gpu_hours).state == State.DONE
+        return read_state(self._sweep.run(run_id), budget_gpu_hours).state == State.DONE
 
     def _unreached(self, budgets: dict[str, float]) -> dict[str, float]:
         return {
@@ -132,7 +128,7 @@ class Steering:
             stop=stop.model_dump(),
         )
         self._stops[run.id] = stopped
-        write_stops(self._folder, self._stops.values())
+        self._sweep.write_stops(self._stops.values())
         return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan)}"]
 
     def _finding(self, run: Run) -> Finding | None:
@@ -180,7 +176,7 @@ class Steering:
         self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid), standings={}))
 
     def _trained(self, run: Run) -> float:
-        return self._home.run(run.id).read_status().get("compute_gpu_hours", 0.0)
+        return self._sweep.run(run.id).read_status().get("compute_gpu_hours", 0.0)
 
     def _decide_round(self) -> Sequence[Extension]:
         """Decide who trains on, write it down and return it; empty when nobody does.
@@ -252,7 +248,7 @@ class Steering:
         return 1 - ceiling_below_probability(fits, reference_fits) if fits and reference_fits else None
 
     def _write(self, allocation: Allocation) -> None:
-        write_allocation(self._folder, allocation)
+        self._sweep.write_allocation(allocation)
         self._allocation = allocation
 
 

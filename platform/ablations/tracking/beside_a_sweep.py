@@ -5,11 +5,10 @@ import sys
 
 from rich.console import Console
 
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.status.progress import read_rows
-from ablations.tracking.ledger import Ledger, ledger_path
+from ablations.status.progress import run_rows
+from ablations.tracking.ledger import read_ledger
 
 SYNC_LIMIT_S = 120.0
 """Seconds the sweep command waits for MLflow at its end; `platform sync` goes on where that stopped."""
@@ -18,18 +17,18 @@ SYNC_LIMIT_S = 120.0
 class Tracker:
     """One synchroniser at a time, started when a run has ended since the last."""
 
-    def __init__(self, home: Home, plan: Plan, tracking_uri: str | None) -> None:
-        self._home, self._plan, self._uri = home, plan, tracking_uri
+    def __init__(self, sweep: StartedSweep, tracking_uri: str | None) -> None:
+        self._sweep, self._uri = sweep, tracking_uri
         self._process: subprocess.Popen[str] | None = None
         self._ended = self._count_ended()
 
     def _count_ended(self) -> int:
-        states = [row.state.state for row in read_rows(self._home, self._plan)]
+        states = [row.state.state for row in run_rows(self._sweep)]
         return sum(state.is_finished or state == State.FAILED for state in states)
 
-    def follow(self, plan: Plan) -> None:
-        """Take a plan that has grown in place of the one before."""
-        self._plan = plan
+    def follow(self, sweep: StartedSweep) -> None:
+        """Take a sweep whose plan has grown in place of the one before."""
+        self._sweep = sweep
 
     def tick(self) -> None:
         """Start a synchroniser if there is something new and none is at work."""
@@ -41,7 +40,8 @@ class Tracker:
             self._process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "ablations.cli", "sync", self._plan.sweep, "--home", str(self._home.path)]
+        name, home = self._sweep.name, self._sweep.home.path
+        command = [sys.executable, "-m", "ablations.cli", "sync", name, "--home", str(home)]
         command += ["--tracking-uri", self._uri] if self._uri else []
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
@@ -49,7 +49,7 @@ class Tracker:
 
     def finish(self, console: Console) -> None:
         """Bring MLflow up to date if it is not, and say what is left."""
-        if Ledger.read(ledger_path(self._home, self._plan.sweep)).is_current(self._home, self._plan, self._uri):
+        if read_ledger(self._sweep).is_current(self._sweep, self._uri):
             return
         try:
             if self._process:
@@ -62,4 +62,4 @@ class Tracker:
             assert self._process is not None
             self._process.kill()
             self._process.wait()
-            console.print(f"MLflow did not answer in time; `platform sync {self._plan.sweep}` goes on later")
+            console.print(f"MLflow did not answer in time; `platform sync {self._sweep.name}` goes on later")

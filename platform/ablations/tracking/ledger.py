@@ -13,6 +13,7 @@ from typing import Any
 
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from scalerl.run.run_folder import RunFolder, write_atomically
 
@@ -89,53 +90,53 @@ class Ledger:
         }
         write_atomically(self.path, json.dumps(content, indent=1).encode())
 
-    def num_left(self, home: Home, plan: Plan) -> int:
-        """Rows of the plan's run logs that MLflow has not."""
-        run_ids = [run.id for variant in plan.variants for run in variant.runs]
-        return sum(self._num_left(run_id, home) for run_id in run_ids)
+    def num_left(self, sweep: StartedSweep) -> int:
+        """Rows of the sweep's run logs that MLflow has not."""
+        return sum(self._num_left(sweep.run(run.id)) for run in sweep.plan.runs)
 
-    def _num_left(self, run_id: str, home: Home) -> int:
-        num_pushed = self.runs[run_id].num_rows if run_id in self.runs else 0
+    def _num_left(self, folder: RunFolder) -> int:
+        known = self.runs.get(folder.path.name)
         # A run that resumes from its last checkpoint has fewer rows than before until it is there again.
-        return max(num_rows(home.run(run_id)) - num_pushed, 0)
+        return max(num_rows(folder) - (known.num_rows if known else 0), 0)
 
-    def is_current(self, home: Home, plan: Plan, tracking_uri: str | None) -> bool:
+    def is_current(self, sweep: StartedSweep, tracking_uri: str | None) -> bool:
         """Whether a server has every row and state of the plan's runs, and the fit of every variant that has ended.
 
         The server is the home folder's own store when no URI is given.
         """
-        known = self.of(tracking_uri or default_tracking_uri(home))
+        known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
-            known.num_left(home, plan) == 0
-            and all(run.state == run_state(home.run(run_id)) for run_id, run in known._runs_of(plan))
-            and not any(known.lacks_fit(home, plan, variant) for variant in plan.variants)
+            known.num_left(sweep) == 0
+            and all(run.state == run_state(sweep.run(run_id)) for run_id, run in known._runs_of(sweep.plan))
+            and not any(known.lacks_fit(sweep, variant) for variant in sweep.plan.variants)
         )
 
     def _runs_of(self, plan: Plan) -> list[tuple[str, SyncedRun]]:
-        planned = {run.id for variant in plan.variants for run in variant.runs}
+        planned = {run.id for run in plan.runs}
         return [(run_id, run) for run_id, run in self.runs.items() if run_id in planned]
 
-    def lacks_fit(self, home: Home, plan: Plan, variant: PlannedVariant) -> bool:
-        """Whether a variant and the reference have ended, and MLflow's fit does not rest on what there is to fit."""
-        if not all(has_ended(folder, plan) for folder in compared_runs(home, plan, variant)):
+    def lacks_fit(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
+        """Whether a variant and the reference have finished and MLflow's fit is out of date."""
+        if not all(has_ended(folder, sweep.plan) for folder in compared_runs(sweep, variant)):
             return False
         known = self.variants.get(variant.name)
-        return known is None or known.fit != fit_basis(home, plan, variant)
+        return known is None or known.fit != fit_basis(sweep, variant)
 
 
-def compared_runs(home: Home, plan: Plan, variant: PlannedVariant) -> list[RunFolder]:
+def compared_runs(sweep: StartedSweep, variant: PlannedVariant) -> list[RunFolder]:
     """The runs that a variant's fit and its difference from the reference rest on."""
-    sides = [side for side in plan.variants if side.name in (variant.name, plan.reference)]
-    return [home.run(run.id) for side in sides for run in side.runs]
+    sides = [side for side in sweep.plan.variants if side.name in (variant.name, sweep.plan.reference)]
+    return [sweep.run(run.id) for side in sides for run in side.runs]
 
 
-def fit_basis(home: Home, plan: Plan, variant: PlannedVariant) -> str:
+def fit_basis(sweep: StartedSweep, variant: PlannedVariant) -> str:
     """12 hex digits that change when a variant's fit, comparison or figure may: with its window, budget and rows."""
+    plan = sweep.plan
     return fingerprint(
         {
             "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
             "budget": plan.budget_gpu_hours,
-            "rows": {folder.path.name: num_rows(folder) for folder in compared_runs(home, plan, variant)},
+            "rows": {folder.path.name: num_rows(folder) for folder in compared_runs(sweep, variant)},
         }
     )
 
@@ -145,9 +146,9 @@ def default_tracking_uri(home: Home) -> str:
     return f"sqlite:///{home.path.absolute() / 'mlflow.db'}"
 
 
-def ledger_path(home: Home, sweep_name: str) -> Path:
-    """Where the ledger of a sweep is."""
-    return home.sweep(sweep_name) / "sync.json"
+def read_ledger(sweep: StartedSweep) -> Ledger:
+    """The ledger of a sweep."""
+    return Ledger.read(sweep.folder / "sync.json")
 
 
 def run_state(folder: RunFolder) -> str:

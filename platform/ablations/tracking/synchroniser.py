@@ -15,27 +15,25 @@ import math
 import os
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 
-from ablations.home.home import Home
-from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.curves import variant_figure
 from ablations.tracking.batches import NUM_ROWS_METRIC, ended_ms, flatten, row_batches, started_ms
 from ablations.tracking.ledger import (
     UNKNOWN,
-    Ledger,
     SyncedRun,
     SyncedVariant,
     compared_runs,
     default_tracking_uri,
     fingerprint,
     fit_basis,
-    ledger_path,
     num_rows,
+    read_ledger,
     run_state,
 )
 from ablations.verdict.results import Results, read_results
@@ -86,19 +84,17 @@ class SyncReport:
         return f"MLflow at {self.tracking_uri}: pushed {self.rows_pushed} rows, {self.rows_left} left{because}"
 
 
-def sync(home: Path, sweep_name: str, tracking_uri: str | None = None) -> SyncReport:
+def push_sweep(sweep: StartedSweep, tracking_uri: str | None = None) -> SyncReport:
     """Push everything of a sweep that MLflow has not, by default into `mlflow.db` of the home folder.
 
     Whatever is wrong with the server is said in the report, never raised.
     """
-    place = Home(home)
-    plan = Plan.read(place.sweep(sweep_name) / "plan.json")
-    uri = tracking_uri or default_tracking_uri(place)
+    uri = tracking_uri or default_tracking_uri(sweep.home)
     try:
-        with FileLock(place.sweep(sweep_name) / "sync.lock", timeout=0):
-            return Synchroniser(place, plan, uri).push()
+        with FileLock(sweep.folder / "sync.lock", timeout=0):
+            return Synchroniser(sweep, uri).push()
     except Timeout:
-        left = Ledger.read(ledger_path(place, sweep_name)).of(uri).num_left(place, plan)
+        left = read_ledger(sweep).of(uri).num_left(sweep)
         busy = "another process is pushing them"
         return SyncReport(tracking_uri=uri, rows_pushed=0, rows_left=left, reason=busy, outcome="busy")
 
@@ -106,9 +102,9 @@ def sync(home: Path, sweep_name: str, tracking_uri: str | None = None) -> SyncRe
 class Synchroniser:
     """Pushes one sweep to one server; whoever makes one holds the sweep's lock."""
 
-    def __init__(self, home: Home, plan: Plan, tracking_uri: str) -> None:
-        self.home, self.plan, self.tracking_uri = home, plan, tracking_uri
-        self.ledger = Ledger.read(ledger_path(home, plan.sweep)).of(tracking_uri)
+    def __init__(self, sweep: StartedSweep, tracking_uri: str) -> None:
+        self.sweep, self.tracking_uri = sweep, tracking_uri
+        self.ledger = read_ledger(sweep).of(tracking_uri)
         self.rows_pushed = 0
         self.problems: list[str] = []
 
@@ -127,17 +123,17 @@ class Synchroniser:
         return SyncReport(
             tracking_uri=self.tracking_uri,
             rows_pushed=self.rows_pushed,
-            rows_left=self.ledger.num_left(self.home, self.plan),
+            rows_left=self.ledger.num_left(self.sweep),
             reason="; ".join(self.problems),
             outcome=outcome,
         )
 
     def _push_all(self) -> None:
         self.client, self.experiment_id = self._open()
-        for variant in self.plan.variants:
+        for variant in self.sweep.plan.variants:
             parent = self._parent(variant)
             for run in variant.runs:
-                if num_rows(self.home.run(run.id)):
+                if num_rows(self.sweep.run(run.id)):
                     self._push_run(run, self._child(variant, run, parent.mlflow_id))
         self._push_fits()
 
@@ -145,16 +141,16 @@ class Synchroniser:
         """The client and the sweep's experiment, made if it is not there."""
         from mlflow import MlflowClient
 
-        is_default = self.tracking_uri == default_tracking_uri(self.home)
-        artifacts = (self.home.path.absolute() / "mlartifacts").as_uri() if is_default else None
+        is_default = self.tracking_uri == default_tracking_uri(self.sweep.home)
+        artifacts = (self.sweep.home.path.absolute() / "mlartifacts").as_uri() if is_default else None
         # Processes that make the tables of a fresh SQLite store at the same time crash.
-        with FileLock(self.home.path / "mlflow.lock"):
+        with FileLock(self.sweep.home.path / "mlflow.lock"):
             client = MlflowClient(self.tracking_uri)
-            experiment = client.get_experiment_by_name(self.plan.sweep)
+            experiment = client.get_experiment_by_name(self.sweep.plan.sweep)
             if experiment is not None:
                 return client, experiment.experiment_id
-            tags = {"mlflow.note.content": self.plan.doc, "mlflow.experimentKind": "custom_model_development"}
-            return client, client.create_experiment(self.plan.sweep, artifact_location=artifacts, tags=tags)
+            tags = {"mlflow.note.content": self.sweep.plan.doc, "mlflow.experimentKind": "custom_model_development"}
+            return client, client.create_experiment(self.sweep.plan.sweep, artifact_location=artifacts, tags=tags)
 
     def _parent(self, variant: PlannedVariant) -> SyncedVariant:
         """The variant's run in MLflow; with other overrides it is another, as MLflow's parameters cannot change."""
@@ -172,7 +168,7 @@ class Synchroniser:
         """The seed's run in MLflow, under its variant even where the sweep has given that another name."""
         known = self.ledger.runs.get(run.id)
         if known is None:
-            folder, tags, name = self.home.run(run.id), {RUN_TAG: run.id}, f"{variant.name} seed {run.seed}"
+            folder, tags, name = self.sweep.run(run.id), {RUN_TAG: run.id}, f"{variant.name} seed {run.seed}"
             found = self._find(tags) or self._create(name, tags | {PARENT_TAG: parent_id}, started_ms([folder]))
             stored = json.loads((folder.path / "recipe.json").read_bytes())
             self._log_params(found, {"seed": run.seed, **stored["recipe"]})
@@ -189,7 +185,7 @@ class Synchroniser:
         """The rows and the state of one run."""
         from mlflow.entities import Metric
 
-        folder = self.home.run(run.id)
+        folder = self.sweep.run(run.id)
         if synced.num_rows < num_rows(folder):
             # A process killed after a batch, before the ledger was written, has pushed more than the ledger knows.
             pushed = self.client.get_run(synced.mlflow_id).data.metrics.get(NUM_ROWS_METRIC, 0)
@@ -209,24 +205,24 @@ class Synchroniser:
     def _push_fits(self) -> None:
         # Rows that are written while they are fitted make the next push fit again.
         lacking = [
-            (variant, fit_basis(self.home, self.plan, variant))
-            for variant in self.plan.variants
-            if self.ledger.lacks_fit(self.home, self.plan, variant)
+            (variant, fit_basis(self.sweep, variant))
+            for variant in self.sweep.plan.variants
+            if self.ledger.lacks_fit(self.sweep, variant)
         ]
         if lacking:
-            results = read_results(self.home, self.plan)
+            results = read_results(self.sweep)
             for variant, basis in lacking:
                 self._push_fit(results, variant, basis)
 
     def _push_fit(self, results: Results, variant: PlannedVariant, basis: str) -> None:
         """The fit as metrics of the variant's run, its verdict as a tag, its figure as an artifact."""
         parent = self.ledger.variants[variant.name]
-        ended = ended_ms(compared_runs(self.home, self.plan, variant))
+        ended = ended_ms(compared_runs(self.sweep, variant))
         self._log_fit(parent.mlflow_id, results, variant.name, basis, ended)
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
         is_done = all(
-            run.id in results.stopped or run_state(self.home.run(run.id)) == State.DONE for run in variant.runs
+            run.id in results.stopped or run_state(self.sweep.run(run.id)) == State.DONE for run in variant.runs
         )
         self._set_state(parent.mlflow_id, State.DONE if is_done else State.FAILED, ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))
@@ -268,7 +264,7 @@ class Synchroniser:
             self.client.update_run(mlflow_id, "RUNNING")
 
     def _folders(self, variant: PlannedVariant) -> list[RunFolder]:
-        return [self.home.run(run.id) for run in variant.runs]
+        return [self.sweep.run(run.id) for run in variant.runs]
 
 
 def short_reason(error: Exception) -> str:

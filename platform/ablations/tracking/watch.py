@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ablations.home.home import Home
-from ablations.status.progress import is_still_going, read_rows
+from ablations.home.started_sweep import StartedSweep
+from ablations.status.progress import is_still_going, run_rows
 from ablations.text import cause
-from ablations.tracking.ledger import Ledger, ledger_path
+from ablations.tracking.ledger import read_ledger
 
 PUSH_LIMIT_S = 600.0
 """Seconds after which a push is ended; the next goes on after its last batch."""
@@ -25,11 +25,10 @@ PUSH_LIMIT_S = 600.0
 class SyncWatch:
     """Pushes one sweep until it has ended and nothing is left; what changed is told in one line.
 
-    >>> SyncWatch(home=home, sweep="loo", tracking_uri=None, every_s=30.0, say=print).run()
+    >>> SyncWatch(sweep=read_sweep(home, "loo"), tracking_uri=None, every_s=30.0, say=print).run()
     """
 
-    home: Home
-    sweep: str
+    sweep: StartedSweep
     tracking_uri: str | None
     """None for the home folder's own store."""
     every_s: float
@@ -42,12 +41,12 @@ class SyncWatch:
     def run(self) -> bool:
         """Returns, once nothing of the sweep trains or waits any more, whether MLflow has everything."""
         while True:
-            plan = self.home.read_plan(self.sweep)
+            sweep = self.sweep.reread()
             # Asked before the push: what a run writes until it ends is then pushed after it has ended.
-            is_over = not is_still_going(self.home, plan, read_rows(self.home, plan))
+            is_over = not is_still_going(sweep, run_rows(sweep))
             is_stuck = not self.has_everything() and not self._push() and not self._is_silent
             if is_over and self.has_everything():
-                self.say(f"{self.sweep}: nothing trains or waits any more, and MLflow has everything")
+                self.say(f"{self.sweep.name}: nothing trains or waits any more, and MLflow has everything")
                 return True
             if is_over and is_stuck:  # what is left cannot be pushed, such as the rows after a damaged line
                 return False
@@ -55,8 +54,8 @@ class SyncWatch:
 
     def has_everything(self) -> bool:
         """Whether MLflow has all that the run folders have now."""
-        ledger = Ledger.read(ledger_path(self.home, self.sweep))
-        return ledger.is_current(self.home, self.home.read_plan(self.sweep), self.tracking_uri)
+        sweep = self.sweep.reread()
+        return read_ledger(sweep).is_current(sweep, self.tracking_uri)
 
     def _push(self) -> bool:
         """One push; whether a later one may bring more: it pushed rows, or somebody else is pushing."""
@@ -66,16 +65,17 @@ class SyncWatch:
             return True
         if report["rows_pushed"]:
             again = "MLflow answers again; " if self._is_silent and outcome == "pushed" else ""
-            self.say(f"{self.sweep}: {again}pushed {report['rows_pushed']:,} rows, {left:,} left")
+            self.say(f"{self.sweep.name}: {again}pushed {report['rows_pushed']:,} rows, {left:,} left")
         if reason and cause(reason) != self._problem:
             tries = "" if outcome == "pushed" else f"; tried again every {self.every_s:g} s"
-            self.say(f"{self.sweep}: {left:,} rows are left, because {reason}{tries}")
+            self.say(f"{self.sweep.name}: {left:,} rows are left, because {reason}{tries}")
         self._problem, self._is_silent = cause(reason), outcome == "silent"
         return report["rows_pushed"] > 0
 
     def _report(self) -> dict[str, Any]:
         """What `platform sync --json` says of one push."""
-        command = [sys.executable, "-m", "ablations.cli", "sync", self.sweep, "--home", str(self.home.path), "--json"]
+        name, home = self.sweep.name, self.sweep.home.path
+        command = [sys.executable, "-m", "ablations.cli", "sync", name, "--home", str(home), "--json"]
         command += ["--tracking-uri", self.tracking_uri] if self.tracking_uri else []
         # A session of its own: Ctrl-C is for the watch, which ends the push.
         with subprocess.Popen(
@@ -98,6 +98,6 @@ class SyncWatch:
             return self._no_report(f"a push failed: {' '.join(complained.strip().splitlines()[-1:])}")
 
     def _no_report(self, reason: str) -> dict[str, Any]:
-        plan = self.home.read_plan(self.sweep)
-        left = Ledger.read(ledger_path(self.home, self.sweep)).num_left(self.home, plan)
+        sweep = self.sweep.reread()
+        left = read_ledger(sweep).num_left(sweep)
         return {"outcome": "silent", "rows_pushed": 0, "rows_left": left, "reason": reason}

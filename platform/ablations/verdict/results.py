@@ -17,10 +17,11 @@ from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.fit.words import in_words
-from ablations.home.allocation import Allocation, read_plan_allocation
-from ablations.home.home import Home, find_home
+from ablations.home.allocation import Allocation
+from ablations.home.home import find_home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.stops import Stopped, read_stops
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.stops import Stopped
 from ablations.verdict.compare import Comparison, VariantResult, compare, mean_ceiling
 from ablations.verdict.task_curves import curve_of, with_task
 from scalerl.run.metrics import read_rows
@@ -118,9 +119,9 @@ class FittedVariant:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
-    """All variants of a plan, in its order, and the comparison of those that have a fit."""
+    """All variants of a sweep, in the plan's order, and the comparison of those that have a fit."""
 
-    plan: Plan
+    sweep: StartedSweep
     variants: tuple[FittedVariant, ...]
     comparison: Comparison | None
     """None while the reference has no fit."""
@@ -128,6 +129,11 @@ class Results:
     """Runs that a rule of the sweep has stopped or flagged, by id."""
     allocation: Allocation | None = None
     """How a total is shared out."""
+
+    @property
+    def plan(self) -> Plan:
+        """The sweep's plan."""
+        return self.sweep.plan
 
     @property
     def runs(self) -> list[FittedRun]:
@@ -218,23 +224,22 @@ def open_sweep(sweep: str | None = None, home: Path | str | None = None, *, task
     else the only one, or all of a mix.
     """
     folder = find_home(None if home is None else Path(home))
-    plan = folder.read_plan(folder.find_sweep(sweep))
-    return read_results(folder, with_task(folder, plan, task))
+    return read_results(with_task(read_sweep(folder, folder.find_sweep(sweep)), task))
 
 
-def read_results(home: Home, plan: Plan) -> Results:
-    """The runs of a plan as they are, fitted in the plan's window and compared."""
-    return compared(home, plan, tuple(_read_variant(home, plan, variant) for variant in plan.variants))
+def read_results(sweep: StartedSweep) -> Results:
+    """The runs of a sweep as they are, fitted in the plan's window and compared."""
+    return compared(sweep, tuple(_read_variant(sweep, variant) for variant in sweep.plan.variants))
 
 
-def compared(home: Home, plan: Plan, variants: tuple[FittedVariant, ...]) -> Results:
-    """Fitted variants of a plan beside each other, with what the sweep decided of them."""
+def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...]) -> Results:
+    """Fitted variants of a sweep beside each other, with what the sweep decided of them."""
     return Results(
-        plan=plan,
+        sweep=sweep,
         variants=variants,
-        comparison=compare_variants(variants, plan.reference),
-        stops=read_stops(home.sweep(plan.sweep), plan),
-        allocation=read_plan_allocation(home, plan),
+        comparison=compare_variants(variants, sweep.plan.reference),
+        stops=sweep.read_stops(),
+        allocation=sweep.read_allocation(),
     )
 
 
@@ -247,20 +252,23 @@ def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
     return fitted
 
 
-def fit_sweep(home: Home, sweep: str, **changes: Any) -> list[FittedRun]:
+def fit_sweep(sweep: StartedSweep, **changes: Any) -> list[FittedRun]:
     """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given."""
-    plan = with_task(home, home.read_plan(sweep), changes.get("task"))
+    plan = with_task(sweep, changes.get("task")).plan
     settings = replace(plan.fit_settings, **changes)
-    return [_read_run(home, variant.name, run, settings) for variant in plan.variants for run in variant.runs]
+    return [
+        _read_run(sweep.run(run.id), variant.name, run, settings) for variant in plan.variants for run in variant.runs
+    ]
 
 
-def _read_variant(home: Home, plan: Plan, variant: PlannedVariant) -> FittedVariant:
-    runs = tuple(_read_run(home, variant.name, run, plan.fit_settings) for run in variant.runs)
+def _read_variant(sweep: StartedSweep, variant: PlannedVariant) -> FittedVariant:
+    settings = sweep.plan.fit_settings
+    runs = tuple(_read_run(sweep.run(run.id), variant.name, run, settings) for run in variant.runs)
     return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
-def _read_run(home: Home, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
-    folder, name = home.run(run.id), f"{variant}-s{run.seed}"
+def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
+    name = f"{variant}-s{run.seed}"
     rows: list[dict[str, Any]] = []
     curve, fit = None, None
     try:

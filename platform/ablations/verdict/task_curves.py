@@ -14,8 +14,7 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.fit.curve import Curve
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from scalerl.run.metrics import read_rows
 
 
@@ -55,24 +54,23 @@ def _is_of(row: dict[str, Any], task: str | None) -> bool:
     return row.get("task") == task if task is not None else row["kind"] == "eval" and "share" not in row
 
 
-def measured_tasks(home: Home, plan: Plan) -> list[str]:
-    """Names of the tasks that the runs of a plan have readings of, the first reading of each being enough."""
+def measured_tasks(sweep: StartedSweep) -> list[str]:
+    """Names of the tasks that the runs of a sweep have readings of, the first reading of each being enough."""
     names: dict[str, None] = {}
-    for variant in plan.variants:
-        for run in variant.runs:
-            with suppress(ValueError):  # a broken log has no curve, and the result says why
-                first = takewhile(lambda row: row["kind"] != "train", read_rows(home.run(run.id).metrics))
-                names |= dict.fromkeys(str(row.get("task")) for row in first)
+    for run in sweep.plan.runs:
+        with suppress(ValueError):  # a broken log has no curve, and the result says why
+            first = takewhile(lambda row: row["kind"] != "train", read_rows(sweep.run(run.id).metrics))
+            names |= dict.fromkeys(str(row.get("task")) for row in first)
     return list(names)
 
 
-def with_task(home: Home, plan: Plan, task: str | None) -> Plan:
-    """The plan with its curves those of `task`; AblationsError where no run has measured it."""
+def with_task(sweep: StartedSweep, task: str | None) -> StartedSweep:
+    """The sweep with its curves those of `task`; AblationsError where no run has measured it."""
     if task is None:
-        return plan
-    names = measured_tasks(home, plan)
+        return sweep
+    names = measured_tasks(sweep)
     if names and task not in names:
         raise AblationsError(
-            f"--task: no run of '{plan.sweep}' measures {task!r}; {did_you_mean(task, names, 'tasks')}"
+            f"--task: no run of '{sweep.name}' measures {task!r}; {did_you_mean(task, names, 'tasks')}"
         )
-    return replace(plan, fit={**plan.fit, "task": task})
+    return replace(sweep, plan=replace(sweep.plan, fit={**sweep.plan.fit, "task": task}))

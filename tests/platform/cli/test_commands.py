@@ -100,8 +100,9 @@ def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_
 
 
 def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
+    plan = sweep.plan
     steering.begin()
     run("status", "loo", "--home", str(tmp_path), code=3)
     write_state(home, plan.variants[0].runs[0].id, "done")
@@ -112,7 +113,8 @@ def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
 
 
 def test_status_shows_what_a_run_warns_of(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.9, state="running")
+    sweep = make_home(tmp_path, fraction=0.9, state="running")
+    home, plan = sweep.home, sweep.plan
     folder = home.run(plan.variants[1].runs[0].id)
     folder.write_status(folder.read_status() | {"warnings": ["effective sample size is 20%"]})
     printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))

@@ -304,7 +304,7 @@ def test_the_table_holds_the_numbers_of_every_budget(home):
 
 
 def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
-    home, _ = make_home(tmp_path, seeds=(0, 1))
+    home = make_home(tmp_path, seeds=(0, 1)).home
     flat = planned_run("loo-loss", 1)
     rng = np.random.default_rng(0)
     rows = [eval_row(compute, (R_0, 1.8, 320.0), rng) for compute in np.arange(0, BUDGET + 1, 50)]
@@ -317,7 +317,7 @@ def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
 
 
 def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):
-    home, _ = make_home(tmp_path)
+    home = make_home(tmp_path).home
     home.run(planned_run("loo-loss", 0).id).metrics.unlink()
     printed = json.loads(run("loo", "--home", tmp_path, "--json"))
     assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
@@ -357,8 +357,9 @@ def test_options_that_cannot_work_are_refused(home, arguments, said):
 
 
 def test_the_figure_reaches_ten_budgets_and_ranks_the_variants(tmp_path):
-    home, plan = make_home(tmp_path)
-    results = read_results(home, plan)
+    sweep = make_home(tmp_path)
+    plan = sweep.plan
+    results = read_results(sweep)
     figure = forecast_figure(results, banded=["loo-loss"])
     look = styles(plan)
     dashes = [trace for trace in figure.data if trace.type == "scatter" and trace.line.dash == "dash"]

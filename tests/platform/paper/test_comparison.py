@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from curves import eq1
-from fixtures_home import make_home, planned_run, write_run
+from fixtures_home import changed, make_home, planned_run, write_run
 from places import REPOSITORY
 from scipy.optimize import curve_fit
 from typer.testing import CliRunner
@@ -138,13 +138,12 @@ def test_the_statistics_say_which_pairs_the_shares_are_of():
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Home and results of a finished sweep."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"))
-    return home, read_results(home, plan)
+    """The results of a finished sweep."""
+    return read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
 def test_a_sweep_is_fitted_on_the_papers_grid_in_proportion_to_its_budget(finished):
-    comparison = paper_comparison(finished[1])
+    comparison = paper_comparison(finished)
     # Budget 2000 for 16000: cut-off 187.5 for 1500, midpoints 12.5 to 5000 for 100 to 40000.
     assert (comparison.grid, comparison.fit_from, comparison.budget) == ("stated", 187.5, 2000)
     midpoints = 12.5 + (5000 - 12.5) / 99 * np.arange(100)
@@ -162,19 +161,19 @@ def test_a_sweep_is_fitted_on_the_papers_grid_in_proportion_to_its_budget(finish
 
 
 def test_the_window_of_the_plan_comes_before_the_papers(finished):
-    home, results = finished
-    plan = dataclasses.replace(results.plan, fit_from_gpu_hours=300.0, fit_to_gpu_hours=1500.0)
-    comparison = paper_comparison(read_results(home, plan))
+    narrower = changed(finished.sweep, fit_from_gpu_hours=300.0, fit_to_gpu_hours=1500.0)
+    comparison = paper_comparison(read_results(narrower))
     assert comparison.fit_from == 300
     assert {variant.fits[0].window for variant in comparison.variants} == {(350, 1500)}
 
 
 def test_a_ceiling_beyond_the_papers_grid_moves_all_variants_to_the_finer_one(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     run_id = planned_run("loo-loss", 0).id
     shutil.rmtree(home.run(run_id).path)
     write_run(home, run_id, (0.88, 1.92, 320.0))
-    comparison = paper_comparison(read_results(home, plan))
+    comparison = paper_comparison(read_results(sweep))
     lines = {variant.name: variant for variant in comparison.variants}
     assert comparison.grid == "finer"
     assert {fit.grid for line in comparison.variants for fit in line.fits} == {"finer"}
@@ -190,7 +189,7 @@ def command(*arguments: str, code: int = 0) -> str:
 
 
 def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
-    home, results = finished
+    home, results = finished.sweep.home, finished
     printed = re.sub(r"\s+", " ", command("compare", "loo", "--paper", "--home", str(home.path)))
     comparison = paper_comparison(results)
     for variant in comparison.variants:
@@ -200,7 +199,7 @@ def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
 
 
 def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
-    home, results = finished
+    home, results = finished.sweep.home, finished
     printed = json.loads(command("compare", "loo", "--paper", "--json", "--home", str(home.path)))
     assert printed == {"sweep": "loo", **json.loads(json.dumps(paper_comparison(results).to_json()))}
     assert (printed["mode"], printed["warning"]) == ("paper", WARNING)
@@ -210,19 +209,19 @@ def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
 
 
 def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     home.run(planned_run("scalerl", 0).id).metrics.unlink()
     with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl, seed 0: done, without"):
-        paper_comparison(read_results(home, plan))
-    page = report_page(home, read_results(home, plan), now=datetime(2025, 11, 20, tzinfo=UTC))
+        paper_comparison(read_results(sweep))
+    page = report_page(read_results(sweep), now=datetime(2025, 11, 20, tzinfo=UTC))
     assert "paper mode compares with 'scalerl', which has no fit" in html.unescape(page)
 
 
 def test_the_report_shows_table_figure_and_warning_of_paper_mode(finished):
-    home, results = finished
-    page = report_page(home, results, now=datetime(2025, 11, 20, tzinfo=UTC))
+    page = report_page(finished, now=datetime(2025, 11, 20, tzinfo=UTC))
     section = html.unescape(page[page.index("<h2>Paper mode</h2>") : page.index("<h2>What the verdicts mean</h2>")])
-    comparison = paper_comparison(results)
+    comparison = paper_comparison(finished)
     assert f'<p class="warning">{WARNING}</p>' in section
     assert section.count("Plotly.newPlot(") == 1
     assert linearised_note(comparison) in section
@@ -256,9 +255,9 @@ def test_what_has_no_place_on_the_axes_is_counted():
 def test_the_figure_draws_each_fit_as_a_line_of_its_slope_and_its_readings_on_it(finished):
     comparison, lines = compared(ref=[run(0.61, B=1.92)], far=[run(0.5, B=1.5)])
     plan = dataclasses.replace(
-        finished[1].plan,
+        finished.plan,
         reference="ref",
-        variants=tuple(dataclasses.replace(finished[1].plan.variants[0], name=name) for name in lines),
+        variants=tuple(dataclasses.replace(finished.plan.variants[0], name=name) for name in lines),
     )
     figure = linearised_figure(comparison, plan)
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
@@ -281,8 +280,8 @@ def test_the_figure_draws_each_fit_as_a_line_of_its_slope_and_its_readings_on_it
 
 
 def test_variants_that_are_equal_are_drawn_at_the_common_ceiling(finished):
-    comparison = paper_comparison(finished[1])
-    figure = linearised_figure(comparison, finished[1].plan)
+    comparison = paper_comparison(finished)
+    figure = linearised_figure(comparison, finished.plan)
     names = {trace.legendgroup: trace.name for trace in figure.data if trace.name}
     equal = next(variant for variant in comparison.variants if variant.name == "loo-curriculum")
     assert names["loo-curriculum"] == f"loo-curriculum: B {equal.B_at_common_A:.2f} at A {comparison.common_A:.3f}"

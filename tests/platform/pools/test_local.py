@@ -19,7 +19,7 @@ from ablations.home.home import Home
 from ablations.pools.local import LocalPool
 from ablations.pools.pool import Tick
 from ablations.running import run_sweep
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 
 
@@ -30,7 +30,8 @@ def pool_of(home: Home, folder: Path) -> LocalPool:
 
 
 def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="cancelled")
+    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+    home, plan = sweep.home, sweep.plan
     pool, run_id = pool_of(home, tmp_path), plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     assert pool.is_busy(run_id)
@@ -40,7 +41,8 @@ def test_a_run_that_only_waits_is_forgotten_when_it_is_stopped(tmp_path):
 
 
 def test_runs_are_done_by_the_budget_each_was_added_with(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="done")
+    sweep = make_home(tmp_path, fraction=0.5, state="done")
+    home, plan = sweep.home, sweep.plan
     pool = pool_of(home, tmp_path)
     for variant, budget in zip(plan.variants, (0.5 * BUDGET, 0.4 * BUDGET, 0.5 * BUDGET), strict=True):
         pool.add(variant.runs[0].id, budget)
@@ -49,7 +51,8 @@ def test_runs_are_done_by_the_budget_each_was_added_with(tmp_path):
 
 
 def test_a_run_that_another_sweep_trains_is_waited_for_until_it_is_stopped(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="running")
+    sweep = make_home(tmp_path, fraction=0.5, state="running")
+    home, plan = sweep.home, sweep.plan
     pool, run_id = pool_of(home, tmp_path), plan.variants[0].runs[0].id
     pool.add(run_id, BUDGET)
     events = pool.work()
@@ -74,7 +77,8 @@ def left_behind(home: Home, run_id: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="cancelled")
+    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+    home, plan = sweep.home, sweep.plan
     run_id = plan.variants[1].runs[0].id
     with left_behind(home, run_id) as process:
         pool_of(home, tmp_path).stop(run_id)
@@ -83,34 +87,33 @@ def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path):
 
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(run_sweep.Tracker, "finish", lambda *_: None)
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
     (reference,) = steering.begin()
     write_state(home, reference, "done")
-    stopped = plan.variants[1].runs[0].id
+    stopped = sweep.plan.variants[1].runs[0].id
     with left_behind(home, stopped) as process:
-        row = next(row for row in read_rows(home, plan) if row.id == stopped)
+        row = next(row for row in run_rows(sweep) if row.id == stopped)
         assert (row.state.state, row.state.pid) == ("stopped", process.pid)
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
-        run_sweep.train_missing(
-            steering._study, plan, home, pool_of(home, tmp_path), None, console
-        )  # nothing is missing
+        run_sweep.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)  # nothing is missing
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_cancel_reaches_a_stopped_run_that_still_trains(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
     steering.begin()
-    with left_behind(home, plan.variants[1].runs[0].id) as process:
+    with left_behind(home, sweep.plan.variants[1].runs[0].id) as process:
         result = CliRunner().invoke(app, ["cancel", "loo", "--home", str(tmp_path)], catch_exceptions=False)
         assert "loo: 1 running run asked to stop" in result.stdout
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_a_cancelled_sweep_starts_nothing_that_is_added(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="cancelled")
+    sweep = make_home(tmp_path, fraction=0.5, state="cancelled")
+    home, plan = sweep.home, sweep.plan
     Cancellation(tmp_path / "cancelled").add(None)
     pool = pool_of(home, tmp_path)
     pool.add(plan.variants[0].runs[0].id, BUDGET)

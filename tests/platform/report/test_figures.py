@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from fixtures_home import BUDGET, R_0, TRUTH, make_home, planned_run, write_run
+from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
 from ablations.home.plan import PlannedVariant
 from ablations.report.ceilings import ceilings_figure
@@ -17,8 +17,7 @@ from ablations.verdict.results import read_results
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """A sweep fitted on the first half of its budget."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"))
-    return read_results(home, dataclasses.replace(plan, fit_to_gpu_hours=BUDGET / 2))
+    return read_results(changed(make_home(tmp_path_factory.mktemp("home")), fit_to_gpu_hours=BUDGET / 2))
 
 
 def traces_of(figure, variant, mode):
@@ -125,11 +124,12 @@ def test_a_ceiling_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
 
 
 def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     run_id = planned_run("loo-loss", 0).id
     shutil.rmtree(home.run(run_id).path)
     write_run(home, run_id, (R_0, 1.9, 320.0))
-    flat = read_results(home, plan)
+    flat = read_results(sweep)
     (label,) = traces_of(curves_figure(flat), "loo-loss", "lines+text")
     assert label.text[-1].strip() == "no rise"
     assert label.y[0] == pytest.approx(R_0, abs=0.01)
@@ -137,10 +137,11 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
 
 
 def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
-    empty = read_results(home, plan)
+    empty = read_results(sweep)
     assert len(curves_figure(empty).data) == 0
     assert len(ceilings_figure(empty).data) == 0
 

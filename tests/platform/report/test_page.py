@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from fixtures_home import TRUTH, make_home, planned_run
+from fixtures_home import TRUTH, changed, make_home, planned_run
 
 from ablations.report.page import report_page, write_report
 from ablations.verdict.results import read_results
@@ -15,10 +15,9 @@ NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Home and results of a finished sweep."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"))
-    return home, read_results(home, plan)
+def results(tmp_path_factory):
+    """The results of a finished sweep."""
+    return read_results(make_home(tmp_path_factory.mktemp("home")))
 
 
 def text_of(page: str) -> str:
@@ -27,55 +26,49 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", visible)))
 
 
-def test_the_report_is_one_file_that_needs_no_network(finished):
-    home, results = finished
-    path = write_report(home, results, now=NOW)
+def test_the_report_is_one_file_that_needs_no_network(results):
+    path = write_report(results, now=NOW)
     page = path.read_text()
-    assert path == home.sweep("loo") / "report.html"
+    assert path == results.sweep.folder / "report.html"
     assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="', page)
     assert page.count("Plotly.newPlot(") >= 2
 
 
-def test_the_report_says_how_it_was_made(finished):
-    home, results = finished
-    text = text_of(report_page(home, results, now=NOW))
+def test_the_report_says_how_it_was_made(results):
+    text = text_of(report_page(results, now=NOW))
     assert "command platform sweep sweeps/loo.yaml" in text
-    assert str(home.path) in text
+    assert str(results.sweep.home.path) in text
     assert "2025-11-20 12:30 UTC" in text
     assert "code 4f1c2d" in text
     assert "3, at scale laptop, 2000 modelled GPU-hours each" in text
 
 
-def test_measured_compute_is_never_called_modelled(finished):
-    home, results = finished
-    plan = dataclasses.replace(results.plan, compute_name="measured device-hours")
-    page = report_page(home, dataclasses.replace(results, plan=plan), now=NOW)
+def test_measured_compute_is_never_called_modelled(results):
+    sweep = changed(results.sweep, compute_name="measured device-hours")
+    page = report_page(dataclasses.replace(results, sweep=sweep), now=NOW)
     assert "2000 measured device-hours each" in text_of(page)
     assert page.count('"compute (measured device-hours)"') >= 1
-    assert "modelled GPU-hours" in report_page(home, results, now=NOW)
+    assert "modelled GPU-hours" in report_page(results, now=NOW)
     assert "modelled GPU-hours" not in page
 
 
 @pytest.mark.parametrize("name", TRUTH)
-def test_every_ceiling_has_its_interval_and_number_of_seeds(finished, name):
-    home, results = finished
+def test_every_ceiling_has_its_interval_and_number_of_seeds(results, name):
     fit = results.variant(name).fits[0]
     said = f"A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}] (1 seed)"
-    assert said in text_of(report_page(home, results, now=NOW))
+    assert said in text_of(report_page(results, now=NOW))
 
 
-def test_every_difference_names_its_baseline_and_its_rule(finished):
-    home, results = finished
-    text, line = text_of(report_page(home, results, now=NOW)), results.compared("loo-loss")
+def test_every_difference_names_its_baseline_and_its_rule(results):
+    text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
     difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
     assert f"loo-loss: ceiling down; more compute to the common target. {line.asymptote} (1 seed), {difference}" in text
     assert line.delta_rule in text
     assert "0.59, 1.77, 2600" in text
 
 
-def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(finished):
-    home, results = finished
-    page = report_page(home, results, now=NOW)
+def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(results):
+    page = report_page(results, now=NOW)
     table = page[page.index("<h2>Comparison with scalerl</h2>") : page.index("<h2>Paper mode</h2>")]
     # A of 0.54 and of 0.61 against the reference's 0.61.
     assert [re.search(f"</i>{name}</td>.*?<td>(up|down|equal)</td>", table)[1] for name in list(TRUTH)[1:]] == [
@@ -85,34 +78,34 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(fin
     assert "two A within 0.02 are equal, whatever their intervals" in text_of(table)
 
 
-def test_verdicts_that_occur_are_explained_and_no_others(finished):
-    home, results = finished
-    text = text_of(report_page(home, results, now=NOW))
+def test_verdicts_that_occur_are_explained_and_no_others(results):
+    text = text_of(report_page(results, now=NOW))
     assert "ceiling: ceiling down the 95 % interval of the difference in A lies below 0" in text
     assert "efficiency: more compute the 95 % interval of the compute ratio lies above 1" in text
     assert "fit: collapsed" not in text
 
 
 def test_mixed_versions_and_unfinished_runs_are_warned_of(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.5, state="running")
+    sweep = make_home(tmp_path, fraction=0.5, state="running")
+    home = sweep.home
     folder = home.run(planned_run("loo-loss", 0).id)
     folder.write_status(folder.read_status() | {"code_versions": ["aaaaaa+dirty"]})
-    text = text_of(report_page(home, read_results(home, plan), now=NOW))
+    text = text_of(report_page(read_results(sweep), now=NOW))
     assert "trained with 2 versions of the code: 4f1c2d, aaaaaa+dirty." in text
     assert "3 of 3 runs have not reached the budget." in text
 
 
 def test_a_run_without_a_fit_is_named_with_the_reason(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("[]\n{}\n")
-    text = text_of(report_page(home, read_results(home, plan), now=NOW))
+    text = text_of(report_page(read_results(sweep), now=NOW))
     assert "loo-loss: no comparison. loo-loss, seed 0:" in text
     assert "metrics.jsonl:1: not a metrics row" in text
 
 
-def test_what_the_user_wrote_cannot_become_markup(finished):
-    home, results = finished
-    plan = dataclasses.replace(results.plan, doc="A <b>bold</b> & risky $question")
-    page = report_page(home, dataclasses.replace(results, plan=plan), now=NOW)
+def test_what_the_user_wrote_cannot_become_markup(results):
+    sweep = changed(results.sweep, doc="A <b>bold</b> & risky $question")
+    page = report_page(dataclasses.replace(results, sweep=sweep), now=NOW)
     assert "A <b>bold</b> & risky $question" in text_of(page)
     assert "<b>bold" not in page

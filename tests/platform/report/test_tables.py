@@ -78,8 +78,8 @@ def test_what_the_user_wrote_cannot_become_markup(name):
 
 
 def test_a_comparison_fits_a_pipe_and_shows_the_rule_of_the_paper(tmp_path):
-    home, plan = make_home(tmp_path)
-    results = read_results(home, plan)
+    sweep = make_home(tmp_path)
+    results = read_results(sweep)
     said = printed(comparison_table(results), width=160)
     line = next(line for line in said.splitlines() if line.startswith("loo-loss"))
     delta = results.compared("loo-loss")

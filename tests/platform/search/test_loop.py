@@ -18,7 +18,7 @@ from rich.console import Console
 from ablations.errors import AblationsError
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running.ending import all_ended
 from ablations.running.make_plan import make_plan
 from ablations.running.run_sweep import prepare
@@ -27,7 +27,7 @@ from ablations.search.objective import is_maximised
 from ablations.search.optuna_study import OptunaStudy
 from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trials_table
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.study.expand import Study, expand
 
 TINY = DATA / "recipes/scales/tiny.yaml"
@@ -94,20 +94,20 @@ class Bench:
             f"name: test\nreference: scalerl\nscale: {TINY}\nseeds: {seeds}\nsearch:\n  space:\n{space}{rest}"
         )
 
-    def study(self) -> tuple[Study, Plan]:
+    def study(self) -> tuple[Study, StartedSweep]:
         study = expand(self.path / "test.yaml", sets=["compute_unit_gpu_hours=2000"])
-        return study, make_plan(study, "test", budget=None, command="platform sweep test.yaml")
+        plan = make_plan(study, "test", budget=None, command="platform sweep test.yaml")
+        return study, StartedSweep(home=self.home, plan=plan)
 
     def begin(self) -> TrialLoop:
-        study, plan = self.study()
+        study, sweep = self.study()
         self.folder.mkdir(parents=True, exist_ok=True)
-        state = resume(study, plan, self.home)
-        prepare_search(state, self.home)
-        prepare(state.study, state.plan, self.home, self.path / "test.yaml")
+        state = resume(study, sweep)
+        prepare_search(state)
+        prepare(state.study, state.sweep, self.path / "test.yaml")
         maximised = [is_maximised(one) for one in state.search.objective]
         loop = TrialLoop(
             state=state,
-            home=self.home,
             jobs=self.jobs,
             console=Console(quiet=True),
             pool=Pool(self.home, Cancellation(self.folder / "cancelled"), self.failing_above),
@@ -143,7 +143,7 @@ def rates(record: SearchRecord) -> list[float]:
 
 
 def assert_nothing_was_evaluated_twice(bench: Bench, num_trials: int) -> None:
-    record, plan = bench.record(), bench.home.read_plan("test")
+    record, plan = bench.record(), read_sweep(bench.home, "test").plan
     assert [trial.state for trial in record.trials] == ["done"] * num_trials
     assert [variant.name for variant in plan.variants[1:]] == [trial.name for trial in record.trials]
     runs = [run.id for variant in plan.variants for run in variant.runs]
@@ -164,7 +164,9 @@ def test_a_search_trains_the_reference_and_as_many_trials_as_asked_for(bench, sa
     (best,) = state.record.best
     nearest = min(rates(state.record), key=lambda rate: abs(math.log(rate / BEST_RATE)))
     assert best.params["optimiser.learning_rate"] == nearest
-    assert bench.home.read_plan("test").variants[1].overrides == {"optimiser.learning_rate": rates(state.record)[0]}
+    assert read_sweep(bench.home, "test").plan.variants[1].overrides == {
+        "optimiser.learning_rate": rates(state.record)[0]
+    }
 
 
 def test_cmaes_searches_ranges(bench):
@@ -417,18 +419,18 @@ def test_a_search_begun_again_without_its_record_plans_every_trial(bench):
 
 
 def ended(bench: Bench) -> bool:
-    plan = bench.home.read_plan("test")
-    return all_ended(bench.home, plan, read_rows(bench.home, plan))
+    sweep = read_sweep(bench.home, "test")
+    return all_ended(sweep, run_rows(sweep))
 
 
 def test_a_search_has_not_ended_before_its_trials_have_whenever_it_was_killed(bench, monkeypatch):
     bench.write(RATE, "  trials: 1\n")
-    study, plan = bench.study()
+    study, sweep = bench.study()
     bench.folder.mkdir(parents=True)
-    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    prepare(study, sweep, bench.path / "test.yaml")
     (reference,) = study.runs
     write_state(bench.home, reference.id, "done")
-    assert read_search(bench.home, plan) is None
+    assert read_search(sweep) is None
     assert not ended(bench)  # no record yet
 
     (bench.home.run(reference.id).path / "status.json").unlink()
@@ -448,15 +450,15 @@ def test_a_search_has_not_ended_before_its_trials_have_whenever_it_was_killed(be
 
 def test_a_record_left_from_a_search_says_nothing_of_a_sweep_without_one(bench):
     bench.write(RATE, "  trials: 1\n")
-    study, plan = bench.study()
-    prepare_search(resume(study, plan, bench.home), bench.home)
+    study, sweep = bench.study()
+    prepare_search(resume(study, sweep))
     without = f"name: test\nreference: scalerl\nscale: {TINY}\naxes: {{logits: [bf16]}}\n"
     (bench.path / "test.yaml").write_text(without)
-    study, plan = bench.study()
-    prepare(study, plan, bench.home, bench.path / "test.yaml")
+    study, sweep = bench.study()
+    prepare(study, sweep, bench.path / "test.yaml")
     for run in study.runs:
         write_state(bench.home, run.id, "done")
-    assert read_search(bench.home, plan) is None
+    assert read_search(sweep) is None
     assert ended(bench)
 
 

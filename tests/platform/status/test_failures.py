@@ -9,13 +9,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State
 from ablations.slurm.submissions import new_submission
 from ablations.status.failures import group_failures
 from ablations.status.live import clock
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.rows import Row
 from ablations.status.table import status_table, status_view, worth_showing
 from ablations.text import cause
@@ -24,15 +23,16 @@ TRACE = ["Traceback (most recent call last):", *(f"  File line {n}" for n in ran
 
 
 @pytest.fixture
-def failed(tmp_path) -> tuple[Home, Plan]:
+def failed(tmp_path) -> StartedSweep:
     """Six runs: the four of two variants died of one error each says with other numbers, one of another."""
-    home, plan = make_home(tmp_path, seeds=(0, 1), fraction=0.5, state="failed")
+    sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.5, state="failed")
+    home, plan = sweep.home, sweep.plan
     ids = [run.id for variant in plan.variants for run in variant.runs]
     for number, run_id in enumerate(ids[:4]):
         write_state(home, run_id, "failed", message=f"RuntimeError: step {number} of {run_id} at 0x7f{number}a: no")
     write_state(home, ids[4], "failed", message="TaskError: sums.jsonl:2: not JSON")
     write_state(home, ids[5], "done")
-    return home, plan
+    return sweep
 
 
 def status(*arguments: str, code: int) -> str:
@@ -61,8 +61,9 @@ def test_words_are_part_of_the_cause_even_those_of_hexadecimal_letters():
 
 
 def test_runs_that_died_of_one_error_are_one_group_with_the_end_of_the_newest_log(failed):
-    home, plan = failed
-    rows = read_rows(home, plan)
+    sweep = failed
+    home = sweep.home
+    rows = run_rows(sweep)
     for number, row in enumerate(rows[:2]):
         log = home.run(row.id).log(1)
         log.parent.mkdir()
@@ -78,7 +79,7 @@ def test_runs_that_died_of_one_error_are_one_group_with_the_end_of_the_newest_lo
 
 
 def test_the_user_reads_each_error_once(failed):
-    home, _ = failed
+    home = failed.home
     printed = status("loo", "--home", str(home.path), code=1)
     assert printed.count("RuntimeError: step") == 1
     assert printed.count("see 1 below") == 4
@@ -90,8 +91,9 @@ def test_the_user_reads_each_error_once(failed):
 
 
 def test_a_job_that_died_before_training_is_told_by_what_it_printed(failed):
-    home, plan = failed
-    rows = read_rows(home, plan)
+    sweep = failed
+    home = sweep.home
+    rows = run_rows(sweep)
     submission = new_submission("loo", tuple(row.id for row in rows), 2000.0, home.path, {}).given("17")
     submission.write(home)
     folder = home.sweep("loo") / "submitit" / submission.name
@@ -124,7 +126,7 @@ def test_a_long_table_shows_what_trains_and_what_is_in_trouble_and_counts_the_re
 
 
 def test_sixty_rows_are_shown_and_of_more_only_the_counts(failed):
-    _, plan = failed
+    plan = failed.plan
     assert status_table(plan, many(pending=60)).row_count == 60
     table = status_table(plan, many(pending=2000, done=3))
     assert [*table.columns[0].cells] == ["3 runs", "2,000 runs"]
@@ -132,7 +134,7 @@ def test_sixty_rows_are_shown_and_of_more_only_the_counts(failed):
 
 
 def test_the_common_reason_to_wait_stands_beside_the_count(failed):
-    _, plan = failed
+    plan = failed.plan
     rows = [
         Row(variant="v", seed=n, id=f"{n}", state=RunState(state=State.QUEUED, message=f"job 17_{n} waits: Priority"))
         for n in range(100)
@@ -142,8 +144,9 @@ def test_the_common_reason_to_wait_stands_beside_the_count(failed):
 
 
 def test_the_table_fits_a_hundred_columns(failed):
-    home, plan = failed
-    rows = read_rows(home, plan)
+    sweep = failed
+    home, plan = sweep.home, sweep.plan
+    rows = run_rows(sweep)
     console = Console(width=100, record=True)
     console.print(status_view(plan, rows, None, failures=group_failures(home, rows), now=clock()))
     lines = console.export_text().splitlines()

@@ -20,7 +20,7 @@ LIMIT_S = 30.0
 @pytest.fixture
 def home(tmp_path):
     """Two seeds of three variants that train on another machine; only one run has logs."""
-    home, _ = make_home(tmp_path, seeds=(0, 1), fraction=0.25, state="running")
+    home = make_home(tmp_path, seeds=(0, 1), fraction=0.25, state="running").home
     write(home, 1, "step 1\nended by Slurm\n")
     write(home, 2, "step 2\n")
     home.run(RUN).write_status(home.run(RUN).read_status() | {"attempt": 2})

@@ -6,7 +6,7 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.home.state import RunState, State
-from ablations.status.progress import read_rows, to_json
+from ablations.status.progress import run_rows, to_json
 from ablations.status.rows import is_going_on
 from ablations.status.time_left import end_text, seconds_left, sweep_seconds_left, time_left_text
 
@@ -89,12 +89,13 @@ def test_the_end_has_its_date_where_that_is_not_today():
 
 
 def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.25, state="running")
+    sweep = make_home(tmp_path, fraction=0.25, state="running")
+    home, plan = sweep.home, sweep.plan
     first, second, third = (run.id for variant in plan.variants for run in variant.runs)
     for run_id, seconds in ((first, 100.0), (second, 200.0)):
         folder = home.run(run_id)
         folder.write_status(folder.read_status() | {"wall_s": seconds})
-    data = to_json(plan, read_rows(home, plan))
+    data = to_json(plan, run_rows(sweep))
     # A quarter of 2000 GPU-hours took 100 and 200 s; the third is older than wall_s and runs at 0.3 s a GPU-hour.
     assert [one["seconds_left"] for one in data["runs"]] == [pytest.approx(300), pytest.approx(600), None]
     assert data["seconds_left"] == pytest.approx(600)

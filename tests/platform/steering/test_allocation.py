@@ -14,11 +14,11 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.home.allocation import Allocation, Extension, read_allocation, write_allocation
-from ablations.home.cancellation import cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
 from ablations.running.ending import all_ended
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.rows import left_to_train
 from ablations.status.table import summary
 from ablations.steering.allocation import (
@@ -217,11 +217,11 @@ def trained(home: Home, pool: RecordedPool) -> None:
 
 def test_a_sweep_with_a_total_goes_in_rounds_and_on_from_its_file(tmp_path):
     home, total = Home(tmp_path), 3000.0
-    steering, plan = steered(home, None, total_gpu_hours=total)
+    steering, sweep = steered(home, None, total_gpu_hours=total)
     first = steering.begin()
     # 3000 over three runs is 1000 each, a quarter of it 250; eight evaluations of 50 are 400.
     assert list(first.values()) == [400.0, 400.0, 400.0]
-    assert not all_ended(home, plan, read_rows(home, plan))
+    assert not all_ended(sweep, run_rows(sweep))
     again, _ = steered(home, None, total_gpu_hours=total)
     assert again.begin() == first
 
@@ -241,8 +241,8 @@ def test_a_sweep_with_a_total_goes_in_rounds_and_on_from_its_file(tmp_path):
     allocation = read_allocation(home.sweep("loo"), total)
     assert sum(allocation.bought.values()) <= total
     assert allocation.finished
-    rows = read_rows(home, plan)
-    assert all_ended(home, plan, rows)
+    rows = run_rows(sweep)
+    assert all_ended(sweep, rows)
     assert all(row.state.message.startswith("given ") for row in rows)
     loss = next(row for row in rows if row.variant == "loo-loss")
     assert "rank decided, P(above the reference) 0.0" in loss.state.message
@@ -254,7 +254,8 @@ def test_a_sweep_with_a_total_goes_in_rounds_and_on_from_its_file(tmp_path):
 
 def test_a_failed_run_is_tried_once_and_holds_no_round_up(tmp_path):
     home = small_home(tmp_path, 400.0)
-    steering, plan = steered(home, None, total_gpu_hours=3000.0)
+    steering, sweep = steered(home, None, total_gpu_hours=3000.0)
+    plan = sweep.plan
     failed = planned_run("loo-curriculum", 0).id
     write_state(home, failed, "failed", compute=100.0, message="ValueError: no")
     for variant in ("scalerl", "loo-loss"):
@@ -272,9 +273,9 @@ def test_a_cancelled_sweep_decides_no_round(tmp_path):
     home = small_home(tmp_path, 400.0)
     for variant in TRUTH:
         write_state(home, planned_run(variant, 0).id, "cancelled", compute=0.0)
-    steering, plan = steered(home, None, total_gpu_hours=3000.0)
+    steering, sweep = steered(home, None, total_gpu_hours=3000.0)
     steering.begin()
-    cancellation(home, plan.sweep).add(None)
+    sweep.cancellation.add(None)
     pool = RecordedPool()
     assert steering.steer(pool) == []
     assert pool.added == []
@@ -318,7 +319,8 @@ def variants(plan: Plan, names: list[str], seeds: list[int]) -> tuple[PlannedVar
     )
 
 
-def trained_to(home: Home, plan: Plan, compute: float) -> None:
+def trained_to(sweep: StartedSweep, compute: float) -> None:
+    home, plan = sweep.home, sweep.plan
     for variant in plan.variants:
         for run in variant.runs:
             write_run(home, run.id, TRUTH[variant.name], seed=run.seed, fraction=compute / 2000.0)
@@ -326,9 +328,9 @@ def trained_to(home: Home, plan: Plan, compute: float) -> None:
 
 def test_a_variant_and_a_seed_may_leave_the_sweep_file(tmp_path):
     home, total, whole = Home(tmp_path), 5000.0, make_plan((0, 1))
-    steering, plan = steered(home, None, total_gpu_hours=total, variants=whole.variants)
+    steering, sweep = steered(home, None, total_gpu_hours=total, variants=whole.variants)
     assert set(steering.begin().values()) == {400.0}
-    trained_to(home, plan, 400.0)
+    trained_to(sweep, 400.0)
     fewer = variants(whole, ["scalerl", "loo-curriculum"], [0])
     steering, _ = steered(home, None, total_gpu_hours=total, variants=fewer)
     decided = steering.begin()
@@ -342,9 +344,9 @@ def test_a_variant_and_a_seed_may_leave_the_sweep_file(tmp_path):
 
 def test_seeds_that_join_when_the_total_is_spent_are_refused_with_the_least_that_is_enough(tmp_path):
     home, whole = Home(tmp_path), make_plan((0, 1))
-    steering, plan = steered(home, None, total_gpu_hours=1200.0)
+    steering, sweep = steered(home, None, total_gpu_hours=1200.0)
     steering.begin()
-    trained_to(home, plan, 400.0)
+    trained_to(sweep, 400.0)
     steering, _ = steered(home, None, total_gpu_hours=1300.0, variants=whole.variants)
     # Three new runs of 400 need 1100 more than the 100 that are left; the unit is 2000 GPU-hours.
     with pytest.raises(AblationsError, match=r"found 0\.65, of which 0\.05 is left for 3 runs .* at least 1\.2$"):
@@ -355,9 +357,9 @@ def test_seeds_that_join_when_the_total_is_spent_are_refused_with_the_least_that
 
 def test_nothing_is_given_out_while_the_reference_is_not_trained(tmp_path):
     home = Home(tmp_path)
-    steering, plan = steered(home, None, total_gpu_hours=3000.0)
+    steering, sweep = steered(home, None, total_gpu_hours=3000.0)
     steering.begin()
-    trained_to(home, plan, 400.0)
+    trained_to(sweep, 400.0)
     reference, pool = planned_run("scalerl", 0).id, RecordedPool()
     write_state(home, reference, "failed", compute=100.0, message="ValueError: no")
     steering.steer(pool)
@@ -381,23 +383,24 @@ def collapse(home: Home, run_id: str) -> None:
 
 def test_a_reference_that_collapsed_ends_the_rounds_and_is_the_reason(tmp_path):
     home = Home(tmp_path)
-    steering, plan = steered(home, None, total_gpu_hours=3000.0)
-    trained_to(home, plan, 1000.0)
+    steering, sweep = steered(home, None, total_gpu_hours=3000.0)
+    trained_to(sweep, 1000.0)
     collapse(home, planned_run("scalerl", 0).id)
     assert steering.begin() == {}
     finished = read_allocation(home.sweep("loo"), 3000.0).finished
     assert finished == "scalerl, the reference, has collapsed, so no rank can be decided; 3000 GPU-hours are left"
-    assert all_ended(home, plan, read_rows(home, plan))
+    assert all_ended(sweep, run_rows(sweep))
 
 
 def test_what_another_sweep_trains_meanwhile_is_neither_charged_nor_bought_again(tmp_path):
     home, total = Home(tmp_path), 3000.0
-    steering, plan = steered(home, None, total_gpu_hours=total)
+    steering, sweep = steered(home, None, total_gpu_hours=total)
+    plan = sweep.plan
     steering.begin()
     for variant in TRUTH:
         compute = 1010.0 if variant == "scalerl" else 400.0
         write_run(home, planned_run(variant, 0).id, TRUTH[variant], fraction=compute / 2000.0)
-    rows, allocation = read_rows(home, plan), read_allocation(home.sweep("loo"), total)
+    rows, allocation = run_rows(sweep), read_allocation(home.sweep("loo"), total)
     assert summary(plan, rows, allocation) == "3 done; 1200 of 3000 GPU-hours shared out"
     assert left_to_train(plan, rows, allocation) == 1800.0
     pool = RecordedPool()
@@ -410,9 +413,10 @@ def test_what_another_sweep_trains_meanwhile_is_neither_charged_nor_bought_again
 
 def test_what_is_given_and_not_trained_yet_is_left_to_train(tmp_path):
     home, total = Home(tmp_path), 3000.0
-    steering, plan = steered(home, None, total_gpu_hours=total)
+    steering, sweep = steered(home, None, total_gpu_hours=total)
+    plan = sweep.plan
     steering.begin()
-    rows, allocation = read_rows(home, plan), read_allocation(home.sweep("loo"), total)
+    rows, allocation = run_rows(sweep), read_allocation(home.sweep("loo"), total)
     assert left_to_train(plan, rows, allocation) == 3000.0
 
 
@@ -437,9 +441,9 @@ class LatePool(RecordedPool):
 
 def test_an_evaluation_that_comes_between_judging_and_deciding_is_judged_the_next_time(tmp_path):
     home, run_id = Home(tmp_path), planned_run("loo-curriculum", 0).id
-    steering, plan = steered(home, Stop(), total_gpu_hours=3000.0)
+    steering, sweep = steered(home, Stop(), total_gpu_hours=3000.0)
     steering.begin()
-    trained_to(home, plan, 400.0)
+    trained_to(sweep, 400.0)
     assert steering.steer(LatePool(home, run_id)) == []
     (said,) = steering.steer(RecordedPool())
     assert said.startswith("loo-curriculum, seed 0: flagged: 17% of its answers are truncated, after 9 readings")

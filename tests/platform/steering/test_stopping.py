@@ -14,10 +14,9 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
 from ablations.home.stops import Stopped, read_stops, write_stops
-from ablations.status.progress import read_rows
+from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
 from ablations.steering.stopping import (
     Finding,
@@ -157,67 +156,71 @@ def test_a_flagged_run_may_still_be_ended_by_a_prediction():
     assert found == Finding(rule="gain", value=1.0, ends_run=True)
 
 
-def states(home: Home, plan: Plan) -> dict[str, str]:
-    return {row.variant: row.state.state for row in read_rows(home, plan)}
+def states(sweep: StartedSweep) -> dict[str, str]:
+    return {row.variant: row.state.state for row in run_rows(sweep)}
 
 
 def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05, probability=0.9))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05, probability=0.9))
+    plan = sweep.plan
     reference, loss, _ = (variant.runs[0].id for variant in plan.variants)
     assert steering.begin() == {reference: BUDGET}
-    assert states(home, plan) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
+    assert states(sweep) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
 
-    stopped = read_stops(home.sweep("loo"), plan)[loss]
+    stopped = sweep.read_stops()[loss]
     # 36 evaluations of 50 GPU-hours are 1800; the law rises from 0.5302 there to 0.5318 at 2000.
     assert (stopped.rule, stopped.num_readings, stopped.compute_gpu_hours) == ("gain", 36, 1800.0)
     assert stopped.A_lo is not None
     assert stopped.A_hi is not None
     assert stopped.A_lo < 0.54 < stopped.A_hi
-    message = next(row.state.message for row in read_rows(home, plan) if row.id == loss)
+    message = next(row.state.message for row in run_rows(sweep) if row.id == loss)
     assert message.startswith(f"stopped, A in [{stopped.A_lo:.3f}, {stopped.A_hi:.3f}]: gain to 2000 GPU-hours below")
     assert "after 36 readings (1800 GPU-hours)" in message
-    assert summary(plan, read_rows(home, plan)).startswith("2 stopped, 1 cancelled")
-    assert status_table(plan, read_rows(home, plan)).row_count == 3
+    assert summary(plan, run_rows(sweep)).startswith("2 stopped, 1 cancelled")
+    assert status_table(plan, run_rows(sweep)).row_count == 3
 
     again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
     assert again.begin() == {reference: BUDGET}
-    assert read_stops(home.sweep("loo"), plan)[loss] == stopped
+    assert sweep.read_stops()[loss] == stopped
 
 
 def test_a_raised_budget_or_another_rule_judges_a_stopped_run_again(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.6, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.6, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
+    plan = sweep.plan
     assert len(steering.begin()) == 1
 
     # The law of loo-loss gains 0.0113 from 1200 GPU-hours to 2000: less than 0.05, more than 0.005.
-    stricter, strict_plan = steered(home, Stop(gain_below=0.005))
+    stricter, strict_sweep = steered(home, Stop(gain_below=0.005))
     assert len(stricter.begin()) == 3
-    assert states(home, strict_plan)["loo-loss"] == "cancelled"
+    assert states(strict_sweep)["loo-loss"] == "cancelled"
 
-    without, plan_without = steered(home, None)
+    without, sweep_without = steered(home, None)
     assert len(without.begin()) == 3
-    assert set(states(home, plan_without).values()) == {"cancelled"}
+    assert set(states(sweep_without).values()) == {"cancelled"}
 
-    larger, large_plan = steered(home, Stop(gain_below=0.05), budget_gpu_hours=20000.0)
+    larger, large_sweep = steered(home, Stop(gain_below=0.05), budget_gpu_hours=20000.0)
     larger.begin()
     # The law of loo-loss gains 0.0194 from 1200 GPU-hours to 20000.
     loss = plan.variants[1].runs[0].id
-    assert read_stops(home.sweep("loo"), large_plan)[loss].budget_gpu_hours == 20000.0
-    assert read_stops(home.sweep("loo"), plan) == {}
+    assert large_sweep.read_stops()[loss].budget_gpu_hours == 20000.0
+    assert sweep.read_stops() == {}
 
 
 def test_a_run_that_another_sweep_trained_to_the_end_is_done(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
+    plan = sweep.plan
     steering.begin()
     write_state(home, plan.variants[1].runs[0].id, "done", compute=BUDGET)
-    assert states(home, plan)["loo-loss"] == "done"
+    assert states(sweep)["loo-loss"] == "done"
 
 
 def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.1, state="running")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.1, state="running").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
+    plan = sweep.plan
     pool, loss = RecordedPool(), plan.variants[1].runs[0].id
     steering.begin()
     assert steering.steer(pool) == []
@@ -235,40 +238,43 @@ def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
 
 
 def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.3, state="cancelled")
-    steering, plan = steered(home, Stop())
+    home = make_home(tmp_path, fraction=0.3, state="cancelled").home
+    steering, sweep = steered(home, Stop())
+    plan = sweep.plan
     loss = plan.variants[1].runs[0].id
     rng = np.random.default_rng(6)
     rows = [train_row(25.0 * step, rng) | {"truncated": 0.02 if step < 10 else 0.17} for step in range(1, 31)]
     evaluations = [eval_row(compute, (0.54, 1.8, 320.0), rng) for compute in np.arange(0.0, 301.0, 50.0)]
     home.run(loss).metrics.write_text("".join(json.dumps(row) + "\n" for row in [*evaluations, *rows]))
     assert len(steering.begin()) == 3
-    row = next(row for row in read_rows(home, plan) if row.id == loss)
+    row = next(row for row in run_rows(sweep) if row.id == loss)
     assert row.state.state == "cancelled"
     assert row.state.message == "flagged: 17% of its answers are truncated, after 6 readings (300 GPU-hours)"
 
 
 def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.25, state="cancelled")
-    steering, plan = steered(home, Stop())
+    home = make_home(tmp_path, fraction=0.25, state="cancelled").home
+    steering, sweep = steered(home, Stop())
+    plan = sweep.plan
     loss, rng = plan.variants[1].runs[0].id, np.random.default_rng(6)
     log = home.run(loss).metrics
     truncated = [train_row(500.0 + step, rng) | {"truncated": 0.17} for step in range(1, 31)]
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in truncated))
     steering.begin()
-    assert read_stops(home.sweep("loo"), plan)[loss].rule == "truncation"
+    assert sweep.read_stops()[loss].rule == "truncation"
 
     fallen = [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50.0)]
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
     write_state(home, loss, "running", compute=1000.0)
     (said,) = steering.steer(RecordedPool())
     assert said.startswith("loo-loss, seed 0: flagged: its pass rate has fallen for good")
-    assert read_stops(home.sweep("loo"), plan)[loss].rule == "collapse"
+    assert sweep.read_stops()[loss].rule == "collapse"
 
 
 def test_a_broken_log_is_not_judged(tmp_path):
-    home, _ = make_home(tmp_path, fraction=0.9, state="cancelled")
-    steering, plan = steered(home, Stop(gain_below=0.05))
+    home = make_home(tmp_path, fraction=0.9, state="cancelled").home
+    steering, sweep = steered(home, Stop(gain_below=0.05))
+    plan = sweep.plan
     log = home.run(plan.variants[1].runs[0].id).metrics
     log.write_text("garbage\n" + log.read_text())
     assert len(steering.begin()) == 2

@@ -115,8 +115,8 @@ def test_a_point_reads_as_its_settings():
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
     """Fits of a curve drawn from A = 0.61, B = 1.92, C_mid = 320, and of one of which only the start is known."""
-    whole = read_results(*make_home(tmp_path_factory.mktemp("whole"))).variant("scalerl").fits[0]
-    short = read_results(*make_home(tmp_path_factory.mktemp("short"), fraction=0.15)).variant("scalerl").fits[0]
+    whole = read_results(make_home(tmp_path_factory.mktemp("whole"))).variant("scalerl").fits[0]
+    short = read_results(make_home(tmp_path_factory.mktemp("short"), fraction=0.15)).variant("scalerl").fits[0]
     assert (whole.A_hi is None, short.A_hi is None) == (False, True)
     return whole, short
 

@@ -13,10 +13,10 @@ from filelock import FileLock
 from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, planned_run, write_run, write_state
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.tracking import synchroniser as tracking
-from ablations.tracking.ledger import Ledger, default_tracking_uri, ledger_path
-from ablations.tracking.synchroniser import sync
+from ablations.tracking.ledger import default_tracking_uri, read_ledger
+from ablations.tracking.synchroniser import SyncReport, push_sweep
 
 NUM_ROWS = 41 + 80
 """Of one finished run: an evaluation every 50 of 2000 GPU-hours and at 0, a step every 25."""
@@ -36,34 +36,42 @@ def empty_store(tmp_path_factory):
 @pytest.fixture
 def running(tmp_path, empty_store):
     """A home folder with a running sweep, whose fits nobody waits for, and an empty store."""
-    home, plan = make_home(tmp_path / "home", state="running")
+    sweep = make_home(tmp_path / "home", state="running")
+    home = sweep.home
     shutil.copy(empty_store, home.path / "mlflow.db")
-    return home, plan
+    return sweep
 
 
 @pytest.fixture
 def finished(running):
     """The same, finished."""
-    home, plan = running
-    finish(home, plan)
-    return home, plan
+    sweep = running
+    finish(sweep)
+    return sweep
 
 
-def finish(home: Home, plan: Plan) -> None:
+def finish(sweep: StartedSweep) -> None:
     """Every run is done."""
+    home, plan = sweep.home, sweep.plan
     for variant in plan.variants:
         for run in variant.runs:
             write_state(home, run.id, "done")
 
 
+def sync(sweep: StartedSweep, uri: str | None = None) -> SyncReport:
+    """As `platform sync` does: with the plan that is on disk."""
+    return push_sweep(sweep.reread(), uri)
+
+
 def is_current(home: Home, uri: str | None = None) -> bool:
     """What the ledger says of a server that has all of the sweep, by default of the home folder's store."""
-    return Ledger.read(ledger_path(home, "loo")).is_current(home, home.read_plan("loo"), uri)
+    sweep = read_sweep(home, "loo")
+    return read_ledger(sweep).is_current(sweep, uri)
 
 
 def change_plan(home: Home, **changes) -> None:
     """What starting the sweep again with another budget or window leaves behind."""
-    dataclasses.replace(home.read_plan("loo"), **changes).write(home.sweep("loo") / "plan.json")
+    dataclasses.replace(read_sweep(home, "loo").plan, **changes).write(home.plan_file("loo"))
 
 
 def client_of(home: Home, uri: str | None = None):
@@ -87,8 +95,9 @@ def runs_of(home: Home, uri: str | None = None):
     return {run.info.run_name: run for run in found}
 
 
-def assert_each_row_is_there_once(home: Home, plan: Plan, uri: str | None = None):
+def assert_each_row_is_there_once(sweep: StartedSweep, uri: str | None = None):
     """Every row of every run log is in MLflow, once."""
+    home, plan = sweep.home, sweep.plan
     client, runs = client_of(home, uri), runs_of(home, uri)
     for variant in plan.variants:
         for run in variant.runs:
@@ -101,20 +110,22 @@ def assert_each_row_is_there_once(home: Home, plan: Plan, uri: str | None = None
 
 
 def test_a_sweep_becomes_an_experiment_of_parents_and_children(running):
-    home, plan = running
-    report = sync(home.path, "loo")
+    sweep = running
+    home = sweep.home
+    report = sync(sweep)
     assert (report.rows_pushed, report.rows_left, report.reason) == (3 * NUM_ROWS, 0, "")
     runs = runs_of(home)
     assert set(runs) == {name for variant in TRUTH for name in (variant, f"{variant} seed 0")}
     assert runs["loo-loss"].data.params == {"loss.type": "dapo"}
     assert runs["loo-loss seed 0"].data.tags["mlflow.parentRunId"] == runs["loo-loss"].info.run_id
     assert runs["loo-loss seed 0"].data.params["loss.max_ratio"] == "5.0"
-    assert_each_row_is_there_once(home, plan)
+    assert_each_row_is_there_once(sweep)
 
 
 def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
-    home, _ = finished
-    sync(home.path, "loo")
+    sweep = finished
+    home = sweep.home
+    sync(sweep)
     parent = runs_of(home)["loo-loss"]
     assert parent.data.metrics["A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
@@ -127,8 +138,9 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
 
 
 def test_a_running_variant_has_no_fit_yet(running):
-    home, _ = running
-    sync(home.path, "loo")
+    sweep = running
+    home = sweep.home
+    sync(sweep)
     runs = runs_of(home)
     assert "A" not in runs["loo-loss"].data.metrics
     assert runs["loo-loss"].info.status == "RUNNING"
@@ -136,34 +148,37 @@ def test_a_running_variant_has_no_fit_yet(running):
 
 
 def test_a_variant_is_compared_only_when_the_reference_has_ended_too(finished):
-    home, _ = finished
+    sweep = finished
+    home = sweep.home
     write_state(home, planned_run("scalerl", 0).id, "running")
-    sync(home.path, "loo")
+    sync(sweep)
     assert runs_of(home)["loo-loss"].data.metrics == {}
     write_state(home, planned_run("scalerl", 0).id, "done")
     assert not is_current(home)
-    sync(home.path, "loo")
+    sync(sweep)
     assert runs_of(home)["loo-loss"].data.metrics["delta_A"] == pytest.approx(0.54 - 0.61, abs=0.015)
 
 
 def test_a_second_sync_pushes_nothing(finished):
-    home, plan = finished
-    sync(home.path, "loo")
-    assert sync(home.path, "loo").rows_pushed == 0
-    assert_each_row_is_there_once(home, plan)
+    sweep = finished
+    home = sweep.home
+    sync(sweep)
+    assert sync(sweep).rows_pushed == 0
+    assert_each_row_is_there_once(sweep)
     assert len(history_of(home, "A")) == 1
 
 
 def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
-    home, plan = make_home(tmp_path, fraction=0.5, state="running")
+    sweep = make_home(tmp_path, fraction=0.5, state="running")
+    home, plan = sweep.home, sweep.plan
     shutil.copy(empty_store, home.path / "mlflow.db")
-    assert sync(home.path, "loo").rows_pushed == 3 * HALF_ROWS
+    assert sync(sweep).rows_pushed == 3 * HALF_ROWS
     for variant in plan.variants:
         shutil.rmtree(home.run(variant.runs[0].id).path)
         write_run(home, variant.runs[0].id, TRUTH[variant.name], state="cancelled" if variant.overrides else "done")
     assert not is_current(home)
-    assert sync(home.path, "loo").rows_pushed == 3 * (NUM_ROWS - HALF_ROWS)
-    assert_each_row_is_there_once(home, plan)
+    assert sync(sweep).rows_pushed == 3 * (NUM_ROWS - HALF_ROWS)
+    assert_each_row_is_there_once(sweep)
     assert runs_of(home)["scalerl seed 0"].info.status == "FINISHED"
     assert runs_of(home)["loo-loss seed 0"].info.status == "KILLED"
 
@@ -172,7 +187,8 @@ def test_a_run_that_grows_is_pushed_from_where_it_was(tmp_path, empty_store):
 def test_a_kill_at_a_batch_loses_and_doubles_nothing(running, monkeypatch, after_the_push):
     from mlflow import MlflowClient
 
-    home, plan = running
+    sweep = running
+    home = sweep.home
     log_batch, calls = MlflowClient.log_batch, []
 
     def killed_at_the_sixth(self, run_id, metrics=(), **rest):
@@ -187,41 +203,44 @@ def test_a_kill_at_a_batch_loses_and_doubles_nothing(running, monkeypatch, after
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_batch", killed_at_the_sixth)
         with pytest.raises(KeyboardInterrupt):
-            sync(home.path, "loo")
+            sync(sweep)
     assert not is_current(home)
-    assert sync(home.path, "loo").rows_left == 0
-    assert_each_row_is_there_once(home, plan)
+    assert sync(sweep).rows_left == 0
+    assert_each_row_is_there_once(sweep)
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])
 def test_lost_notes_are_found_again_by_tag(running, content):
-    home, plan = running
-    sync(home.path, "loo")
+    sweep = running
+    home = sweep.home
+    sync(sweep)
     notes = home.sweep("loo") / "sync.json"
     notes.unlink()
     if content is not None:
         notes.write_text(content)
     assert not is_current(home)
-    report = sync(home.path, "loo")
+    report = sync(sweep)
     assert (report.rows_pushed, report.rows_left) == (0, 0)
     assert is_current(home)
-    assert_each_row_is_there_once(home, plan)
+    assert_each_row_is_there_once(sweep)
 
 
 def test_a_variant_with_other_overrides_is_a_new_parent_of_the_same_runs(running):
-    home, _ = running
-    sync(home.path, "loo")
+    sweep = running
+    home = sweep.home
+    sync(sweep)
     path = home.sweep("loo") / "plan.json"
     path.write_text(path.read_text().replace('"loo-loss"', '"loo-dapo"'))
-    assert sync(home.path, "loo").rows_pushed == 0
+    assert sync(sweep).rows_pushed == 0
     runs = runs_of(home)
     assert runs["loo-loss seed 0"].data.tags["mlflow.parentRunId"] == runs["loo-dapo"].info.run_id
 
 
 def test_what_is_known_here_says_whether_mlflow_is_current(finished):
-    home, _ = finished
+    sweep = finished
+    home = sweep.home
     assert not is_current(home)
-    sync(home.path, "loo")
+    sync(sweep)
     assert is_current(home)
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "train", "step": 81, "loss": 0.1, "compute_gpu_hours": 2010.0, "wall_s": 201.0}\n')
@@ -229,55 +248,59 @@ def test_what_is_known_here_says_whether_mlflow_is_current(finished):
 
 
 def test_another_server_gets_everything_and_the_way_back_doubles_nothing(finished, empty_store, tmp_path, monkeypatch):
-    home, plan = finished
+    sweep = finished
+    home = sweep.home
     monkeypatch.chdir(tmp_path)  # MLflow keeps the files of a store that is not the home folder's in ./mlruns
     other = f"sqlite:///{shutil.copy(empty_store, tmp_path / 'other.db')}"
-    sync(home.path, "loo")
+    sync(sweep)
     assert is_current(home, default_tracking_uri(home))
     assert not is_current(home, other)
-    assert sync(home.path, "loo", other).rows_pushed == 3 * NUM_ROWS
+    assert sync(sweep, other).rows_pushed == 3 * NUM_ROWS
     assert is_current(home, other)
     assert not is_current(home)
-    assert sync(home.path, "loo").rows_pushed == 0
+    assert sync(sweep).rows_pushed == 0
     assert is_current(home)
     for uri in (None, other):
-        assert_each_row_is_there_once(home, plan, uri)
+        assert_each_row_is_there_once(sweep, uri)
         assert [step for step, _ in history_of(home, "A", uri)] == [1]
 
 
 def test_rows_left_are_those_of_the_server_that_was_asked_for(finished):
-    home, _ = finished
-    sync(home.path, "loo")
+    sweep = finished
+    home = sweep.home
+    sync(sweep)
     with FileLock(home.sweep("loo") / "sync.lock"):
-        assert sync(home.path, "loo").rows_left == 0
-        assert sync(home.path, "loo", "http://127.0.0.1:9").rows_left == 3 * NUM_ROWS
+        assert sync(sweep).rows_left == 0
+        assert sync(sweep, "http://127.0.0.1:9").rows_left == 3 * NUM_ROWS
 
 
 def test_mlflow_shows_the_fit_of_the_window_that_was_asked_for_last(finished):
-    home, _ = finished
-    sync(home.path, "loo")
+    sweep = finished
+    home = sweep.home
+    sync(sweep)
     wide = runs_of(home)["loo-loss"].data.metrics
     change_plan(home, fit_to_gpu_hours=1000.0)
     assert not is_current(home)
-    sync(home.path, "loo")
+    sync(sweep)
     narrow = runs_of(home)["loo-loss"].data.metrics
     assert narrow["A_hi"] - narrow["A_lo"] > 1.2 * (wide["A_hi"] - wide["A_lo"])  # half the readings
     change_plan(home, fit_to_gpu_hours=BUDGET)
-    sync(home.path, "loo")
+    sync(sweep)
     assert runs_of(home)["loo-loss"].data.metrics == wide | {"sync/fits": 3.0}
     assert history_of(home, "A") == [(1, wide["A"]), (2, narrow["A"]), (3, wide["A"])]
     assert is_current(home)
 
 
 def test_another_budget_is_fitted_again_once_the_runs_have_reached_it(finished):
-    home, plan = finished
-    sync(home.path, "loo")
+    sweep = finished
+    home, plan = sweep.home, sweep.plan
+    sync(sweep)
     change_plan(home, budget_gpu_hours=2 * BUDGET)
     assert is_current(home)  # the runs have yet to go on
     for variant in plan.variants:
         write_state(home, variant.runs[0].id, "done", compute=2 * BUDGET)
     assert not is_current(home)
-    sync(home.path, "loo")
+    sync(sweep)
     assert [step for step, _ in history_of(home, "A")] == [1, 2]
 
 
@@ -290,14 +313,15 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
             raise KeyboardInterrupt
         return original(self, run_id, *rest)
 
-    home, _ = finished
+    sweep = finished
+    home = sweep.home
     original = getattr(MlflowClient, call)
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, call, killed)
         with pytest.raises(KeyboardInterrupt):
-            sync(home.path, "loo")
+            sync(sweep)
     assert not is_current(home)
-    sync(home.path, "loo")
+    sync(sweep)
     assert is_current(home)
     (artifact,) = client_of(home).list_artifacts(runs_of(home)["scalerl"].info.run_id)
     assert artifact.path == "curve.html"
@@ -305,20 +329,22 @@ def test_a_fit_is_not_doubled_when_the_push_was_killed_after_its_numbers(finishe
 
 
 def test_an_asymptote_without_an_upper_end_is_never_shown(finished):
-    home, _ = finished
+    sweep = finished
+    home = sweep.home
     change_plan(home, fit_to_gpu_hours=320.0)  # C_mid
-    sync(home.path, "loo")
+    sync(sweep)
     metrics = runs_of(home)["loo-loss"].data.metrics
     assert not {"A", "A_hi"} & set(metrics)
     assert 0.4 < metrics["A_lo"] < TRUTH["loo-loss"][0]
 
 
 def test_an_asymptote_that_only_an_earlier_fit_had_is_shown_no_more(finished):
-    home, _ = finished
-    sync(home.path, "loo")
+    sweep = finished
+    home = sweep.home
+    sync(sweep)
     before = history_of(home, "A")
     change_plan(home, fit_to_gpu_hours=320.0)
-    sync(home.path, "loo")
+    sync(sweep)
     metrics = runs_of(home)["loo-loss"].data.metrics
     assert math.isnan(metrics["A"])
     assert math.isnan(metrics["A_hi"])
@@ -327,11 +353,12 @@ def test_an_asymptote_that_only_an_earlier_fit_had_is_shown_no_more(finished):
 
 
 def test_a_curve_that_does_not_rise_has_no_asymptote_in_mlflow(finished):
-    home, _ = finished
+    sweep = finished
+    home = sweep.home
     run_id = planned_run("loo-loss", 0).id
     shutil.rmtree(home.run(run_id).path)
     write_run(home, run_id, (R_0, 1.9, 320.0))
-    sync(home.path, "loo")
+    sync(sweep)
     parent = runs_of(home)["loo-loss"].data
     assert parent.tags["ablations.verdict"].startswith("no rise")
     assert "A" not in parent.metrics
@@ -339,11 +366,12 @@ def test_a_curve_that_does_not_rise_has_no_asymptote_in_mlflow(finished):
 
 
 def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
-    home, _ = running
+    sweep = running
+    home = sweep.home
     metrics = home.run(planned_run("scalerl", 0).id).metrics
     lines = metrics.read_text().splitlines(keepends=True)
     metrics.write_text("".join([*lines[:100], "{]\n", *lines[101:]]))
-    report = sync(home.path, "loo")
+    report = sync(sweep)
     assert report.rows_pushed == 100 + 2 * NUM_ROWS
     assert report.rows_left == NUM_ROWS - 100
     assert "metrics.jsonl:101: not a metrics row" in report.reason
@@ -351,27 +379,27 @@ def test_a_corrupt_line_is_reported_and_the_other_runs_are_pushed(running):
 
 @pytest.mark.timeout(60)
 def test_a_dead_server_is_given_up_and_costs_no_row(tmp_path):
-    home, _ = make_home(tmp_path)
+    sweep = make_home(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    report = sync(home.path, "loo", f"http://127.0.0.1:{port}")
+    report = sync(sweep, f"http://127.0.0.1:{port}")
     assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)
     assert str(report).startswith(f"MLflow at http://127.0.0.1:{port}: pushed 0 rows, {3 * NUM_ROWS} left, because")
 
 
 @pytest.mark.timeout(60)
 def test_a_server_that_never_answers_is_given_up(tmp_path, monkeypatch):
-    home, _ = make_home(tmp_path)
+    sweep = make_home(tmp_path)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        report = sync(home.path, "loo", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        report = sync(sweep, f"http://127.0.0.1:{silent.getsockname()[1]}")
     assert report.rows_left == 3 * NUM_ROWS
     assert "timed out" in report.reason
 
 
 def test_a_full_server_is_reported(tmp_path):
-    home, _ = make_home(tmp_path)
+    sweep = make_home(tmp_path)
 
     class Full(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -383,15 +411,16 @@ def test_a_full_server_is_reported(tmp_path):
 
     with HTTPServer(("127.0.0.1", 0), Full) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        report = sync(home.path, "loo", f"http://127.0.0.1:{server.server_port}")
+        report = sync(sweep, f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
     assert report.rows_left == 3 * NUM_ROWS
     assert "507" in report.reason
 
 
 def test_two_synchronisers_never_push_the_same_sweep(running):
-    home, _ = running
+    sweep = running
+    home = sweep.home
     with FileLock(home.sweep("loo") / "sync.lock"):
-        report = sync(home.path, "loo")
+        report = sync(sweep)
     assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)
     assert "another process" in report.reason

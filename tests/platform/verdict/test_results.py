@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from fixtures_home import TRUTH, make_home, planned_run, write_run, write_state
+from fixtures_home import TRUTH, changed, make_home, planned_run, write_run, write_state
 
 from ablations.errors import AblationsError
 from ablations.fit.options import FitSettings
@@ -16,8 +16,8 @@ from ablations.verdict.task_curves import curve_of
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Results of a finished sweep."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"))
-    return read_results(home, plan)
+    sweep = make_home(tmp_path_factory.mktemp("home"))
+    return read_results(sweep)
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -39,19 +39,20 @@ def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished)
 
 
 def test_the_cost_is_the_compute_of_all_seeds(tmp_path):
-    home, plan = make_home(tmp_path, seeds=(0, 1), fraction=0.5)
-    results = read_results(home, plan)
+    sweep = make_home(tmp_path, seeds=(0, 1), fraction=0.5)
+    results = read_results(sweep)
     assert results.variant("scalerl").cost_gpu_hours == 2 * 1000.0
     assert results.compared("scalerl").num_seeds == 2
     assert str(results.variant("scalerl").asymptote).startswith("A 0.6")
 
 
 def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     run_id = planned_run("loo-loss", 0).id
     shutil.rmtree(home.run(run_id).path)
     write_run(home, run_id, (0.9, 1.0, 6000.0))  # a third of the way to C_mid at the budget
-    results = read_results(home, plan)
+    results = read_results(sweep)
     fit = results.variant("loo-loss").fits[0]
     line = next(line for line in results.to_json()["variants"] if line["curve"] == "loo-loss")
     assert fit.A_hi is None
@@ -63,10 +64,11 @@ def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
 
 
 def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     home.run(planned_run("loo-loss", 0).id).metrics.unlink()
     (home.run(planned_run("loo-loss", 0).id).path / "status.json").unlink()
-    results = read_results(home, plan)
+    results = read_results(sweep)
     assert results.reasons == ["loo-loss, seed 0: not started"]
     assert results.compared("loo-loss") is None
     assert results.compared("loo-curriculum") is not None
@@ -74,19 +76,20 @@ def test_a_run_that_has_not_started_says_so_and_hides_no_other(tmp_path):
 
 
 def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     run_id = planned_run("loo-loss", 0).id
     home.run(run_id).metrics.unlink()
     write_state(home, run_id, "failed", compute=0.0, message="Diverged: 3 losses in a row were not finite")
-    (reason,) = read_results(home, plan).reasons
+    (reason,) = read_results(sweep).reasons
     assert reason == (
         "loo-loss, seed 0: failed (Diverged: 3 losses in a row were not finite), without an evaluation so far"
     )
 
 
 def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
-    home, plan = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
-    results = read_results(home, plan)
+    sweep = make_home(tmp_path, fraction=0.05)  # readings at 0, 50 and 100
+    results = read_results(sweep)
     assert results.comparison is None
     assert "2 readings" in results.reasons[0]
     assert "at least 6" in results.reasons[0]
@@ -94,20 +97,22 @@ def test_too_few_readings_are_a_reason_with_the_number_needed(tmp_path):
 
 
 def test_a_line_torn_by_a_crash_is_not_a_reading(tmp_path):
-    home, plan = make_home(tmp_path)
-    before = read_results(home, plan).variant("scalerl").fits[0]
+    sweep = make_home(tmp_path)
+    home = sweep.home
+    before = read_results(sweep).variant("scalerl").fits[0]
     with home.run(planned_run("scalerl", 0).id).metrics.open("a") as file:
         file.write('{"kind": "eval", "step": 999, "pass_r')
-    after = read_results(home, plan).variant("scalerl").fits[0]
+    after = read_results(sweep).variant("scalerl").fits[0]
     assert (after.A, after.points) == (before.A, before.points)
 
 
 def test_a_corrupt_line_in_the_middle_is_the_reason_of_that_run(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     metrics = home.run(planned_run("loo-loss", 0).id).metrics
     lines = metrics.read_text().splitlines(keepends=True)
     metrics.write_text("".join([*lines[:60], "\x00\x00\x00\n", *lines[61:]]))
-    results = read_results(home, plan)
+    results = read_results(sweep)
     assert [reason.count("metrics.jsonl:61: not a metrics row") for reason in results.reasons] == [1]
     assert (
         results.variant("loo-loss").cost_gpu_hours == 1000.0
@@ -121,17 +126,17 @@ def test_an_evaluation_without_a_pass_rate_is_named():
 
 
 def test_mixed_code_versions_are_kept(tmp_path):
-    home, plan = make_home(tmp_path)
+    sweep = make_home(tmp_path)
+    home = sweep.home
     status = home.run(planned_run("loo-loss", 0).id).read_status()
     home.run(planned_run("loo-loss", 0).id).write_status(status | {"code_versions": ["aaaaaa+dirty"]})
-    assert read_results(home, plan).code_versions == ["4f1c2d", "aaaaaa+dirty"]
+    assert read_results(sweep).code_versions == ["4f1c2d", "aaaaaa+dirty"]
 
 
 def test_a_sweep_is_fitted_in_its_plans_window_unless_another_is_given(tmp_path):
-    home, plan = make_home(tmp_path)
-    dataclasses.replace(plan, fit_to_gpu_hours=1000.0).write(home.sweep("loo") / "plan.json")
-    assert fit_sweep(home, "loo")[0].fit.window == (50.0, 1000.0)
-    assert fit_sweep(home, "loo", fit_from=100.0, fit_to=1500.0)[0].fit.window == (150.0, 1500.0)
+    sweep = changed(make_home(tmp_path), fit_to_gpu_hours=1000.0)
+    assert fit_sweep(sweep)[0].fit.window == (50.0, 1000.0)
+    assert fit_sweep(sweep, fit_from=100.0, fit_to=1500.0)[0].fit.window == (150.0, 1500.0)
 
 
 def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
@@ -145,9 +150,10 @@ def test_a_csv_file_gives_a_fit_or_a_reason_for_every_curve(tmp_path, finished):
 
 
 def test_seeds_are_separate_curves(tmp_path):
-    home, plan = make_home(tmp_path, seeds=(0,))
+    sweep = make_home(tmp_path, seeds=(0,))
+    home, plan = sweep.home, sweep.plan
     write_run(home, planned_run("scalerl", 7).id, TRUTH["scalerl"], seed=7)
     variant = dataclasses.replace(plan.variants[0], runs=(*plan.variants[0].runs, planned_run("scalerl", 7)))
-    results = read_results(home, dataclasses.replace(plan, variants=(variant, *plan.variants[1:])))
+    results = read_results(changed(sweep, variants=(variant, *plan.variants[1:])))
     assert [run.name for run in results.variant("scalerl").runs] == ["scalerl-s0", "scalerl-s7"]
     assert results.compared("scalerl").points == 2 * 40

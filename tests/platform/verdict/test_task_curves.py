@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from fixtures_home import make_home, planned_run
+from fixtures_home import make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
@@ -36,14 +36,14 @@ def rows_at(compute, rng):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """The home of a sweep whose every run trains on a mix."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"))
-    for number, variant in enumerate(plan.variants):
+def sweep(tmp_path_factory):
+    """A sweep whose every run trains on a mix."""
+    mixed = make_home(tmp_path_factory.mktemp("home"))
+    for number, run in enumerate(mixed.plan.runs):
         rng = np.random.default_rng(number)
         rows = [row for compute in range(0, 2001, 50) for row in rows_at(compute, rng)]
-        home.run(planned_run(variant.name, 0).id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return home, plan
+        mixed.run(run.id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return mixed
 
 
 def test_each_task_has_a_curve_of_its_own_and_the_default_is_the_mix():
@@ -54,24 +54,23 @@ def test_each_task_has_a_curve_of_its_own_and_the_default_is_the_mix():
     assert curve_of(rows, "c").score.tolist() == curve_of(rows, "c", "all").score.tolist()
 
 
-def test_an_unknown_task_is_answered_with_the_valid_ones(home):
+def test_an_unknown_task_is_answered_with_the_valid_ones(sweep):
     with pytest.raises(
         AblationsError, match=r"--task: .*'maths'; did you mean 'math'\? tasks are: math, code, all, aime"
     ):
-        with_task(*home, "maths")
+        with_task(sweep, "maths")
     rows = rows_at(0, np.random.default_rng(0))
     with pytest.raises(AblationsError, match="no task 'maths' was measured; did you mean 'math'"):
         curve_of(rows, "c", "maths")
 
 
-def test_the_tasks_are_those_of_the_first_readings(home):
-    assert measured_tasks(*home) == list(RATES)
+def test_the_tasks_are_those_of_the_first_readings(sweep):
+    assert measured_tasks(sweep) == list(RATES)
 
 
 @pytest.mark.parametrize("task", [None, *RATES])
-def test_a_plan_with_a_task_is_fitted_to_its_curves(home, task):
-    place, plan = home
-    (fit,) = read_results(place, with_task(place, plan, task)).variant("scalerl").fits
+def test_a_plan_with_a_task_is_fitted_to_its_curves(sweep, task):
+    (fit,) = read_results(with_task(sweep, task)).variant("scalerl").fits
     A, C_mid = RATES[task or "all"]
     assert pytest.approx(A, abs=0.02) == fit.A
     assert fit.C_mid == pytest.approx(C_mid, rel=0.12)
@@ -83,9 +82,8 @@ def run(*arguments, code=0):
     return result.output
 
 
-def test_commands_take_the_task(home):
-    place, _ = home
-    at = ("--home", str(place.path))
+def test_commands_take_the_task(sweep):
+    at = ("--home", str(sweep.home.path))
     printed = json.loads(run("compare", "loo", "--task", "code", "--json", *at))
     assert printed["task"] == "code"
     assert printed["variants"][0]["A"] == pytest.approx(0.42, abs=0.02)

@@ -22,8 +22,8 @@ from ablations.verdict.words import (
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """A finished sweep with two seeds."""
-    home, plan = make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1))
-    return read_results(home, plan)
+    sweep = make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1))
+    return read_results(sweep)
 
 
 def with_line(results: Results, name: str, **changes) -> Results:
