@@ -15,6 +15,7 @@ from transformers import (
 
 from scalerl.tokens.symbols import EOS_ID, VOCABULARY_SIZE
 
+CPU = torch.device("cpu")
 SIZES = {
     "vocab_size": VOCABULARY_SIZE,
     "hidden_size": 16,

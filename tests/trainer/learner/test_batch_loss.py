@@ -16,7 +16,7 @@ def case(**changes):
     recipe = tiny_recipe(zero_variance="keep", **changes)
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    rewards, _ = padded([group.rewards for group in groups])
+    rewards, _ = padded([group.rewards for group in groups], policy.device)
     advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
     return recipe, policy, groups, make_batch(groups), advantage.reshape(-1, 1).float()
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from trainer.tiny import random_policy, tiny_recipe
-from trainer.tiny_transformers import CONFIGS, make_folder
+from trainer.tiny_transformers import CONFIGS, CPU, make_folder
 
 from scalerl.model import transformers_weights
 from scalerl.model.build import new_policy
@@ -25,7 +25,7 @@ def built_in(_) -> tuple[Policy, Policy]:
 def of_family(name):
     def make(folder) -> tuple[TransformersPolicy, TransformersPolicy]:
         make_folder(folder / "theirs", CONFIGS[name])
-        policy, other = empty(CONFIGS[name]), empty(CONFIGS[name])
+        policy, other = empty(CONFIGS[name], CPU), empty(CONFIGS[name], CPU)
         policy.load_weights(folder / "theirs")
         return policy, other
 
@@ -74,7 +74,7 @@ def test_nothing_exported_or_imported_has_a_gradient(pair):
 @pytest.mark.parametrize("name", ["qwen3", "mixtral", "qwen2_moe"])
 def test_a_file_that_transformers_wrote_can_be_imported(tmp_path, name):
     theirs = make_folder(tmp_path, CONFIGS[name])
-    policy = empty(theirs.config)
+    policy = empty(theirs.config, CPU)
     policy.import_weights(load_file(tmp_path / "model.safetensors"))
     tokens = torch.tensor([[3, 14, 15, 9, 2, 6]])
     with torch.no_grad():
@@ -82,7 +82,7 @@ def test_a_file_that_transformers_wrote_can_be_imported(tmp_path, name):
 
 
 def test_a_tied_head_is_exported_once_and_stays_tied():
-    policy, other = empty(CONFIGS["qwen2"]), empty(CONFIGS["qwen2"])
+    policy, other = empty(CONFIGS["qwen2"], CPU), empty(CONFIGS["qwen2"], CPU)
     policy.init_weights(torch.Generator().manual_seed(0))
     assert "lm_head.weight" not in policy.exported_weights()
     other.import_weights(policy.exported_weights())
@@ -92,7 +92,7 @@ def test_a_tied_head_is_exported_once_and_stays_tied():
 
 
 def test_experts_are_exported_one_by_one():
-    weights = empty(CONFIGS["mixtral"]).exported_weights()
+    weights = empty(CONFIGS["mixtral"], CPU).exported_weights()
     # Two layers of four experts with three matrices each, of width 16 and 24.
     experts = {name: tuple(tensor.shape) for name, tensor in weights.items() if ".experts." in name}
     assert experts == {

@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.generator.test_torch_generator import many_requests, run
 from trainer.learner_cases import assert_same_gradients, gradients
-from trainer.tiny_transformers import CONFIGS, make_folder
+from trainer.tiny_transformers import CONFIGS, CPU, make_folder
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, GraniteConfig
 
 from scalerl.generator.torch_generator import TorchGenerator
@@ -25,20 +25,20 @@ def family(request, tmp_path_factory):
     """A model as `transformers` has it, its folder, and our policy of it."""
     folder = tmp_path_factory.mktemp("family")
     theirs = make_folder(folder, CONFIGS[request.param])
-    policy = empty(theirs.config)
+    policy = empty(theirs.config, CPU)
     policy.load_weights(folder)
     return theirs, folder, policy
 
 
 def loaded(folder, name, precision=FP32):
     theirs = make_folder(folder, CONFIGS[name])
-    policy = empty(theirs.config, precision)
+    policy = empty(theirs.config, CPU, precision)
     policy.load_weights(folder)
     return policy
 
 
 def make_generator(policy, *, slots=5, limits=None):
-    own = empty(policy.config, policy.precision)
+    own = empty(policy.config, CPU, policy.precision)
     generator = TorchGenerator(
         own,
         limits or Generation(thinking=12, answer=5),
@@ -159,7 +159,7 @@ def test_gradient_checkpointing_computes_layers_again_and_gives_the_same_gradien
 
 def test_new_weights_are_taken_mid_sequence_and_old_keys_stay(tmp_path):
     first = loaded(tmp_path / "a", DENSE)
-    second = empty(first.config)
+    second = empty(first.config, CPU)
     make_folder(tmp_path / "b", CONFIGS[DENSE], seed=1)
     second.load_weights(tmp_path / "b")
     generator = make_generator(first)
@@ -220,7 +220,7 @@ def test_sharded_weights_are_read(tmp_path):
     theirs = make_folder(tmp_path / "whole", CONFIGS["mixtral"])
     theirs.save_pretrained(tmp_path / "parts", max_shard_size="4KB")
     assert len(list((tmp_path / "parts").glob("*.safetensors"))) > 2
-    policy = empty(theirs.config)
+    policy = empty(theirs.config, CPU)
     policy.load_weights(tmp_path / "parts")
     with torch.no_grad():
         torch.testing.assert_close(policy.logits(policy.hidden(TOKENS)), theirs(TOKENS).logits, rtol=1e-5, atol=1e-5)
@@ -249,7 +249,7 @@ SIZES = {
 def test_a_model_that_does_something_else_to_its_logits_is_refused(tmp_path, config, named):
     theirs = make_folder(tmp_path, config)
     with pytest.raises(ValueError, match=f"differ from the model's own by .* it has {named}"):
-        empty(theirs.config).load_weights(tmp_path)
+        empty(theirs.config, CPU).load_weights(tmp_path)
 
 
 def test_more_positions_than_the_model_knows_are_refused(tmp_path):

@@ -51,7 +51,7 @@ class HeldOutEvaluator:
 
         None where there is none, or where it is no number that the run log takes.
         """
-        batch = batch_of(rollouts, list(range(len(rollouts))))
+        batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
         total = 0.0
         for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
             part = batch.part(rows)

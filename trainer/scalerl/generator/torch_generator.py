@@ -128,7 +128,7 @@ class TorchGenerator:
         position = torch.from_numpy(self._length[:n] - 1)
         tokens = torch.from_numpy(self._tokens)[torch.arange(n), position]
         longest = max((len(prompt.tokens) for prompt in new), default=0)
-        return self._cache.logits(tokens, position, Prefill.of(new) if longest > 1 else None)
+        return self._cache.logits(tokens, position, Prefill.of(new, self.policy.device) if longest > 1 else None)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""

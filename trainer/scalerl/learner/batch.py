@@ -3,8 +3,8 @@
 Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vocabulary, S decoding slots, D head size.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -39,6 +39,14 @@ class Batch:
     """A critic's values at the start of the round, of the state before each token."""
     returns_BT: Tensor | None = None
     """What those values should have been, 0 off the mask."""
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on `device`."""
+        moved: dict[str, Any] = {}
+        for field in fields(self):
+            tensor = getattr(self, field.name)
+            moved[field.name] = None if tensor is None else tensor.to(device)
+        return Batch(**moved)
 
     def work(self) -> tuple[int, int]:
         """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
@@ -78,14 +86,14 @@ class Batch:
 
 
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
-    """Rollouts of `groups` in order, as tensors on the CPU; `mask_truncated` takes truncated ones off the mask."""
+    """Rollouts of `groups` in order, as tensors of the host; `mask_truncated` takes truncated ones off the mask."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
     return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
 
 
 def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
-    """These rollouts, each with the index of its group."""
+    """These rollouts, each with the index of its group, as tensors of the host."""
     lengths = [len(rollout.prompt.tokens) + len(rollout.tokens) for rollout in rollouts]
     shape = (len(rollouts), max(lengths))
     tokens = np.zeros(shape, dtype=np.int64)
@@ -101,7 +109,7 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),
         behaviour_BT=torch.from_numpy(behaviour),
-        group_B=torch.tensor(group_of),
-        length_B=torch.tensor(lengths),
-        prompt_B=torch.tensor([len(rollout.prompt.tokens) for rollout in rollouts]),
+        group_B=torch.from_numpy(np.array(group_of, dtype=np.int64)),
+        length_B=torch.from_numpy(np.array(lengths, dtype=np.int64)),
+        prompt_B=torch.from_numpy(np.array([len(rollout.prompt.tokens) for rollout in rollouts], dtype=np.int64)),
     )

@@ -66,7 +66,7 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
     rows = (advantage_BT != 0).any(dim=1).nonzero().flatten()
     # Without any row there would be no gradient at all, and AdamW would pass the step over.
-    return torch.arange(len(advantage_BT)) if is_of_all or not len(rows) else rows
+    return torch.arange(len(advantage_BT), device=advantage_BT.device) if is_of_all or not len(rows) else rows
 
 
 def router_loss(recipe: ResolvedRecipe) -> float:

@@ -30,7 +30,7 @@ class ValueModel(nn.Module):
         super().__init__()
         self.body = copy.deepcopy(policy).requires_grad_(True)
         self.body.precision = Precision(weights=dtype, products=dtype, head=dtype)
-        self.head = nn.Parameter(torch.zeros(1, policy.head_weights()[0].shape[1]))
+        self.head = nn.Parameter(torch.zeros(1, policy.head_weights()[0].shape[1], device=policy.device))
         self.to(dtype)
 
     def values(self, part: Batch, packing: Packing | None) -> Tensor:

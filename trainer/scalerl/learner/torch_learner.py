@@ -123,7 +123,7 @@ class Learner:
         update = Update(trained_tokens=0, context_tokens=0, metrics=metrics)
         self._start_round()
         if survivors:
-            batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask")
+            batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask").to(self.policy.device)
             if batch.mask_BT.any():
                 update = self._train(survivors, batch, rate, metrics)
         self.version += 1
@@ -175,7 +175,8 @@ class Learner:
         """The batch and its advantages [B, 1]; with a critic, the batch with its returns and advantages [B, T]."""
         if self.critic is None:
             return batch, self.advantages(survivors, batch)
-        rewards_B = torch.tensor([reward for group in survivors for reward in group.rewards], dtype=torch.float64)
+        rewards = [reward for group in survivors for reward in group.rewards]
+        rewards_B = torch.tensor(rewards, dtype=torch.float64, device=batch.mask_BT.device)
         rewards_BT = at_last_own_token(rewards_B, batch.mask_BT)
         if self.recipe.kl.where == "reward":
             rewards_BT = rewards_BT - self._penalty(batch)
@@ -190,7 +191,7 @@ class Learner:
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
         """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
-        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
+        rewards_PG, mask_PG = padded([group.rewards for group in survivors], batch.mask_BT.device)
         if self.recipe.kl.where == "reward":
             rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1)
         advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)

@@ -28,16 +28,16 @@ def precision_of(recipe: ResolvedRecipe) -> Precision:
 
 
 def new_policy(recipe: ResolvedRecipe) -> Policy:
-    """A policy of the recipe's size and precision, its weights not yet set."""
-    policy = empty_policy(recipe.model, precision_of(recipe))
+    """A policy of the recipe's size and precision on the recipe's device, its weights not yet set."""
+    policy = empty_policy(recipe.model, torch.device(recipe.device), precision_of(recipe))
     policy.recompute = recipe.optimiser.gradient_checkpointing
     return policy
 
 
-def empty_policy(model: Model, precision: Precision = FP32) -> Policy:
-    """A policy of this model, its weights not yet set."""
+def empty_policy(model: Model, device: torch.device, precision: Precision = FP32) -> Policy:
+    """A policy of this model on `device`, its weights not yet set."""
     if model.type == "llama":
-        return Llama(model, make_tokenizer(model).size, precision)
+        return Llama(model, make_tokenizer(model).size, device, precision)
     from scalerl.model.transformers_load import mixtral, of_folder
 
-    return mixtral(model, precision) if model.type == "moe" else of_folder(model, precision)
+    return mixtral(model, device, precision) if model.type == "moe" else of_folder(model, device, precision)

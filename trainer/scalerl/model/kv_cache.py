@@ -24,23 +24,25 @@ class Prefill:
     """Which of the P prompts each of those rows gets."""
 
     @classmethod
-    def of(cls, new: dict[Prompt, list[int]]) -> "Prefill":
-        """The rows that each new prompt is to be copied to."""
+    def of(cls, new: dict[Prompt, list[int]], device: torch.device) -> "Prefill":
+        """Each new prompt and the rows that it is copied to."""
         width = max(len(prompt.tokens) for prompt in new) - 1
         padded = [prompt.tokens[:-1] + (0,) * (width - len(prompt.tokens) + 1) for prompt in new]
         return cls(
-            tokens=torch.tensor(padded, dtype=torch.int64).view(len(new), width),
-            rows=torch.tensor([row for rows in new.values() for row in rows]),
-            prompts=torch.tensor([i for i, rows in enumerate(new.values()) for _ in rows]),
+            tokens=torch.tensor(padded, dtype=torch.int64, device=device).view(len(new), width),
+            rows=torch.tensor([row for rows in new.values() for row in rows], device=device),
+            prompts=torch.tensor([i for i, rows in enumerate(new.values()) for _ in rows], device=device),
         )
 
 
 class KVCache(ABC):
     """Keys and values [layers, S, heads, 2, positions, D] of S rows; active rows are the first ones."""
 
-    def __init__(self, *, layers: int, slots: int, heads: int, positions: int, head_size: int) -> None:
+    def __init__(
+        self, *, layers: int, slots: int, heads: int, positions: int, head_size: int, device: torch.device
+    ) -> None:
         self.positions = positions
-        self.kv = torch.zeros(layers, slots, heads, 2, positions, head_size)
+        self.kv = torch.zeros(layers, slots, heads, 2, positions, head_size, device=device)
 
     @abstractmethod
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:

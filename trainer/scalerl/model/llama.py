@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, to_hugging_face
 from scalerl.model.packing import Packing
-from scalerl.model.policy import FP32, Policy, Precision, States
+from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike
@@ -27,16 +27,16 @@ from scalerl.weights.hugging_face import Weights, refuse_unlike
 class Block(nn.Module):
     """One decoder block: attention over rotary positions, then a gated feed-forward layer, each behind an RMS norm."""
 
-    def __init__(self, shape: LlamaModel) -> None:
+    def __init__(self, shape: LlamaModel, device: torch.device) -> None:
         super().__init__()
         self.heads = shape.heads
-        self.attention_norm = nn.Parameter(torch.ones(shape.hidden))
-        self.qkv = nn.Parameter(torch.empty(3 * shape.hidden, shape.hidden))
+        self.attention_norm = nn.Parameter(torch.ones(shape.hidden, device=device))
+        self.qkv = nn.Parameter(torch.empty(3 * shape.hidden, shape.hidden, device=device))
         """Rows by head; in a head those of the query, the key and the value; see `fuse_qkv`."""
-        self.out = nn.Parameter(torch.empty(shape.hidden, shape.hidden))
-        self.mlp_norm = nn.Parameter(torch.ones(shape.hidden))
-        self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden))
-        self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp))
+        self.out = nn.Parameter(torch.empty(shape.hidden, shape.hidden, device=device))
+        self.mlp_norm = nn.Parameter(torch.ones(shape.hidden, device=device))
+        self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden, device=device))
+        self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp, device=device))
 
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
@@ -56,20 +56,20 @@ class Block(nn.Module):
 class Llama(Policy):
     """Token ids to hidden states; fused matrices, see the top of the file."""
 
-    def __init__(self, shape: LlamaModel, vocabulary: int, precision: Precision = FP32) -> None:
+    def __init__(self, shape: LlamaModel, vocabulary: int, device: torch.device, precision: Precision = FP32) -> None:
         super().__init__(precision)
         self.shape = shape
-        self.embedding = nn.Parameter(torch.empty(vocabulary, shape.hidden))
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
-        self.norm = nn.Parameter(torch.ones(shape.hidden))
-        self.head = nn.Parameter(torch.empty(vocabulary, shape.hidden))
+        self.embedding = nn.Parameter(torch.empty(vocabulary, shape.hidden, device=device))
+        self.blocks = nn.ModuleList(Block(shape, device) for _ in range(shape.layers))
+        self.norm = nn.Parameter(torch.ones(shape.hidden, device=device))
+        self.head = nn.Parameter(torch.empty(vocabulary, shape.hidden, device=device))
         self.to(precision.weights)
 
     def init_weights(self, generator: torch.Generator) -> None:
         """Normal weights of sd 0.02, Llama's own start, wider where the layer is narrow (1 / sqrt(fan in))."""
         for parameter in self.parameters():
             if parameter.dim() > 1:
-                nn.init.normal_(parameter, std=max(0.02, parameter.shape[1] ** -0.5 / 2), generator=generator)
+                draw_normal(parameter, max(0.02, parameter.shape[1] ** -0.5 / 2), generator)
 
     @property
     def size(self) -> ModelSize:
@@ -80,13 +80,13 @@ class Llama(Policy):
     def rotary(self, positions: Tensor) -> Tensor:
         """Turns e^(i angle) of integer positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
         size = self.shape.hidden // self.shape.heads
-        frequency = ROPE_BASE ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+        frequency = ROPE_BASE ** (-torch.arange(0, size, 2, dtype=torch.float32, device=positions.device) / size)
         angle = positions[..., None, None, None].float() * frequency
         return torch.polar(torch.ones_like(angle), angle)
 
     def states(self, tokens_BT: Tensor) -> States:
         """Final hidden states [B, T, hidden] of right-padded rows."""
-        turn = self.rotary(torch.arange(tokens_BT.shape[1]))
+        turn = self.rotary(torch.arange(tokens_BT.shape[1], device=tokens_BT.device))
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (part.transpose(1, 2) for part in (q, k, v))
@@ -175,9 +175,16 @@ class LlamaCache(KVCache):
     def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
         shape = policy.shape
         size = shape.hidden // shape.heads
-        super().__init__(layers=shape.layers, slots=slots, heads=shape.heads, positions=positions, head_size=size)
+        super().__init__(
+            layers=shape.layers,
+            slots=slots,
+            heads=shape.heads,
+            positions=positions,
+            head_size=size,
+            device=policy.device,
+        )
         self.policy = policy
-        self._turns = policy.rotary(torch.arange(positions))
+        self._turns = policy.rotary(torch.arange(positions, device=policy.device))
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
         """Logits [n, V] after one more token of each of the first n rows."""
@@ -188,10 +195,13 @@ class LlamaCache(KVCache):
     def _hidden(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
         policy = self.policy
         n, heads, size = len(tokens_n), policy.shape.heads, self.kv.shape[-1]
+        device = position_n.device
         reach = int(position_n.max()) + 1
-        place = (torch.arange(n * heads * 2).view(n, -1) * self.positions + position_n[:, None]).flatten()
-        unseen_n1T = (torch.arange(reach) > position_n[:, None])[:, None]
-        bias_n1T = torch.zeros(n, 1, reach).masked_fill_(unseen_n1T, float("-inf"))
+        place = (
+            torch.arange(n * heads * 2, device=device).view(n, -1) * self.positions + position_n[:, None]
+        ).flatten()
+        unseen_n1T = (torch.arange(reach, device=device) > position_n[:, None])[:, None]
+        bias_n1T = torch.zeros(n, 1, reach, device=device).masked_fill_(unseen_n1T, float("-inf"))
         turn, tokens = self._turns[position_n], tokens_n
         if prefill is not None:
             prompts, width = prefill.tokens.shape
@@ -220,7 +230,7 @@ class LlamaCache(KVCache):
         weights before they are divided by their sum.
         """
         n, heads, size = q.shape
-        with torch.autocast("cpu", enabled=False):
+        with torch.autocast(q.device.type, enabled=False):
             query = (q * size**-0.5).reshape(n * heads, 1, size)
             scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
             scores = scores.view(n, heads, reach) + bias_n1T

@@ -31,7 +31,7 @@ class Packing:
     @classmethod
     def of(cls, length_B: Tensor) -> "Packing":
         """The packing of sequences of these lengths, in order."""
-        sequences = torch.arange(len(length_B))
+        sequences = torch.arange(len(length_B), device=length_B.device)
         return cls._of(length_B, torch.ones_like(length_B), sequences)
 
     @classmethod
@@ -45,13 +45,14 @@ class Packing:
 
     @classmethod
     def _of(cls, length_B: Tensor, from_B: Tensor, first_B: Tensor) -> "Packing":
-        column_T = torch.arange(int(length_B.max()))
+        device = length_B.device
+        column_T = torch.arange(int(length_B.max()), device=device)
         valid_BT = column_T < length_B[:, None]
-        is_shared_BT = (column_T < from_B[:, None]) & (first_B != torch.arange(len(length_B)))[:, None]
+        is_shared_BT = (column_T < from_B[:, None]) & (first_B != torch.arange(len(length_B), device=device))[:, None]
         own_BT = valid_BT & ~is_shared_BT
         sequence_N, position_N = own_BT.nonzero(as_tuple=True)
         token_BT = torch.zeros_like(own_BT, dtype=torch.long)
-        token_BT[sequence_N, position_N] = torch.arange(len(sequence_N))
+        token_BT[sequence_N, position_N] = torch.arange(len(sequence_N), device=device)
         token_BT = torch.where(is_shared_BT, token_BT[first_B], token_BT)
         return cls(sequence_N=sequence_N, position_N=position_N, token_BT=token_BT, from_B=from_B, length_B=length_B)
 
@@ -72,7 +73,7 @@ class Packing:
     @property
     def is_foretold_BT(self) -> Tensor:
         """True where a token is foretold from those before it."""
-        column_T = torch.arange(self.token_BT.shape[1])
+        column_T = torch.arange(self.token_BT.shape[1], device=self.token_BT.device)
         return (column_T >= self.from_B[:, None]) & (column_T < self.length_B[:, None])
 
     def before(self, packed: Tensor) -> Tensor:
@@ -87,9 +88,8 @@ class Packing:
 
     def may_attend(self) -> Tensor:
         """Whether each token (row) may look at each other (column), [N, N]: itself and what its sequence has before."""
-        of_my_sequence_NN = self.token_BT[self.sequence_N[:, None], self.position_N] == torch.arange(
-            len(self.position_N)
-        )
+        token_N = torch.arange(len(self.position_N), device=self.position_N.device)
+        of_my_sequence_NN = self.token_BT[self.sequence_N[:, None], self.position_N] == token_N
         return of_my_sequence_NN & (self.position_N <= self.position_N[:, None])
 
 
@@ -120,7 +120,7 @@ def packed_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
             place = len(bins) - 1
         bins[place].append(row)
         free[place] -= length
-    return [torch.tensor(rows) for rows in bins]
+    return [torch.tensor(rows, device=length_B.device) for rows in bins]
 
 
 def shared_micro_batches(length_B: Tensor, prompt_B: Tensor, group_B: Tensor, max_tokens: int) -> list[Tensor]:
@@ -138,8 +138,9 @@ def shared_micro_batches(length_B: Tensor, prompt_B: Tensor, group_B: Tensor, ma
             piece.append(row)
             size += answer
         pieces.append((size, piece))
-    sizes = torch.tensor([size for size, _ in pieces])
+    device = length_B.device
+    sizes = torch.tensor([size for size, _ in pieces], device=device)
     return [
-        torch.tensor([row for i in chosen.tolist() for row in pieces[i][1]])
+        torch.tensor([row for i in chosen.tolist() for row in pieces[i][1]], device=device)
         for chosen in packed_micro_batches(sizes, max_tokens)
     ]

@@ -130,6 +130,11 @@ class Policy(nn.Module, ABC):
     def load_weights(self, folder: Path) -> None:
         """Fill from the weights of a folder that `save` wrote."""
 
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are, and all tensors that it makes."""
+        return self.head_weights()[0].device
+
     def num_parameters(self) -> int:
         """Trainable numbers, embedding and head included, shared ones once."""
         return sum(parameter.numel() for parameter in self.parameters())
@@ -140,7 +145,7 @@ class Policy(nn.Module, ABC):
         if self.precision.products == torch.float32:
             yield
         else:
-            with torch.autocast("cpu", dtype=self.precision.products):
+            with torch.autocast(self.device.type, dtype=self.precision.products):
                 yield
 
     def hidden(self, tokens_BT: Tensor) -> Tensor:
@@ -193,3 +198,10 @@ class Policy(nn.Module, ABC):
         if before.routing is not None and length_B is not None and not (packing and packing.shares_prompts):
             balance_B = balance(before.routing, length_B, tokens_BT.shape if packing is None else None)
         return Scores(logprobs_BT=before.laid_out(chosen), entropy_BT=before.laid_out(uncertainty), balance_B=balance_B)
+
+
+@torch.no_grad()
+def draw_normal(parameter: nn.Parameter, std: float, generator: torch.Generator) -> None:
+    """Fill with normal numbers, drawn on the generator's device so that they are the same wherever the policy is."""
+    drawn = torch.empty(parameter.shape, dtype=parameter.dtype, device=generator.device)
+    parameter.copy_(drawn.normal_(std=std, generator=generator))

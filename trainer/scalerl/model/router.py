@@ -27,7 +27,7 @@ def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, 
     probability_NE = logits_NE.float().softmax(-1)
     chosen_NE = torch.zeros_like(probability_NE).scatter(1, probability_NE.topk(experts_per_token).indices, 1.0)
     tokens_B1 = torch.bincount(sequence_N, minlength=num_sequences).clamp(min=1)[:, None]
-    zeros_BE = torch.zeros(num_sequences, num_experts)
+    zeros_BE = probability_NE.new_zeros(num_sequences, num_experts)
     share_BE = zeros_BE.index_add(0, sequence_N, chosen_NE) / tokens_B1
     mean_BE = zeros_BE.index_add(0, sequence_N, probability_NE) / tokens_B1
     return num_experts * (share_BE * mean_BE).sum(1)

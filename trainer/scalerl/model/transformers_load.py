@@ -2,6 +2,7 @@
 
 import copy
 
+import torch
 from transformers import AutoConfig, AutoModelForCausalLM, MixtralConfig, PreTrainedConfig
 from transformers.initialization import no_init_weights
 
@@ -12,14 +13,14 @@ from scalerl.recipe import MoeModel, PretrainedModel
 from scalerl.tokens import make_tokenizer
 
 
-def empty(config: PreTrainedConfig, precision: Precision = FP32) -> TransformersPolicy:
-    """A policy of this configuration, its weights not set."""
+def empty(config: PreTrainedConfig, device: torch.device, precision: Precision = FP32) -> TransformersPolicy:
+    """A policy of this configuration on `device`, its weights not set."""
     config = copy.deepcopy(config)
     for name in SWITCHED_OFF:
         if getattr(config, name, None):
             setattr(config, name, 0.0)
     # Eager experts: the grouped product has no half precision on a CPU.
-    with no_init_weights():
+    with no_init_weights(), device:
         model = AutoModelForCausalLM.from_config(
             config, dtype=precision.weights, attn_implementation="sdpa", experts_implementation="eager"
         )
@@ -27,12 +28,12 @@ def empty(config: PreTrainedConfig, precision: Precision = FP32) -> Transformers
     return TransformersPolicy(model, precision)
 
 
-def of_folder(model: PretrainedModel, precision: Precision) -> TransformersPolicy:
+def of_folder(model: PretrainedModel, device: torch.device, precision: Precision) -> TransformersPolicy:
     """A policy of the model in a folder, its weights not set."""
-    return empty(AutoConfig.from_pretrained(model.path), precision)
+    return empty(AutoConfig.from_pretrained(model.path), device, precision)
 
 
-def mixtral(shape: MoeModel, precision: Precision) -> TransformersPolicy:
+def mixtral(shape: MoeModel, device: torch.device, precision: Precision) -> TransformersPolicy:
     """A mixture of experts of these sizes, its weights not set."""
     config = MixtralConfig(
         architectures=["MixtralForCausalLM"],
@@ -53,4 +54,4 @@ def mixtral(shape: MoeModel, precision: Precision) -> TransformersPolicy:
         eos_token_id=None,
         pad_token_id=None,
     )
-    return empty(config, precision)
+    return empty(config, device, precision)

@@ -20,7 +20,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.packing import Packing
-from scalerl.model.policy import FP32, Policy, Precision, States
+from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.router import Routing
 from scalerl.model.size import ModelSize
 from scalerl.model.transformers_masks import attention_masks, head_size, refuse_positions
@@ -71,7 +71,7 @@ class TransformersPolicy(Policy):
     def states(self, tokens_BT: Tensor) -> States:
         """Final hidden states [B, T, hidden] of right-padded rows."""
         length = tokens_BT.shape[1]
-        position_T = torch.arange(length)
+        position_T = torch.arange(length, device=tokens_BT.device)
         seen_TT = position_T <= position_T[:, None]
         return self.body(tokens_BT, position_T[None], seen_TT[None], position_T[:, None] - position_T)
 
@@ -120,13 +120,11 @@ class TransformersPolicy(Policy):
 
     def init_weights(self, generator: torch.Generator) -> None:
         """Normal weights as the built-in decoder's; norms 1, biases 0."""
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if parameter.dim() > 1:
-                    std = max(0.02, parameter.shape[-1] ** -0.5 / 2)
-                    parameter.normal_(std=std, generator=generator)
-                else:
-                    parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                draw_normal(parameter, max(0.02, parameter.shape[-1] ** -0.5 / 2), generator)
+            else:
+                nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
     def exported_weights(self) -> dict[str, Tensor]:
         """Under the library's names."""
@@ -167,6 +165,7 @@ class TransformersCache(KVCache):
             heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
             positions=positions,
             head_size=head_size(config),
+            device=policy.device,
         )
         self.policy = policy
 
@@ -174,12 +173,12 @@ class TransformersCache(KVCache):
         """Logits [n, V] after one more token of each of the first n rows."""
         if prefill is not None:
             width = prefill.tokens.shape[1]
-            position_T = torch.arange(width)
+            position_T = torch.arange(width, device=prefill.tokens.device)
             distance_TT = position_T[:, None] - position_T
             prompts = PromptWriter(self.kv, prefill)
             self.policy.body(prefill.tokens, position_T[None], (distance_TT >= 0)[None], distance_TT, prompts)
         reach = int(position_n.max()) + 1
-        distance_n1T = position_n[:, None, None] - torch.arange(reach)
+        distance_n1T = position_n[:, None, None] - torch.arange(reach, device=position_n.device)
         rows = RowWriter(self.kv, position_n, reach)
         states = self.policy.body(tokens_n[:, None], position_n[:, None], distance_n1T >= 0, distance_n1T, rows)
         return self.policy.logits(states.hidden[:, 0])
@@ -191,7 +190,7 @@ class RowWriter(Cache):
     def __init__(self, kv: Tensor, position_n: Tensor, reach: int) -> None:
         super().__init__(layers=[])
         self.kv, self.position_n, self.reach = kv, position_n, reach
-        self.row_n = torch.arange(len(position_n))
+        self.row_n = torch.arange(len(position_n), device=position_n.device)
 
     def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
         """Cache [n, heads, 1, D]; what each row may attend to, [n, heads, reach, D]."""
@@ -221,14 +220,14 @@ class PromptWriter(Cache):
 def refuse_unless_same(policy: TransformersPolicy, folder: Path) -> None:
     """Raises ValueError unless body, head and cache give the logits that the model itself gives on a short input."""
     vocabulary = policy.head_weights()[0].shape[0]
-    tokens = torch.arange(PROBE_LENGTH)[None] * 7919 % vocabulary
+    tokens = torch.arange(PROBE_LENGTH, device=policy.device)[None] * 7919 % vocabulary
     expected = policy.model(tokens).logits[0].float()
     tolerance = 1e-4 * (1 + float(expected.abs().max()))
     whole = policy.logits(policy.hidden(tokens))[0]
     stepwise = []
     cache = policy.new_cache(slots=1, positions=PROBE_LENGTH)
     half = PROBE_LENGTH // 2
-    zero = torch.zeros(1, dtype=torch.int64)
+    zero = torch.zeros(1, dtype=torch.int64, device=policy.device)
     prefill = Prefill(tokens=tokens[:, :half], rows=zero, prompts=zero)
     for position in range(half, PROBE_LENGTH):
         step = cache.logits(tokens[:, position], zero + position, prefill if position == half else None)

@@ -6,7 +6,6 @@ The weights come from the whole batch, so summing micro-batches gives the whole 
 Tokens off the mask weigh 0; a sample or prompt without a token of its own is not counted in the mean.
 """
 
-import torch
 from torch import Tensor
 
 
@@ -25,7 +24,7 @@ def sample_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
 def prompt_average(mask_BT: Tensor, group_B: Tensor) -> Tensor:
     """1 / (number of prompts x tokens of all the prompt's samples), [B, T] (ScaleRL §3.2)."""
     tokens_B = mask_BT.sum(dim=1)
-    tokens_P = torch.zeros(int(group_B.max()) + 1, dtype=tokens_B.dtype).index_add(0, group_B, tokens_B)
+    tokens_P = tokens_B.new_zeros(int(group_B.max()) + 1).index_add(0, group_B, tokens_B)
     num_prompts = (tokens_P > 0).sum().clamp(min=1)
     return mask_BT / (num_prompts * tokens_P[group_B].clamp(min=1)).unsqueeze(1)
 

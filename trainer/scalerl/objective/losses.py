@@ -20,7 +20,7 @@ TokenLoss = tuple[Tensor, Tensor]
 
 def log_ratio(logprobs_BT: Tensor, behaviour_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """log rho on the mask and 0 elsewhere, [B, T]."""
-    zero = torch.zeros((), dtype=logprobs_BT.dtype)
+    zero = logprobs_BT.new_zeros(())
     return torch.where(mask_BT, logprobs_BT, zero) - torch.where(mask_BT, behaviour_BT, zero)
 
 
@@ -42,7 +42,7 @@ def cispo(
     """-stop_gradient(clip(rho, min_ratio, max_ratio)) A log pi_train (arXiv 2506.13585)."""
     ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).detach().exp()
     weight = ratio.clamp(min_ratio, max_ratio)
-    logprobs = torch.where(mask_BT, logprobs_BT, torch.zeros((), dtype=logprobs_BT.dtype))
+    logprobs = torch.where(mask_BT, logprobs_BT, logprobs_BT.new_zeros(()))
     return -weight * advantage_BT * logprobs, mask_BT & (weight != ratio)
 
 
@@ -106,7 +106,7 @@ def token_loss(
     """
     parameters = settings.model_dump(exclude={"type", "max_weight"})
     loss = LOSSES[settings.type]
-    advantage_BT = torch.where(mask_BT, advantage_BT, torch.zeros((), dtype=advantage_BT.dtype))
+    advantage_BT = torch.where(mask_BT, advantage_BT, advantage_BT.new_zeros(()))
     if settings.type == "cispo" or settings.max_weight is None:
         return loss(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, **parameters)
     assert start_BT is not None, "max_weight needs the log-probabilities of the start of the round"

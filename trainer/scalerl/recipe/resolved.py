@@ -13,6 +13,10 @@ PATHS = {"path", "validation_path"}
 """Of a task in a file; where a file lies is not part of what a run is."""
 
 
+LATER: dict[str, Any] = {"device": "cpu"}
+"""Defaults of settings that are younger than the first runs: left out of the identity, so that runs keep theirs."""
+
+
 class ResolvedRecipe(Recipe, Scale):
     """A recipe and a scale in one namespace: all that decides what a run computes, apart from its seed."""
 
@@ -74,7 +78,8 @@ class ResolvedRecipe(Recipe, Scale):
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
-        return without_places(self.model_dump(mode="json", include=set(blocks) or None))
+        settings = without_places(self.model_dump(mode="json", include=set(blocks) or None))
+        return {name: value for name, value in settings.items() if LATER.get(name, ...) != value}
 
     def check_budget(self, compute: float) -> None:
         """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""

@@ -160,6 +160,8 @@ class Scale(Frozen):
     threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of the process that trains, on the virtual clock of the whole run; virtual results are bit-exact for
     one thread count on one kind of processor."""
+    device: Literal["cpu"] = "cpu"
+    """Where models are trained and decoded, by PyTorch's name; only `cpu` so far."""
 
     @model_validator(mode="after")
     def _tasks_told_apart(self) -> Self:

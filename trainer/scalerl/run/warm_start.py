@@ -39,7 +39,7 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
         if not (finished / "config.json").exists():
             # Always in FP32: recipes that differ only in precision start from the same weights.
             tokenizer = make_tokenizer(recipe.model)
-            start = empty_policy(recipe.model)
+            start = empty_policy(recipe.model, torch.device(recipe.device))
             if recipe.model.type == "pretrained":
                 start.load_weights(unchanged_folder(recipe.model))
             train(start, task, recipe, seed)
@@ -81,7 +81,8 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
     for step in range(settings.steps):
         for group in adam.param_groups:
             group["lr"] = settings.learning_rate * (1 - 0.9 * step / settings.steps)
-        tokens, mask = demonstration_batch(task, rng, settings.batch, settings.noise)
+        rows = demonstration_batch(task, rng, settings.batch, settings.noise)
+        tokens, mask = (part.to(policy.device) for part in rows)
         length_B = mask.shape[1] - mask.flip(1).int().argmax(1)  # a demonstration ends with its response
         scores = policy.score(tokens, temperature=1.0, length_B=length_B)
         loss = -(scores.logprobs_BT * mask).sum() / mask.sum()
@@ -94,13 +95,13 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
 
 
 def demonstration_batch(task: Task, rng: np.random.Generator, count: int, noise: float) -> tuple[Tensor, Tensor]:
-    """Right-padded tokens and the mask of response tokens, both [B, T]."""
+    """Right-padded tokens and the mask of response tokens, both [B, T], on the host."""
     rows = [task.demonstrate(rng, noise) for _ in range(count)]
     width = max(len(prompt.tokens) + len(response) for prompt, response in rows)
-    tokens = torch.zeros(count, width, dtype=torch.int64)
-    mask = torch.zeros(count, width, dtype=torch.bool)
+    tokens = np.zeros((count, width), dtype=np.int64)
+    mask = np.zeros((count, width), dtype=np.bool_)
     for i, (prompt, response) in enumerate(rows):
         start, end = len(prompt.tokens), len(prompt.tokens) + len(response)
-        tokens[i, :end] = torch.tensor((*prompt.tokens, *response))
+        tokens[i, :end] = (*prompt.tokens, *response)
         mask[i, start:end] = True
-    return tokens, mask
+    return torch.from_numpy(tokens), torch.from_numpy(mask)

@@ -1,0 +1,117 @@
+"""Every tensor is made on the device that its policy or its arguments are on, and none on PyTorch's default device."""
+
+import copy
+from contextlib import contextmanager
+
+import pytest
+import torch
+from trainer.learner_cases import random_groups
+from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny_transformers import CONFIGS, CPU
+
+from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.learner.torch_learner import Learner
+from scalerl.model.build import new_policy
+from scalerl.model.kv_cache import Prefill
+from scalerl.model.transformers_load import empty
+from scalerl.tasks import make_task
+from scalerl.tokens import make_tokenizer
+
+MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
+DECOUPLED = {"type": "grpo", "max_weight": 2.0}
+PENALTY = {"coefficient": 0.1, "estimator": "k3"}
+CASES = {
+    "cispo": {},
+    "sequences packed": {"optimiser": {"packing": "sequences", "micro_batch_tokens": 40}},
+    "prompts shared": {"optimiser": {"packing": "prompts", "gradient_checkpointing": True}},
+    "decoupled": {"loss": DECOUPLED, "epochs": 2, "aggregation": "token", "advantage": "running"},
+    "sequence ratio": {"loss": {"type": "gspo"}, "aggregation": "sample", "entropy_bonus": 0.01},
+    "penalty in the loss": {"kl": {**PENALTY, "where": "loss"}, "aggregation": "sum", "advantage": "prompt"},
+    "penalty in the reward": {"kl": {**PENALTY, "where": "reward"}, "zero_variance": "keep"},
+    "critic": {"critic": {"type": "value_network"}, "epochs": 2, "zero_variance": "keep"},
+    "experts": {"model": MOE, "optimiser": {"packing": "sequences"}},
+    "half precision": {"parameters": "mixed"},
+}
+
+
+@contextmanager
+def nothing_on_the_default_device():
+    """Inside, a tensor made without a device holds no numbers, and meeting one that does is an error."""
+    torch.set_default_device("meta")
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+def test_the_guard_finds_a_tensor_made_without_a_device():
+    here = torch.zeros(3, device=CPU)
+    with nothing_on_the_default_device(), pytest.raises(RuntimeError, match="meta"):
+        here + torch.arange(3)
+
+
+def policy_of(recipe):
+    if recipe.model.type == "llama":
+        return random_policy(recipe)
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    return policy
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_makes_no_tensor_on_the_default_device(name):
+    recipe = tiny_recipe(**CASES[name])
+    policy = policy_of(recipe)
+    groups, other = random_groups(policy), copy.deepcopy(policy)
+    expected = Learner(policy, recipe).step(groups)
+    with nothing_on_the_default_device():
+        update = Learner(other, recipe).step(groups)
+    assert not update.metrics["skipped"]
+    assert update == expected
+    weights = policy.exported_weights()
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in other.exported_weights().items())
+
+
+@pytest.mark.parametrize("model", [{}, MOE])
+def test_a_policy_is_built_and_filled_on_the_recipes_device(model):
+    recipe = tiny_recipe(model=model)
+    expected = policy_of(recipe).state_dict() if model else None
+    with nothing_on_the_default_device():
+        policy = new_policy(recipe)
+        policy.init_weights(torch.Generator().manual_seed(0))
+    assert recipe.device == "cpu"
+    assert {tensor.device for tensor in (*policy.parameters(), *policy.buffers())} == {policy.device} == {CPU}
+    if expected is not None:
+        assert all(torch.equal(tensor, expected[name]) for name, tensor in policy.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["built in", "built in, 16 bits", "qwen2", "mistral windowed", "mixtral"])
+def test_decoding_makes_no_tensor_on_the_default_device(name):
+    if name.startswith("built in"):
+        policy = random_policy(tiny_recipe(parameters="mixed" if name.endswith("bits") else "fp32"))
+    else:
+        policy = empty(CONFIGS[name], CPU)
+        policy.init_weights(torch.Generator().manual_seed(0))
+    tokens, position = torch.tensor([3, 14, 15]), torch.tensor([2, 2, 0])
+    prefill = {"tokens": torch.tensor([[9, 2]]), "rows": torch.tensor([0, 1]), "prompts": torch.tensor([0, 0])}
+
+    @torch.no_grad()
+    def decoded():
+        cache = policy.new_cache(slots=4, positions=8)
+        first = cache.logits(tokens, position, Prefill(**prefill))
+        return torch.cat((first, cache.logits(tokens, position + 1, None)))
+
+    expected = decoded()
+    with nothing_on_the_default_device():
+        assert torch.equal(decoded(), expected)
+
+
+def test_the_kl_to_the_start_makes_no_tensor_on_the_default_device():
+    recipe = tiny_recipe()
+    start = random_policy(recipe)
+    task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, start=start)
+    rollouts = [rollout for group in random_groups(random_policy(recipe, seed=1)) for rollout in group.rollouts]
+    expected = evaluator.kl_from_start(rollouts)
+    with nothing_on_the_default_device():
+        assert evaluator.kl_from_start(rollouts) == expected
