@@ -1,4 +1,4 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Each sets up its own virtual environment first.
+# On a fresh machine: `make install`, `make demo`, `make test`. Each sets up its own virtual environment first.
 # While working: `make check` (a few minutes) and `make test T=tests/platform/fit` or `make test T='-k collapse'`.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -6,7 +6,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: demo slurm-demo test check lint types imports debian unit docs clean
+.PHONY: install demo slurm-demo test check lint types imports debian unit docs clean
+
+install: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)

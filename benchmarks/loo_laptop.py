@@ -1,4 +1,4 @@
-"""The leave-one-out study at scale `laptop`: how long it takes, what it finds, and the figure of the README.
+"""The leave-one-out study at scale `laptop`: how long it takes, what it finds, and its figure.
 
     python benchmarks/loo_laptop.py --home /tmp/laptop-runs
 
@@ -103,7 +103,7 @@ def draw(results: Results) -> None:
 
 
 def markdown(lines: list[dict[str, str]]) -> str:
-    """The table of the README."""
+    """The table of docs/results/loo_laptop.md."""
     heads = list(lines[0])
     rows = [heads, ["---"] * len(heads), *([line[head] for head in heads] for line in lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
