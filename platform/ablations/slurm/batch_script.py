@@ -6,12 +6,10 @@ from typing import Any
 
 from ablations.home.home import Home
 from ablations.pools.job import THREAD_VARIABLES
-from ablations.slurm.hold import watch_lines
+from ablations.slurm.hold import trap_lines
+from ablations.slurm.requeue_before_time_limit import signal_before_limit_s
 from ablations.slurm.submissions import Submission
 from ablations.study.resources import Resources
-
-SIGNAL_BEFORE_LIMIT_S = 120
-"""Seconds before its time limit that a job is told; a checkpoint must fit in."""
 
 
 def parameters(
@@ -33,7 +31,7 @@ def parameters(
         "constraint": asked.constraint,
         "dependency": ",".join(f"afterany:{job}" for job in after) or None,
         "array_parallelism": asked.at_once or len(submission.runs),
-        "signal_delay_s": min(SIGNAL_BEFORE_LIMIT_S, asked.limit_min * 60 // 2),
+        "signal_delay_s": signal_before_limit_s(asked.limit_min),
         "setup": setup_lines(home, submission, asked, cpus),
         # Of several nodes only the first trains; without this srun may end it when the others have returned.
         "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
@@ -44,9 +42,9 @@ def parameters(
 
 
 def setup_lines(home: Home, submission: Submission, asked: Resources, cpus: int) -> list[str]:
-    """Lines before the run: the watch over it, its threads, the user's own, the code."""
+    """Lines before the run: the trap of the hold, the number of threads, the user's own lines, the code."""
     return [
-        *watch_lines(home, submission),
+        *trap_lines(home, submission),
         f"export {' '.join(f'{name}={cpus}' for name in THREAD_VARIABLES)}",
         *asked.setup,
         # Last: a module that sets PYTHONPATH must not hide the snapshot.

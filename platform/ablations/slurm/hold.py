@@ -1,17 +1,18 @@
-"""The hold: after three equal failures in a row the runs of a sweep that still wait are kept from starting.
+"""The hold: after three equal failures in a row, the waiting jobs of a sweep are kept from starting.
 
     sweeps/loo/hold.json
     {"cause": "RuntimeError: CUDA error: ...", "since": 1763636574.2, "submissions": ["loo.1f0c9ad2"]}
 
-The job whose run failed looks back and holds, so that it happens without any other process. A job that dies before any
-Python runs cannot: a trap in its batch script counts such ends and holds the array (`watch_lines`).
-`platform sweep` and `platform retry` put new jobs in the place of held ones.
+The job whose run failed looks back and makes the hold, so no other process is needed. A job that dies before any Python
+runs cannot do that: a trap in its batch script counts such ends and holds the array (`hold_trap.sh`).
+`platform sweep` and `platform retry` replace held jobs with new ones.
 """
 
 import json
 import shlex
 import time
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from ablations.errors import AblationsError
@@ -26,22 +27,7 @@ from scalerl.run.run_folder import write_atomically
 EQUAL_FAILURES = 3
 NEVER_BEGAN = "their jobs ended before training began, see platform logs"
 TOO_LARGE = "Slurm ended them for their memory; give resources.mem_gb more"
-TRAP = """\
-watch={folder}; mkdir -p "$watch"; said={logs}/${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
-at_the_end() {{
-  code=$?; cause=
-  [ -e "$watch/began" ] || cause='{never_began}'
-  grep -qsE '{memory}' "${{said}}${{SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}}_0_log.err" && cause='{too_large}'
-  if [ $code = 0 ]; then rm -f "$watch/ends"
-  elif [ $code != 143 ] && [ -n "$cause" ]; then
-    printf x >> "$watch/ends"
-    if [ "$(wc -c < "$watch/ends")" -ge {most} ]; then
-      printf %s "$cause" > "$watch/held"; scontrol hold ${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}
-    fi
-  fi
-  exit $code
-}}
-trap at_the_end EXIT"""
+TRAP = files("ablations.slurm") / "hold_trap.sh"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,25 +91,23 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     return found
 
 
-def watch_lines(home: Home, submission: Submission) -> list[str]:
+def trap_lines(home: Home, submission: Submission) -> list[str]:
     """Lines of the batch script that hold the array when three of its jobs in a row die before training begins, or for
     their memory.
-
-    Nothing but a shell is needed: what kills every job may be that there is no Python. Each such end leaves a letter, a
-    good one takes them away; `began` is made by the first job that gets as far as our code. 143 is SIGTERM: scancel.
     """
-    return TRAP.format(
-        folder=shlex.quote(str(trap_folder(home, submission))),
-        logs=shlex.quote(str(log_folder(home, submission))),
-        memory="|".join(OUT_OF_MEMORY),
-        most=EQUAL_FAILURES,
-        never_began=NEVER_BEGAN,
-        too_large=TOO_LARGE,
-    ).splitlines()
+    variables = {
+        "HOLD_FOLDER": str(trap_folder(home, submission)),
+        "HOLD_LOGS": str(log_folder(home, submission)),
+        "HOLD_AFTER": str(EQUAL_FAILURES),
+        "HOLD_NEVER_BEGAN": NEVER_BEGAN,
+        "HOLD_MEMORY": "|".join(OUT_OF_MEMORY),
+        "HOLD_TOO_LARGE": TOO_LARGE,
+    }
+    return [f"export {name}={shlex.quote(text)}" for name, text in variables.items()] + TRAP.read_text().splitlines()
 
 
 def trap_folder(home: Home, submission: Submission) -> Path:
-    """Where the batch scripts of a submission leave what `watch_lines` writes."""
+    """Where the traps of a submission leave their files."""
     return home.sweep(submission.sweep) / "submissions" / submission.name
 
 

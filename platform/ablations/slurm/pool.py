@@ -31,6 +31,7 @@ from ablations.slurm.job_logs import log_folder
 from ablations.slurm.snapshot import take_snapshot
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission, new_submission, read_submissions
+from ablations.slurm.whether_to_submit import LookAgain, Skip, Submit, WaitFor, action
 from ablations.study.resources import Resources
 from ablations.text import counted
 
@@ -170,28 +171,24 @@ class SlurmPool:
         commands.cancel(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
-        """The runs that need a job, by budget and by the jobs that must end first.
-
-        Those that have one or are done wait no longer; those that a process on this machine trains do.
-        """
+        """The runs that need a job, by budget and by the jobs that must end first; forgets those that are done."""
         states = SlurmStates(self.home)
         if any(states.is_in_queue(run_id) for run_id in self._waiting):
             states = SlurmStates(self.home, fresh=True)  # it may have ended in the last seconds
         groups: dict[tuple[float, tuple[str, ...]], list[str]] = {}
         for run_id, budget in list(self._waiting.items()):
             state = states.state(run_id, read_state(self.home.run(run_id), budget)).state
-            queued = states.in_queue(run_id)
-            # A job that was cancelled a moment ago is in the queue until its node has ended it.
-            staying = [one for one in queued if state != State.CANCELLED or one[1].waits]
-            if state == State.DONE:
-                del self._waiting[run_id]
-            elif any(one.budget_gpu_hours >= budget for one, _ in staying):
-                del self._waiting[run_id]
-                self._submitted[run_id] = budget
-            elif queued or state != State.RUNNING:
-                before = [one.job if (one, job) in staying else job.id for one, job in queued]
-                first = sorted({job for job in (self.after, *before) if job})
-                groups.setdefault((budget, tuple(first)), []).append(run_id)
+            match action(state, states.in_queue(run_id), budget):
+                case Skip():
+                    del self._waiting[run_id]
+                case WaitFor():
+                    del self._waiting[run_id]
+                    self._submitted[run_id] = budget
+                case LookAgain():
+                    pass  # at the next `submit`
+                case Submit(after=after):
+                    first = {*after, self.after} if self.after else set(after)
+                    groups.setdefault((budget, tuple(sorted(first))), []).append(run_id)
         return groups
 
     def _submit_array(

@@ -6,10 +6,10 @@ import time
 from collections.abc import Collection, Iterator
 
 from ablations.slurm import commands
-from ablations.slurm.batch_script import SIGNAL_BEFORE_LIMIT_S
 from ablations.slurm.commands import Nodes, Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.queue_cache import ASK_EVERY_S
+from ablations.slurm.requeue_before_time_limit import SIGNAL_BEFORE_LIMIT_S
 from ablations.text import MINUTE_S, counted, duration_text
 
 PART = "Slurm"

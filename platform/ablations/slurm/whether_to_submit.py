@@ -1,0 +1,55 @@
+"""Whether a run gets a new job, and which of its jobs must end first: a pure rule over its state and its jobs.
+
+>>> action(State.PENDING, [], 2000.0)
+Submit(after=())
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablations.home.state import State
+from ablations.slurm.commands import Job
+from ablations.slurm.submissions import Submission
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skip:
+    """The run is trained to its budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitFor:
+    """Jobs that wait or run train it to its budget: `WaitFor(jobs=("17_3",))`."""
+
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookAgain:
+    """A process on this machine trains the run, perhaps to a smaller budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submit:
+    """It needs a job of its own, which starts when these have ended: `Submit(after=("17",))`."""
+
+    after: tuple[str, ...]
+
+
+def action(
+    state: State, queued: Sequence[tuple[Submission, Job]], budget_gpu_hours: float
+) -> Skip | WaitFor | LookAgain | Submit:
+    """What to do for a run that is to be trained to a budget; `queued` are its jobs that wait or run.
+
+    A job that was cancelled a moment ago is in the queue until its node has ended it, and trains no further. The new
+    job waits for that task alone, and for the whole array of any other.
+    """
+    if state == State.DONE:
+        return Skip()
+    staying = [(one, job) for one, job in queued if state != State.CANCELLED or job.waits]
+    if enough := [job.id for one, job in staying if one.budget_gpu_hours >= budget_gpu_hours]:
+        return WaitFor(jobs=tuple(enough))
+    if state == State.RUNNING and not queued:
+        return LookAgain()
+    before = (one.job if (one, job) in staying else job.id for one, job in queued)
+    return Submit(after=tuple(sorted({job for job in before if job})))

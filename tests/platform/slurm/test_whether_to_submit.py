@@ -1,0 +1,45 @@
+"""Which runs of a sweep get a new job: every case by hand; that Slurm then trains each once is tests/slurm."""
+
+from pathlib import Path
+
+import pytest
+
+from ablations.home.state import State
+from ablations.slurm.commands import Job
+from ablations.slurm.submissions import Submission, new_submission
+from ablations.slurm.whether_to_submit import LookAgain, Skip, Submit, WaitFor, action
+
+
+def job(number: int, state: str, *, to: float) -> tuple[Submission, Job]:
+    """Task 3 of array `number`, submitted to train to `to` GPU-hours."""
+    submission = new_submission("loo", ("81d2f0a95c3b",), to, Path("snapshot"), {})
+    return submission.given(str(number)), Job(id=f"{number}_3", name=submission.name, state=state)
+
+
+@pytest.mark.parametrize(
+    ("state", "queued", "expected"),
+    [
+        (State.PENDING, [], Submit(after=())),
+        (State.FAILED, [], Submit(after=())),
+        (State.LOST, [], Submit(after=())),
+        (State.DONE, [], Skip()),
+        (State.DONE, [job(17, "RUNNING", to=2000.0)], Skip()),  # the job is about to end
+        (State.RUNNING, [], LookAgain()),  # a process on this machine has it
+        (State.QUEUED, [job(17, "PENDING", to=2000.0)], WaitFor(jobs=("17_3",))),
+        (State.RUNNING, [job(17, "RUNNING", to=4000.0)], WaitFor(jobs=("17_3",))),
+        (State.FAILED, [job(17, "RUNNING", to=2000.0)], WaitFor(jobs=("17_3",))),
+        (State.RUNNING, [job(17, "RUNNING", to=1000.0)], Submit(after=("17",))),
+        (State.QUEUED, [job(17, "PENDING", to=1000.0)], Submit(after=("17",))),
+        (State.RUNNING, [job(18, "PENDING", to=2000.0), job(17, "RUNNING", to=1000.0)], WaitFor(jobs=("18_3",))),
+        (State.RUNNING, [job(9, "PENDING", to=1500.0), job(17, "RUNNING", to=1000.0)], Submit(after=("17", "9"))),
+        (State.CANCELLED, [job(17, "COMPLETING", to=2000.0)], Submit(after=("17_3",))),  # its node is ending it
+        (State.CANCELLED, [job(17, "PENDING", to=2000.0)], WaitFor(jobs=("17_3",))),  # an earlier job was cancelled
+        (
+            State.CANCELLED,
+            [job(18, "PENDING", to=1000.0), job(17, "COMPLETING", to=2000.0)],
+            Submit(after=("17_3", "18")),
+        ),
+    ],
+)
+def test_a_run_gets_a_job_unless_it_is_done_or_something_trains_it_far_enough(state, queued, expected):
+    assert action(state, queued, 2000.0) == expected
