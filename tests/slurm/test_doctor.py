@@ -94,7 +94,7 @@ def test_with_accounting_nothing_is_left_to_ask_for_it(cluster_with_accounting, 
     code, found = run(cluster_with_accounting, "--no-job")
     assert code == 0
     assert levels(found, "Slurm")["accounting"] == "ok"
-    assert "at most 2 h a job; largest node 4 cores, 8 GB, no GPU" in found["Slurm", "partition low"]["found"]
+    assert "at most 2 h per job; largest node 4 cores, 8 GB, no GPU" in found["Slurm", "partition low"]["found"]
 
 
 def test_a_drained_node_is_an_error_that_says_why_and_its_probe_is_cancelled(drained, run):
@@ -308,7 +308,7 @@ def test_gpus_that_slurm_promises_and_torch_does_not_find_are_an_error(cluster_w
     assert code == 1
     assert levels(found, "a node of partition low") == dict.fromkeys(NODE_CHECKS, "ok") | {"GPUs": "error"}
     told = found["a node of partition low", "GPUs"]["found"]
-    assert "2 GPUs a node" in told
+    assert "2 GPUs per node" in told
     assert "torch can use none" in told
 
 

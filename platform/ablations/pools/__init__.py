@@ -1,7 +1,7 @@
-"""Where runs train: the protocol, and processes of this machine. A map of the room:
+"""Where runs train: the protocol, and processes on this machine. A map of the room:
 
-pool          what trains runs; where and how many at a time
-local         processes of this machine, through submitit
-job           what happens inside one
-code_version  with which code
+pool          the protocol of what trains runs, and its events
+local         processes on this machine, through submitit
+job           what happens inside a job
+code_version  which code trains a run
 """

@@ -1,4 +1,4 @@
-"""What runs inside a job: one training, its output kept in the run's own log of the attempt."""
+"""What runs inside a job: one training, with its output in the run's log of this attempt."""
 
 import os
 import sys
@@ -9,15 +9,15 @@ from ablations.pools.code_version import code_version
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""How many threads the libraries of a job may start."""
+"""Variables that limit the threads of the libraries in a job."""
 
 
 def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
-    """Train the run in folder `path`. How it ended is in its status file and log; nothing is raised."""
+    """Train the run in folder `path`. Raises nothing: its status file and log say how it ended."""
     folder = RunFolder(path)
     attempt = folder.read_status().get("attempt", 0) + 1
     redirect_output(folder.log(attempt))
-    from scalerl.run.train import Busy, Cancelled, train  # torch takes seconds to load; only jobs need it
+    from scalerl.run.train import Busy, Cancelled, train  # torch takes seconds to load, and only jobs need it
 
     try:
         train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version())

@@ -1,7 +1,7 @@
-"""Runs become jobs: submitit's local executor, with a limit on how many train at once.
+"""Runs become processes on this machine, through submitit's local executor, with a limit on how many train at once.
 
-submitit only starts the processes. What became of a run is read from its status file, never from a submitit result,
-and each submission has a folder of its own, because a reused one returns old results.
+submitit only starts the processes. How a run ended is read from its status file, never from a submitit result. Each
+submission has its own folder, because submitit returns old results from a folder that is used twice.
 """
 
 import os
@@ -24,13 +24,13 @@ from ablations.pools.pool import Ended, Tick
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
-"""Seconds that interrupted runs get to write their checkpoints."""
+"""Seconds that interrupted runs have to write their checkpoints."""
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Submission:
-    """A job of ours and the compute it trains its run to."""
+    """A job of this pool and the compute to which it trains its run."""
 
     job: submitit.Job[None]
     budget_gpu_hours: float
@@ -46,18 +46,18 @@ class LocalPool:
 
     home: Home
     submissions: Path
-    """Folder under which each submission gets its own."""
+    """The folder that contains one folder per submission."""
     threads: int
-    """CPU threads of one run."""
+    """CPU threads per run."""
     jobs: int
     """Most runs at once."""
     cancelled: Cancellation
-    """Runs in it are not started, and asked to stop where they train."""
+    """The pool does not start these runs, and asks those that train to stop."""
     _waiting: dict[str, float] = field(default_factory=dict)
     """Runs not started yet with their budgets, first added first."""
     _running: dict[str, _Submission] = field(default_factory=dict)
     _stopping: set[str] = field(default_factory=set)
-    """Running runs that were asked one by one to stop."""
+    """Training runs that `stop` was called for."""
 
     @property
     def where(self) -> str:
@@ -65,15 +65,16 @@ class LocalPool:
         return f", {self.jobs} at a time, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
-        """Train a run until its compute reaches the budget; one that waits gets the new budget, one that runs goes on
-        to it afterwards.
+        """Train a run until its compute reaches the budget.
+
+        A waiting run gets the new budget; a training run resumes to it when it has ended.
         """
         self._waiting[run_id] = budget_gpu_hours
 
     def stop(self, run_id: str) -> None:
-        """Ask one run to write its checkpoint and end; one that only waits is forgotten.
+        """Ask one run to write its checkpoint and end; forget a run that only waits.
 
-        It may be a run that is not ours: its process outlives a sweep that was killed.
+        The run may belong to a killed sweep, whose processes live on.
         """
         self._waiting.pop(run_id, None)
         if run_id in self._running:
@@ -119,7 +120,7 @@ class LocalPool:
                 del self._waiting[run_id]
                 job = self._submit(run_id, budget_gpu_hours)
                 self._running[run_id] = _Submission(job=job, budget_gpu_hours=budget_gpu_hours)
-            # Else it trains, for another sweep or to a smaller budget of ours; look again later.
+            # Else it trains, for another sweep or to a smaller budget; look again later.
 
     def _submit(self, run_id: str, budget_gpu_hours: float) -> submitit.Job[None]:
         folder = self.submissions / f"{time.strftime('%Y%m%d-%H%M%S')}-{run_id}-{uuid.uuid4().hex[:6]}"
@@ -142,7 +143,7 @@ class LocalPool:
             if was_stopped:
                 continue
             if state == State.RUNNING or (state == State.CANCELLED and run_id not in self.cancelled):
-                # Another sweep took the run first, or cancelled it while we still want it.
+                # Another sweep took the run first, or cancelled it although this one wants it.
                 self._waiting.setdefault(run_id, submission.budget_gpu_hours)
             elif state in (State.PENDING, State.STALE):
                 why = f"its process was killed; `platform logs {run_id}` shows its output"
@@ -150,7 +151,7 @@ class LocalPool:
         return killed
 
     def _ask_to_stop(self, run_ids: Iterable[str]) -> None:
-        """SIGTERM to those of our runs that train; one that is only starting is asked when called again."""
+        """Send SIGTERM to those runs that train; a run that is only starting gets it at the next call."""
         for run_id in run_ids:
             ask_to_stop(self.home.run(run_id))
 
@@ -163,7 +164,7 @@ class LocalPool:
 
 @contextmanager
 def interrupts_ignored() -> Iterator[None]:
-    """Processes started inside ignore Ctrl-C, which a terminal sends to all of them: the sweep asks them to stop."""
+    """Processes started inside ignore Ctrl-C, which a terminal sends to all of them; the sweep asks them to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What stands at the top of a batch script: options of sbatch, and lines before the run."""
+"""The top of a batch script: options of sbatch, and the lines before the run."""
 
 import shlex
 from collections.abc import Sequence
@@ -15,7 +15,10 @@ from ablations.study.resources import Resources
 def parameters(
     home: Home, submission: Submission, asked: Resources, *, threads: int, hold: bool, after: Sequence[str]
 ) -> dict[str, Any]:
-    """What submitit is told of a submission: `threads` where the resources name no processors, `after` which jobs."""
+    """The parameters of a submission for submitit.
+
+    `threads` are the processors of a run whose resources name none; the jobs start when those in `after` have ended.
+    """
     cpus = asked.cpus or threads
     found = {
         "job_name": submission.name,
@@ -33,11 +36,11 @@ def parameters(
         "array_parallelism": asked.at_once or len(submission.runs),
         "signal_delay_s": signal_before_limit_s(asked.limit_min),
         "setup": setup_lines(home, submission, asked, cpus),
-        # Of several nodes only the first trains; without this srun may end it when the others have returned.
+        # Only the first of several nodes trains; without this srun may end it when the others have returned.
         "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
         "additional_parameters": {"requeue": True, **asked.sbatch, **({"hold": True} if hold else {})},
     }
-    # submitit has a wckey of its own by default, which a cluster that checks them refuses.
+    # submitit sets a wckey by default, which a cluster that checks wckeys refuses.
     return {name: value for name, value in found.items() if value is not None} | {"wckey": None}
 
 

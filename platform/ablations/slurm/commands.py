@@ -1,7 +1,7 @@
-"""Slurm's own commands: the only file that runs them. Answers are plain data; what they mean for a run is in `states`.
+"""Slurm's own commands; no other file runs them. Answers are plain data; what they mean for a run is in `states`.
 
 Jobs are named by id, an array task as `17_3`. Everything here raises SlurmError with Slurm's own words when a command
-fails, and SlurmSilent when the controller does not answer, which says nothing of the jobs.
+fails, and SlurmSilent when the controller does not answer, which says nothing about the jobs.
 """
 
 import os
@@ -17,10 +17,10 @@ from ablations.errors import AblationsError
 from ablations.study.resources import minutes
 
 MOST_ARGUMENTS = 500
-"""Jobs named in one command; more would not fit a command line."""
+"""Most jobs named in one command; more would not fit on a command line."""
 ANSWER_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
-"""Commands that the platform cannot do without; sacct it can."""
+"""Commands that the platform needs; it can do without sacct."""
 SILENT = re.compile(
     r"Unable to contact slurm controller|Connection refused|Socket timed out|Zero Bytes were transmitted"
     r"|Unexpected message received",
@@ -28,7 +28,7 @@ SILENT = re.compile(
 )
 
 GONE = "GONE"
-"""Not a word of Slurm's: neither the queue nor accounting knows the job any more, nor how it ended."""
+"""Our word, not Slurm's: neither the queue nor accounting knows the job any more, or how it ended."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _ENDED = frozenset(
     {
@@ -50,7 +50,7 @@ class SlurmSilent(SlurmError):
 class Job:
     """A job or one task of an array: `Job(id="17_3", name="loo.4f2a91", state="PENDING", reason="Priority")`.
 
-    Ended ones are in the answers of `queue` for some minutes too, and in those of `accounting` for months.
+    `queue` also lists ended jobs for some minutes, and `accounting` for months.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Job:
 
     @property
     def waits(self) -> bool:
-        """Whether it is still to start."""
+        """Whether it has not started yet."""
         return self.state in _WAITING
 
     @property
@@ -78,7 +78,7 @@ class Partition:
     name: str
     is_default: bool
     time_limit_min: float
-    """Of a job; infinite where there is none."""
+    """Of a job; infinite if the partition has no limit."""
     cpus: int
     """Of its largest node, like memory and GPUs."""
     memory_mb: int
@@ -92,10 +92,10 @@ class Nodes:
 
     partition: str
     state: str
-    """Slurm's word, without the sign behind it, for one that does not answer: idle, mixed, allocated, down, ..."""
+    """Slurm's word without the sign at its end, as for nodes that do not answer: idle, mixed, allocated, down, ..."""
     number: int
     reason: str = ""
-    """Why an administrator or Slurm took them away."""
+    """Why an administrator or Slurm took them out of service."""
 
 
 def is_installed() -> bool:
@@ -104,7 +104,7 @@ def is_installed() -> bool:
 
 
 def missing() -> tuple[str, ...]:
-    """Commands that the platform needs and this machine has not."""
+    """Commands that the platform needs and this machine does not have."""
     return tuple(name for name in NEEDED if shutil.which(name) is None)
 
 
@@ -115,7 +115,7 @@ def run(*command: str, limit_s: float = ANSWER_LIMIT_S) -> str:
             command, env=outside_of_jobs(os.environ), capture_output=True, text=True, timeout=limit_s, check=False
         )
     except FileNotFoundError:
-        raise SlurmError(f"{command[0]}: no such command; Slurm's commands must be in PATH here") from None
+        raise SlurmError(f"{command[0]}: command not found; Slurm's commands must be in PATH on this machine") from None
     except subprocess.TimeoutExpired:
         raise SlurmSilent(f"{command[0]}: no answer within {limit_s:g} s") from None
     if done.returncode == 0:
@@ -125,7 +125,7 @@ def run(*command: str, limit_s: float = ANSWER_LIMIT_S) -> str:
 
 
 def outside_of_jobs(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what Slurm tells a job about itself: sbatch takes it for its own options."""
+    """The environment without what Slurm tells a job about itself, which sbatch would read as options."""
     own = ("SLURM_", "SBATCH_", "SRUN_")
     return {name: text for name, text in variables.items() if name == "SLURM_CONF" or not name.startswith(own)}
 
@@ -155,7 +155,7 @@ def queue(name: str | None = None) -> tuple[Job, ...]:
 
 
 def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
-    """How this user's jobs of these names ended, submitted after `since` (seconds since 1970); none without sacct."""
+    """How this user's jobs of these names ended, submitted after `since` (seconds since 1970); empty without sacct."""
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
     command = ("sacct", "--noheader", "--parsable2", "--allocations", "--array", f"--starttime={start}")
     try:
@@ -177,12 +177,12 @@ def cancel(jobs: Iterable[str]) -> None:
 
 
 def cancel_named(name: str) -> None:
-    """Cancel this user's jobs of a name, also one whose id sbatch had no time to say."""
+    """Cancel this user's jobs of a name, including one whose id sbatch had no time to print."""
     run("scancel", "--me", f"--name={name}")
 
 
 def send_signal(job: str, signal: str) -> None:
-    """Send a signal to the steps of a job: not to its script, so as Slurm itself does before the time limit."""
+    """Send a signal to the steps of a job and not to its script, as Slurm itself does before the time limit."""
     run("scancel", f"--signal={signal}", job)
 
 
@@ -198,7 +198,7 @@ def hold(jobs: Iterable[str]) -> None:
 
 
 def setting(name: str) -> str:
-    """A setting of the controller, such as MaxArraySize; SlurmError where it has none of that name."""
+    """A setting of the controller, such as MaxArraySize; SlurmError if it has no setting of that name."""
     found = re.search(rf"^{name}\s*=\s*(.*)$", run("scontrol", "show", "config"), re.MULTILINE)
     if found is None:
         raise SlurmError(f"scontrol show config: no {name}")
@@ -212,7 +212,7 @@ def settings() -> dict[str, str]:
 
 
 def partition_settings() -> dict[str, dict[str, str]]:
-    """Of each partition its settings: GraceTime, PreemptMode, DefaultTime, ..."""
+    """The settings of each partition: GraceTime, PreemptMode, DefaultTime, ..."""
     lines = run("scontrol", "show", "partition", "--oneliner").splitlines()
     found = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
     return {one["PartitionName"]: one for one in found if "PartitionName" in one}
@@ -234,7 +234,7 @@ def nodes() -> tuple[Nodes, ...]:
 
 
 def accounting_problem() -> str:
-    """Why sacct does not answer, in its own words; nothing where it does."""
+    """Why sacct does not answer, in its own words; empty if it does."""
     try:
         run("sacct", "--noheader", "--allocations", "--starttime=now-1minute")
     except SlurmError as error:
@@ -245,7 +245,7 @@ def accounting_problem() -> str:
 def partitions() -> tuple[Partition, ...]:
     """Every partition, with its largest node."""
     found: dict[str, Partition] = {}
-    # Without --exact nodes that differ come in one line, with the numbers of the smallest.
+    # Without --exact, nodes that differ share a line, with the numbers of the smallest.
     for line in run("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
         name, limit, cpus, memory, gres, nodes = line.split("|")
         before = found.get(name.rstrip("*"))
@@ -263,12 +263,12 @@ def partitions() -> tuple[Partition, ...]:
 
 
 def sbatch_options() -> frozenset[str]:
-    """The long options that the help of this cluster's sbatch lists; `takes_option` knows of more."""
+    """The long options in the help of this cluster's sbatch; `takes_option` finds those that the help omits."""
     return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run("sbatch", "--help")))
 
 
 def takes_option(name: str) -> bool:
-    """Whether sbatch has a long option; its help leaves some out, such as hint and acctg-freq. Submits nothing."""
+    """Whether sbatch has a long option; its help omits some, such as hint and acctg-freq. Submits nothing."""
     try:
         run("sbatch", f"--{name}=", "--version")
     except SlurmSilent:
@@ -279,7 +279,7 @@ def takes_option(name: str) -> bool:
 
 
 def qos_flags(name: str) -> frozenset[str]:
-    """What a quality of service permits, such as PartitionTimeLimit; nothing is known of it without accounting."""
+    """The flags of a quality of service, such as PartitionTimeLimit; empty without accounting."""
     try:
         text = run("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"name={name}", "format=flags")
     except SlurmError:

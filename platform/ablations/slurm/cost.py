@@ -1,9 +1,9 @@
-"""What a submission may cost at most, said before anything is submitted. Pure sums: nothing here asks Slurm.
+"""The most that a submission may cost, shown before anything is submitted. Only sums: nothing here asks Slurm.
 
 >>> print(submission_plan(27, resources, threads=1, partition="gpu", max_array_size=1001).text())
 27 jobs in 1 array on partition gpu, 8 at a time; each: 1 node, 8 GPUs, 64 processors, 200 GB, at most 4 h
-at most 864 GPU-hours; where 8 can always run, the last job ends at most 16 h after the first starts
-a run that needs longer than 4 h writes its checkpoint, is requeued and takes up to 32 GPU-hours again
+at most 864 GPU-hours; if 8 jobs can always run, the last job ends at most 16 h after the first one starts
+a run that needs more than 4 h writes a checkpoint and is requeued, which costs up to 32 GPU-hours more
 """
 
 import math
@@ -16,39 +16,40 @@ from ablations.text import HOUR_S, MINUTE_S, counted, duration_text
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionPlan:
-    """One job a run, by their limits: no run is known to need less."""
+    """One job per run. Every job counts up to its limit, because nothing is known of how long a run needs."""
 
     num_jobs: int
     num_arrays: int
     at_once: int | None
-    """Most jobs that run at the same time; None where only Slurm decides."""
+    """Most jobs that run at the same time; None if only Slurm decides."""
     partition: str
     device: Literal["GPU", "processor"]
-    """What a job is charged by: GPUs, processors where it has none."""
+    """What a job is charged by: GPUs, or processors if it has no GPU."""
     num_devices: int
-    """Of one job, on all its nodes."""
+    """Per job, on all its nodes."""
     limit_h: float
-    """Time limit of one job."""
+    """Time limit per job."""
     asks: str
-    """Of one job, in words."""
+    """What one job asks for, in words."""
     is_exclusive: bool
-    """Whether jobs block whole nodes; their other devices are not counted."""
+    """Whether jobs block whole nodes, whose other devices are not counted."""
     confirm_above_device_hours: float
 
     @property
     def device_hours_of_a_job(self) -> float:
-        """Of a job that runs until its limit."""
+        """What one job costs that runs until its limit."""
         return self.num_devices * self.limit_h
 
     @property
     def device_hours(self) -> float:
-        """The most that all jobs take, each until its limit."""
+        """What all jobs cost if each runs until its limit."""
         return self.num_jobs * self.device_hours_of_a_job
 
     @property
     def longest_wait_h(self) -> float | None:
-        """From the first job's start to the last one's end, where as many run as may and each until its limit; None
-        where it depends on the queue alone.
+        """From the first job's start to the last one's end, if `at_once` jobs always run and each until its limit.
+
+        None if that depends only on the queue.
         """
         if self.num_jobs <= 1:
             return self.num_jobs * self.limit_h
@@ -66,22 +67,24 @@ class SubmissionPlan:
         arrays = f" in {counted(self.num_arrays, 'array')}" if self.num_jobs > 1 else ""
         at_once = f", {self.at_once} at a time" if self.at_once is not None and self.at_once < self.num_jobs else ""
         each = "; each: " if self.num_jobs > 1 else ": "
-        more = ", and what else is on their nodes: they are exclusive" if self.is_exclusive else ""
+        more = ", plus the other devices of their nodes, which exclusive jobs block" if self.is_exclusive else ""
         limit, again = duration_text(HOUR_S * self.limit_h), self._amount(self.device_hours_of_a_job)
         return [
             f"{counted(self.num_jobs, 'job')}{arrays} on partition {self.partition}{at_once}{each}{self.asks}",
             f"at most {self._amount(self.device_hours)}{more}; {self._end()}",
-            f"a run that needs longer than {limit} writes its checkpoint, is requeued and takes up to {again} again",
+            f"a run that needs more than {limit} writes a checkpoint and is requeued, which costs up to {again} more",
         ]
 
     def text(self) -> str:
-        """The plan in words, a line a sentence."""
+        """The plan in words, one sentence per line."""
         return "\n".join(self.lines())
 
     def question(self) -> str:
-        """What to ask where `needs_confirmation`."""
+        """What to ask if `needs_confirmation`."""
         most = self._amount(self.confirm_above_device_hours)
-        return f"at most {self._amount(self.device_hours)}, over {most} (resources.confirm_above_device_hours); submit?"
+        return (
+            f"at most {self._amount(self.device_hours)}, above resources.confirm_above_device_hours ({most}); submit?"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -108,8 +111,9 @@ class SubmissionPlan:
             return "when the last job ends depends on the queue"
         if self.num_jobs == 1:
             return f"it ends at most {duration_text(HOUR_S * self.longest_wait_h)} after it starts"
-        room = f"where {min(self.at_once or 1, self.num_jobs)} can always run"
-        return f"{room}, the last job ends at most {duration_text(HOUR_S * self.longest_wait_h)} after the first starts"
+        room = f"if {counted(min(self.at_once or 1, self.num_jobs), 'job')} can always run"
+        wait = duration_text(HOUR_S * self.longest_wait_h)
+        return f"{room}, the last job ends at most {wait} after the first one starts"
 
 
 def submission_plan(
@@ -117,7 +121,7 @@ def submission_plan(
 ) -> SubmissionPlan:
     """The plan for a number of runs with equal budgets.
 
-    `threads` are the processors of a run whose resources name none, `max_array_size` is the controller's MaxArraySize.
+    `threads` are the processors of a run whose resources name none; `max_array_size` is the controller's MaxArraySize.
     """
     cpus = resources.cpus or threads
     on_a_node = resources.num_gpus or cpus

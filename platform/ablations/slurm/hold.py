@@ -25,8 +25,8 @@ from ablations.text import cause
 from scalerl.run.run_folder import write_atomically
 
 EQUAL_FAILURES = 3
-NEVER_BEGAN = "their jobs ended before training began, see platform logs"
-TOO_LARGE = "Slurm ended them for their memory; give resources.mem_gb more"
+NEVER_BEGAN = "their jobs ended before training began; `platform logs` shows why"
+TOO_LARGE = "they used more memory than they asked for; raise resources.mem_gb"
 TRAP = files("ablations.slurm") / "hold_trap.sh"
 
 
@@ -44,7 +44,7 @@ class Hold:
 
 
 def read_hold(home: Home, sweep: str) -> Hold | None:
-    """The hold on a sweep, if there is one."""
+    """The hold on a sweep; None if nothing is held."""
     of_traps = _hold_of_traps(home, sweep)
     try:
         content = json.loads(_path(home, sweep).read_bytes())
@@ -54,8 +54,8 @@ def read_hold(home: Home, sweep: str) -> Hold | None:
         return of_traps
     except (ValueError, TypeError, KeyError) as error:
         raise AblationsError(
-            f"{_path(home, sweep)}: not readable as the record of a hold ({error}); remove it, and `platform cancel` "
-            "and `platform sweep` put new jobs in the place of held ones"
+            f"{_path(home, sweep)}: cannot be read as the record of a hold ({error}); remove it, then "
+            "`platform cancel` and `platform sweep` replace the held jobs"
         ) from error
 
 
@@ -68,7 +68,10 @@ def lift_hold(home: Home, sweep: str) -> None:
 
 
 def hold_after_failure(home: Home, sweep: str) -> Hold | None:
-    """Hold what waits of a sweep, unless it is held, if the last three of its runs to end all failed for one cause."""
+    """Hold the waiting jobs of a sweep if the last three of its runs that ended all failed for one cause.
+
+    Does nothing if the sweep is held already.
+    """
     if read_hold(home, sweep):
         return None
     submissions = read_submissions(home, sweep)
@@ -82,7 +85,7 @@ def hold_after_failure(home: Home, sweep: str) -> Hold | None:
     causes = {cause(message) for _, state, message in last if state == State.FAILED}
     if len(last) < EQUAL_FAILURES or len(causes) > 1 or any(state != State.FAILED for _, state, _ in last):
         return None
-    # By name: an id that Slurm has given away again is another's job, and scontrol complains of those that have ended.
+    # By name: Slurm may have given an id to another job, and scontrol refuses ids of jobs that have ended.
     waiting = {job.name for job in commands.queue() if job.state == "PENDING"}
     held = [one for one in submissions if one.name in waiting]
     found = Hold(cause=last[-1][2], since=time.time(), submissions=tuple(one.name for one in held))

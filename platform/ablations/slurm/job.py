@@ -60,20 +60,22 @@ class SlurmJob:
         if limit.is_near:
             self._requeue(num_steps=state.step - before.step)
         elif is_preempted(os.environ["SLURM_JOB_ID"]):
-            self._write_state(State.PREEMPTED, "a job of a higher priority takes its place; its checkpoint is written")
+            self._write_state(
+                State.PREEMPTED, "a job with a higher priority takes its place; its checkpoint is written"
+            )
             time.sleep(WAIT_FOR_THE_END_S)
 
     def _requeue(self, num_steps: int) -> None:
         if is_stuck(num_steps=num_steps, num_restarts=int(os.environ.get("SLURM_RESTART_COUNT", "0"))):
-            text = "two jobs reached their time limit without a single step; give resources.time_min more"
+            text = "two jobs in a row reached their time limit without a single step; raise resources.time_min"
             self._write_state(State.FAILED, text)
             self._end_failed()
-        self._write_state(State.REQUEUED, "its time limit came near; its checkpoint is written")
+        self._write_state(State.REQUEUED, "its time limit was near; its checkpoint is written")
         requeue(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
 
     def _end_failed(self) -> None:
         if hold := hold_after_failure(Home(self.home), self.sweep):
-            print(f"what waits of {self.sweep} is held: {hold}", flush=True)
+            print(f"the waiting jobs of {self.sweep} are held: {hold}", flush=True)
         sys.exit(1)
 
     @property

@@ -1,4 +1,4 @@
-"""What Slurm wrote of a job itself: the output of its batch script and of what died before or around the training."""
+"""What Slurm wrote about a job: the output of its batch script, and of anything that died before the training."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ from ablations.slurm.submissions import Submission
 
 TAIL_BYTES = 8192
 OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory")
-"""How Slurm's daemon says it on clusters whose jobs it ends for their memory, whatever state they then have."""
+"""What Slurm's daemon writes when it ends a job for its memory, whatever state the job then has."""
 
 
 def logs_of_job(home: Home, submission: Submission, run_id: str) -> list[Path]:
-    """The files a run's job printed into: `17_3_0_log.err` of task 3 of an array, `17_0_log.err` of a single job."""
+    """The files with the output of a run's job: `17_3_0_log.err` for task 3 of an array, `17_0_log.err` for a job."""
     job, folder = submission.task_ids().get(run_id), log_folder(home, submission)
     return [] if job is None else [*folder.glob(f"{job}_*_log.out"), *folder.glob(f"{job}_*_log.err")]
 
 
 def log_folder(home: Home, submission: Submission) -> Path:
-    """Where submitit keeps what it hands to the jobs of a submission, and they what they print."""
+    """Where submitit keeps the files of a submission, and its jobs their output."""
     return home.sweep(submission.sweep) / "submitit" / submission.name
 
 

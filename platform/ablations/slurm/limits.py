@@ -1,6 +1,6 @@
-"""Whether this cluster has what is asked of it, before anything is submitted.
+"""Whether this cluster has what a job asks for, checked before anything is submitted.
 
-Slurm itself takes a job that no node can ever run, and leaves it waiting for ever.
+Slurm itself accepts a job that no node can ever run, and leaves it waiting for ever.
 """
 
 import math
@@ -15,19 +15,19 @@ from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
 from ablations.text import MINUTE_S, counted, duration_text
 
 UNFIT_IN_PATHS = {
-    "%": "Slurm takes it for a pattern in the names of log files",
-    "\\": "Slurm takes it for the end of patterns in the names of log files",
-    ":": "PYTHONPATH, through which jobs find their code, is divided there",
-    "\n": "a batch script is read line by line",
+    "%": "Slurm reads it as a pattern in the names of log files",
+    "\\": "Slurm reads it as the end of patterns in the names of log files",
+    ":": "it separates the folders of PYTHONPATH, through which jobs find their code",
+    "\n": "Slurm reads a batch script line by line",
 }
 LIFTS_TIME_LIMIT = "PartitionTimeLimit"
 """Flag of a quality of service whose jobs may be longer than their partition allows."""
 
 
 def check_on_cluster(asked: Asked, *, threads: int) -> str:
-    """The name of the partition that jobs go to; FileError with all that this cluster does not have.
+    """The name of the partition that jobs go to; FileError that lists everything this cluster does not have.
 
-    Asks sinfo once, and sbatch once where the block has options for it, once more for each that its help leaves out.
+    Asks sinfo once. Asks sbatch once if the block has options for it, and once more per option that its help omits.
     """
     qos = asked.resources.qos
     lifts_time_limit = qos is not None and LIFTS_TIME_LIMIT in commands.qos_flags(qos)
@@ -40,36 +40,36 @@ def check_on_cluster(asked: Asked, *, threads: int) -> str:
 
 
 def check_home(home: Path) -> None:
-    """Raise AblationsError where jobs could not use this home folder for the characters in its path."""
+    """Raise AblationsError if the path of the home folder has characters that jobs cannot use."""
     for character, why in UNFIT_IN_PATHS.items():
         if character in str(home):
             raise AblationsError(
-                f"home folder {str(home)!r}: jobs cannot use a path with {character!r} in it: {why}; name another with "
-                "--home or ABLATIONS_HOME"
+                f"home folder {str(home)!r}: jobs cannot use a path with {character!r} in it: {why}; choose "
+                "another with --home or ABLATIONS_HOME"
             )
 
 
 def _known_options(names: Iterable[str]) -> frozenset[str]:
     listed = commands.sbatch_options()
-    # sbatch takes the beginning of a name for the name; we would not know it for one that has a key of its own.
+    # sbatch accepts the beginning of a name, behind which we would not recognise an option that has its own key.
     others = (name for name in names if not any(one.startswith(name) for one in listed))
     return listed.union(name for name in others if commands.takes_option(name))
 
 
 def check_options(asked: Asked, known: Collection[str]) -> None:
-    """Raise FileError where an option is not among the `known` ones of sbatch."""
+    """Raise FileError if sbatch does not know an option."""
     if problems := option_problems(asked, known):
         raise FileError(*problems)
 
 
 def check_limits(asked: Asked, partitions: Sequence[Partition], *, threads: int) -> None:
-    """Raise FileError where no node of the partition could ever run the job."""
+    """Raise FileError if no node of the partition could ever run the job."""
     if problems := limit_problems(asked, partitions, threads=threads):
         raise FileError(*problems)
 
 
 def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
-    """One for each option that sbatch does not know."""
+    """One per option that sbatch does not know."""
     free = sorted(set(known) - set(KEYS) - OWN_OPTIONS - UNFIT_OPTIONS)
     return [
         Problem(
@@ -85,10 +85,10 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
 def limit_problems(
     asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
 ) -> list[Problem]:
-    """One for each number that is more than the partition has.
+    """One per number that exceeds what the partition has.
 
-    `threads` are the processors of a run by default; `lifts_time_limit` says that the quality of service may exceed
-    the partition's.
+    `threads` are the processors per run by default; with `lifts_time_limit` the quality of service allows more time
+    than the partition.
     """
     names = [partition.name for partition in partitions]
     for wanted in (asked.resources.partition or "").split(","):
@@ -97,7 +97,7 @@ def limit_problems(
             return [Problem(place=asked.place("partition"), found=f"unknown partition '{wanted}'", right=right)]
     chosen = _chosen(asked, partitions)
     if not chosen:
-        right = f"name one; partitions are: {', '.join(names)}"
+        right = f"choose one of: {', '.join(names)}"
         return [Problem(place=asked.place("partition"), found="this cluster has no default partition", right=right)]
     of_time = [] if lifts_time_limit else _time_problems(asked, partitions, chosen)
     return [*of_time, *_size_problems(asked, partitions, chosen, threads)]
@@ -118,7 +118,7 @@ def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequen
     enough = _elsewhere(partition.name for partition in partitions if partition.time_limit_min >= limit)
     found = f"found {duration_text(MINUTE_S * limit)}{_by_default(asked, 'time_min')}, "
     found += f"{_named(chosen)} allows {duration_text(MINUTE_S * most)}"
-    right = f"write {most:g} or less: a run that needs longer writes its checkpoint, is requeued and goes on{enough}"
+    right = f"write {most:g} or less: a run that needs longer writes a checkpoint, is requeued and resumes{enough}"
     return [Problem(place=asked.place("time_min"), found=found, right=right)]
 
 
@@ -127,11 +127,11 @@ def _size_problems(
 ) -> list[Problem]:
     resources, of_node = asked.resources, f"the largest node of {_named(chosen)}"
     cpus, origin = (resources.cpus, "") if resources.cpus else (threads, ", the scale's threads")
-    memory = f"{resources.mem_gb:g} GB a node{_by_default(asked, 'mem_gb')}"
+    memory = f"{resources.mem_gb:g} GB per node{_by_default(asked, 'mem_gb')}"
     wanted = (
         ("nodes", "nodes", resources.nodes, counted(resources.nodes, "node"), _named(chosen)),
-        ("gpus", "gpus", resources.num_gpus, f"{counted(resources.num_gpus, 'GPU')} a node", of_node),
-        ("cpus", "cpus", cpus, f"{counted(cpus, 'processor')} a node{origin}", of_node),
+        ("gpus", "gpus", resources.num_gpus, f"{counted(resources.num_gpus, 'GPU')} per node", of_node),
+        ("cpus", "cpus", cpus, f"{counted(cpus, 'processor')} per node{origin}", of_node),
         ("mem_gb", "memory_mb", resources.mem_mb, memory, of_node),
     )
     problems = []
@@ -155,6 +155,6 @@ def _by_default(asked: Asked, key: str) -> str:
 
 
 def _elsewhere(names: Iterable[str]) -> str:
-    """Where there would be enough."""
+    """The partitions that have enough."""
     listed = ", ".join(names)
-    return f"; enough have: {listed}" if listed else ""
+    return f"; these have enough: {listed}" if listed else ""

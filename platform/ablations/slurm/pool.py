@@ -1,7 +1,7 @@
-"""Runs become Slurm jobs: arrays through submitit, chunked to what the cluster takes, never submitted twice.
+"""Runs become Slurm jobs: arrays through submitit, no larger than the cluster accepts, never submitted twice.
 
-What became of a job is read from the run's status file, the queue and accounting, never from a submitit result, for
-which a killed job is never done.
+How a job ended is read from the run's status file, the queue and accounting, never from a submitit result, in which a
+killed job never ends.
 """
 
 import math
@@ -43,23 +43,23 @@ LOOK_EVERY_S = 2.0
 
 @dataclass(kw_only=True)
 class SlurmPool:
-    """Trains the runs of one sweep as jobs of Slurm's, each to a budget of its own.
+    """Trains the runs of one sweep as Slurm jobs, each to a budget of its own.
 
     >>> pool.add("3f0c9a1b2d4e", 2000.0)
     >>> pool.submit()
 
-    `submit` returns at once. A sweep that decides while it trains stays, and goes through the runs' ends with `work`.
+    `submit` returns at once. A sweep that decides while it trains stays and follows the runs with `work`.
     """
 
     home: Home
     sweep: str
     resources: Resources
     threads: int
-    """Processors of a run where the resources name none."""
+    """Processors of a run whose resources name none."""
     cancelled: Cancellation
     """Runs in it are not submitted."""
     hold: bool = False
-    """Submit, but let nothing start before `scontrol release`."""
+    """Submit held jobs, which start after `scontrol release`."""
     after: str | None = None
     """Job that must have ended first."""
     _waiting: dict[str, float] = field(default_factory=dict)
@@ -68,19 +68,20 @@ class SlurmPool:
     """Runs whose end `work` waits for."""
     _stopping: set[str] = field(default_factory=set)
     _to_cancel: set[str] = field(default_factory=set)
-    """Runs to stop whose jobs Slurm has not been told of yet: it was silent."""
+    """Runs to stop whose jobs are not cancelled yet, because Slurm was silent."""
 
     @property
     def where(self) -> str:
         """Where, to follow "3 runs to train"."""
-        return f" as jobs of {self.resources.partition or 'the default partition'}, in {self.home.path}"
+        where = f"partition {self.resources.partition}" if self.resources.partition else "the default partition"
+        return f" as jobs on {where}, in {self.home.path}"
 
     def add(self, run_id: str, budget_gpu_hours: float) -> None:
         """Have a run trained until its compute reaches the budget, at the next `submit`."""
         self._waiting[run_id] = budget_gpu_hours
 
     def stop(self, run_id: str) -> None:
-        """Cancel the job of a run: it writes its checkpoint and ends; one that is not submitted is forgotten."""
+        """Cancel the job of a run, which writes its checkpoint and ends; forget a run that is not submitted yet."""
         self._waiting.pop(run_id, None)
         self._stopping.add(run_id)
         self._to_cancel.add(run_id)
@@ -102,8 +103,10 @@ class SlurmPool:
             self._cancel_stopped()
             hold = read_hold(self.home, self.sweep)
             if hold and self._all_held(hold):
-                raise SlurmError(f"{self.sweep}: {hold}; its jobs are held: mend it, then the same command goes on")
-            with suppress(SlurmSilent):  # a controller that starts again; what waits is submitted then
+                raise SlurmError(
+                    f"{self.sweep}: {hold}; its waiting jobs are held. Fix the cause, then run the same command again"
+                )
+            with suppress(SlurmSilent):  # the controller restarts; the runs are submitted once it answers
                 if self._waiting and not hold:
                     forget_interrupted(self.home, self.sweep)
                     self.submit()
@@ -141,10 +144,10 @@ class SlurmPool:
         return Ended(run=run_id, why=f"{state.state}; {state.said}" if state.said else state.state)
 
     def submit(self) -> list[Submission]:
-        """Submit the runs that were added and have no job yet; one array for each budget, in chunks of MaxArraySize.
+        """Submit the runs that were added and have no job yet: one array per budget, in chunks of MaxArraySize.
 
         A run that trains to a smaller budget gets a job after that one. Only one process at a time submits from a home
-        folder, so that sweeps that share a run do not both submit it.
+        folder, so two sweeps never both submit a run that they share.
         """
         for run_id in [run_id for run_id in self._waiting if run_id in self.cancelled]:
             del self._waiting[run_id]
@@ -157,7 +160,7 @@ class SlurmPool:
             for (budget, after), run_ids in groups.items():
                 for start in range(0, len(run_ids), most):
                     chunk = tuple(run_ids[start : start + most])
-                    # Slurm's own limit is for each array; in turns it holds for all.
+                    # Slurm's own limit is per array; when arrays take turns it holds for all of them.
                     turns = [one.job for one in submitted[-1:] if one.job and self.resources.at_once]
                     submitted.append(self._submit_array(chunk, budget, (*after, *turns), snapshot))
                     self._submitted |= dict.fromkeys(chunk, budget)
@@ -167,7 +170,7 @@ class SlurmPool:
             return submitted
 
     def _cancel_again(self, submission: Submission) -> None:
-        """Cancel what was cancelled while sbatch answered: `platform cancel` did not see these jobs yet."""
+        """Cancel the jobs that `platform cancel` could not see yet, because sbatch had not answered."""
         commands.cancel(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
@@ -219,14 +222,14 @@ class SlurmPool:
         text = f"{self.sweep}: sbatch refused the job of {counted(len(runs), 'run')}: {words}"
         if commands.SILENT.search(said):
             return SlurmSilent(text)
-        after = f", or --after {self.after}" if self.after else ""
-        return SlurmError(f"{text}; what it asks for is the resources: block of the sweep and of its scale{after}")
+        after = f", and --after {self.after}" if self.after else ""
+        return SlurmError(f"{text}; check the resources: block of the sweep and of its scale{after}")
 
 
 def undo(home: Home, submission: Submission) -> None:
-    """Forget a submission that sbatch refused, or did not answer: its jobs, if there are any, are cancelled first.
+    """Cancel the jobs of a submission that sbatch refused or did not confirm, and remove its record.
 
-    Where Slurm cannot be asked for that the record stays, for `forget_interrupted`.
+    If Slurm is silent the record stays, for `forget_interrupted`.
     """
     with suppress(SlurmError):
         commands.cancel_named(submission.name)
@@ -236,8 +239,8 @@ def undo(home: Home, submission: Submission) -> None:
 def forget_interrupted(home: Home, sweep: str) -> list[str]:
     """Undo submissions that were interrupted before Slurm's answer was on disk; returns their names.
 
-    Such jobs would wait in vain for what they are to run. A record without a job may also be one that another command
-    is submitting this moment, so nobody may be.
+    Their jobs would wait in vain for the code to run. A record without a job may also belong to a command that is
+    submitting at this moment, so this waits for the lock.
     """
     if all(one.job for one in read_submissions(home, sweep)):
         return []
@@ -251,19 +254,20 @@ def forget_interrupted(home: Home, sweep: str) -> list[str]:
 
 @contextmanager
 def submitting(home: Home) -> Iterator[None]:
-    """Nobody else submits from this home folder meanwhile; AblationsError when somebody does and does not end."""
+    """Hold the submission lock of a home folder; AblationsError if another command holds it for a minute."""
     try:
         with FileLock(home.path / "submit.lock", timeout=SUBMIT_LIMIT_S):
             yield
     except Timeout:
         raise AblationsError(
-            f"another command has been submitting from {home.path} for {SUBMIT_LIMIT_S:g} s; does it ask something?"
+            f"another command has held the submission lock on {home.path} for {SUBMIT_LIMIT_S:g} s; is it waiting for "
+            "an answer at a prompt?"
         ) from None
 
 
 @contextmanager
 def outside_of_jobs() -> Iterator[None]:
-    """This process's environment without what Slurm tells a job about itself: sbatch would take it for its options."""
+    """Hide from this process what Slurm tells a job about itself: sbatch would read it as options."""
     before = dict(os.environ)
     kept = commands.outside_of_jobs(before)
     for name in before.keys() - kept.keys():

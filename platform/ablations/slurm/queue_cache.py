@@ -1,7 +1,7 @@
-"""What Slurm said of the jobs of a home folder, asked at most once in ten seconds by all commands together.
+"""What Slurm said about the jobs of a home folder; all commands together ask at most once in ten seconds.
 
-What was seen of a job stays on disk: Slurm forgets an ended job after some minutes, and where there is no accounting
-nobody else remembers how it ended.
+The answer stays on disk, because Slurm forgets an ended job after some minutes, and without accounting nobody else
+remembers how it ended.
 
     <home>/slurm.json
     {"asked": 1763636574.2, "problem": "", "jobs": [{"id": "17_3", "name": "loo.1f0c9ad2", "state": "RUNNING", ...}]}
@@ -20,10 +20,10 @@ from ablations.slurm.commands import GONE, Job, SlurmError, accounting, queue
 from scalerl.run.run_folder import write_atomically
 
 ASK_EVERY_S = 10.0
-"""Seconds between two questions to the controller, whoever asks and whatever the number of runs."""
+"""Seconds between two questions to the controller, whoever asks and however many runs there are."""
 
 Key = tuple[str, str]
-"""Name of the submission and Slurm's id of the job; an id alone is given away again by a controller that forgot."""
+"""Name of the submission and Slurm's id of the job; a controller that forgot everything reuses ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,26 +33,26 @@ class Answer:
     asked: float = 0.0
     """Seconds since 1970."""
     problem: str = ""
-    """Why it could not be asked then; what is known is what it said before."""
+    """Why it did not answer then; `jobs` has what it said before."""
     jobs: dict[Key, Job] = field(default_factory=dict)
 
     def job(self, key: Key) -> Job:
-        """One of the jobs asked about; one that was submitted after the question waits."""
+        """One of the jobs; a job that was submitted after the question waits."""
         return self.jobs.get(key) or Job(id=key[1], name=key[0], state="PENDING", reason="just submitted")
 
 
 class QueueCache:
-    """The jobs of all submissions on a home folder."""
+    """The jobs of all submissions of a home folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def answer(self, keys: Collection[Key], *, since: float, fresh: bool = False) -> Answer:
-        """What Slurm says of these jobs, or said within the last ten seconds.
+        """What Slurm says about these jobs, or said within the last ten seconds.
 
         `since` is when the first of them was submitted, in seconds since 1970. With `fresh` the answer is younger than
-        the call, which may have to wait ten seconds for that. Where the controller does not answer, what was seen last
-        holds: its silence says nothing of the jobs.
+        the call, which may wait up to ten seconds for it. While the controller is silent the last answer holds: silence
+        says nothing about the jobs.
         """
         called = time.time()
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ class QueueCache:
 
 
 def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: float) -> Answer:
-    """What is known after asking the queue and, for jobs that left it without a word, accounting."""
+    """The answer of the queue and, for jobs that left the queue unseen, of accounting."""
     names = {name for name, _ in keys}
     try:
         seen = {(job.name, job.id): job for job in queue() if job.name in names}
@@ -97,7 +97,7 @@ def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: floa
         recorded = {(job.name, job.id): job for job in accounting({name for name, _ in left}, since)} if left else {}
     except SlurmError as error:
         return Answer(asked=now, problem=str(error), jobs=known.jobs)
-    # Accounting takes a job that its controller forgot for running, for ever.
+    # Accounting shows a job that its controller forgot as running for ever.
     ended = {key: job for key, job in recorded.items() if job.has_ended}
     there = {name for name, _ in seen}
     gone = {key: ended.get(key) or vanished(key, known.jobs.get(key), is_array_there=key[0] in there) for key in left}
@@ -106,9 +106,9 @@ def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: floa
 
 
 def vanished(key: Key, before: Job | None, *, is_array_there: bool) -> Job:
-    """A job that Slurm knows nothing of any more.
+    """A job that Slurm no longer knows.
 
-    A task that waited and is gone while its array is still there was cancelled: Slurm forgets such a one at once.
+    A task that waited and is gone while its array is still there was cancelled: Slurm forgets such a task at once.
     """
     was_cancelled = is_array_there and (before is None or before.state == "PENDING")
     return Job(id=key[1], name=key[0], state="CANCELLED" if was_cancelled else GONE)

@@ -1,8 +1,8 @@
-"""The code that jobs run: copied once at submission, so that editing the source changes no job that waits.
+"""The code that jobs run: copied once at submission, so that editing the source changes no waiting job.
 
     <home>/snapshots/<hash>/ablations/...   scalerl/...   CODE_VERSION
 
-The hash is of the files, so submissions of the same code share one copy.
+The hash covers the files, so submissions of the same code share one copy.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ PACKAGES = {"ablations": Path(ablations.__path__[0]), "scalerl": Path(scalerl.__
 
 
 def take_snapshot(home: Home) -> Path:
-    """The folder that jobs have first in their PYTHONPATH; made unless the same code is there already."""
+    """The folder that comes first in the PYTHONPATH of jobs; made unless it exists with the same code."""
     files = sorted(path for root in PACKAGES.values() for path in root.rglob("*") if is_code(path))
     digest = hashlib.sha256()
     for path in files:
@@ -35,5 +35,5 @@ def take_snapshot(home: Home) -> Path:
 
 
 def is_code(path: Path) -> bool:
-    """Files of the packages, without what Python compiles of them."""
+    """Whether a file is source code, and not compiled by Python."""
     return path.is_file() and "__pycache__" not in path.parts

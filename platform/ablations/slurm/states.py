@@ -1,7 +1,7 @@
-"""What a run is doing, from its own status file and from what Slurm says of its job.
+"""What a run is doing, from its own status file and from what Slurm says about its job.
 
-The run's own word counts first: what is done is done, and a failure knows its cause. Slurm knows the rest: what waits
-and why, what was ended from outside, and what is gone.
+The run's own status counts first: a run that says it is done is done, and one that failed names the cause. Slurm knows
+the rest: which jobs wait and why, which were ended from outside, and which are gone.
 """
 
 import time
@@ -17,25 +17,25 @@ from ablations.slurm.queue_cache import Answer, Key, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 
 ENDINGS: dict[str, tuple[State, str]] = {
-    "TIMEOUT": (State.TIMED_OUT, "the time limit came before its checkpoint; give resources.time_min more"),
+    "TIMEOUT": (State.TIMED_OUT, "it reached its time limit before it wrote a checkpoint; raise resources.time_min"),
     "DEADLINE": (State.TIMED_OUT, "its deadline passed"),
-    "OUT_OF_MEMORY": (State.OUT_OF_MEMORY, "Slurm ended it for its memory; give resources.mem_gb more"),
+    "OUT_OF_MEMORY": (State.OUT_OF_MEMORY, "it used more memory than it asked for; raise resources.mem_gb"),
     "PREEMPTED": (State.PREEMPTED, "another job took its place and it was not requeued"),
     "NODE_FAIL": (State.NODE_FAILED, "its node failed and it was not requeued"),
     "BOOT_FAIL": (State.NODE_FAILED, "its node did not start"),
     "CANCELLED": (State.CANCELLED, "cancelled in Slurm"),
 }
-"""Slurm's word for an end that the run itself may not have seen: our state and what it means."""
+"""Slurm's word for an end that the run itself may not have seen, with our state and what to tell the user."""
 
 
 class SlurmStates:
-    """The states of runs that were submitted from this home folder; asks Slurm once for all of them."""
+    """The states of runs that were submitted from this home folder; Slurm is asked once for all of them."""
 
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         self._home = home
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
         self._jobs: dict[str, list[tuple[Submission, Key]]] = {}
-        """Of each run the submissions that it was in, the last one first, and its job there."""
+        """The submissions of each run, last one first, with its job there."""
         keys: set[Key] = set()
         for one in submissions:
             for run, job in one.task_ids().items():
@@ -57,7 +57,7 @@ class SlurmStates:
             job = replace(job, state="RUNNING", reason="")  # it began after Slurm was asked
         found = in_slurm(own, job, has_begun=has_begun)
         if job.state == "FAILED" and found.state != State.DONE and own.state != State.FAILED:
-            # Where memory is no matter of control groups, Slurm ends a job for it and says so only there.
+            # Without control groups Slurm ends a job for its memory and says so only in the job's log.
             found = self._explained(found, job, submission, run_id)
         if self._answer.problem and not job.has_ended:
             asked = time.strftime("%H:%M", time.localtime(self._answer.asked))
@@ -65,7 +65,7 @@ class SlurmStates:
             return replace(found, message=f"{said}Slurm did not answer at {asked}: {self._answer.problem}")
         hold = self._holds[submission.sweep]
         if found.state in (State.QUEUED, State.REQUEUED) and hold and submission.name in hold.submissions:
-            return replace(found, message=f"{found.message}; held, {hold}")
+            return replace(found, message=f"{found.message}; held because {hold}")
         return found
 
     def _explained(self, found: RunState, job: Job, submission: Submission, run_id: str) -> RunState:
@@ -79,24 +79,24 @@ class SlurmStates:
         return bool(self.in_queue(run_id))
 
     def submission(self, run_id: str) -> Submission | None:
-        """The submission that a run was in last."""
+        """The last submission of a run."""
         return self._jobs[run_id][0][0] if run_id in self._jobs else None
 
     def jobs(self, run_ids: Iterable[str]) -> list[str]:
-        """Slurm's ids of all jobs that wait or run for these runs."""
+        """Slurm's ids of all jobs of these runs that wait or run."""
         return [job.id for run_id in run_ids for _, job in self.in_queue(run_id)]
 
     def waiting_jobs(self, submission: Submission) -> dict[str, str]:
-        """Slurm's ids of the jobs of a submission that wait, by run."""
+        """Slurm's ids of the waiting jobs of a submission, by run."""
         keys = {run: (submission.name, job) for run, job in submission.task_ids().items()}
         return {run: key[1] for run, key in keys.items() if self._answer.job(key).waits}
 
     def in_queue(self, run_id: str) -> list[tuple[Submission, Job]]:
-        """The jobs of a run that wait or run, the last submitted first: one to a larger budget waits for the others."""
+        """The jobs of a run that wait or run, last submitted first; one to a larger budget waits for the others."""
         return [(one, job) for one, job in self._all(run_id) if not job.has_ended]
 
     def _current(self, run_id: str) -> tuple[Submission, Job]:
-        """The job that says what a run is doing: the one that runs, else one that waits, else the last one."""
+        """The job that tells what a run is doing: one that runs, else one that waits, else the last one."""
         there = self.in_queue(run_id)
         runs = [one for one in there if not one[1].waits]
         return [*runs, *there, *self._all(run_id)][0]
@@ -106,8 +106,8 @@ class SlurmStates:
 
 
 def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
-    """What both say together: `own` is the run's own state, which is not done, `job` its last job; the run's word is of
-    this job if it `has_begun` to train in it.
+    """The state that follows from both: `own` is the run's own state, which is not done, and `job` is its last job. The
+    run's own state is about this job only if it `has_begun` to train in it.
     """
     if job.waits:
         waits = f"job {job.id} waits{f': {job.reason}' if job.reason else ''}"
@@ -129,8 +129,10 @@ def in_slurm(own: RunState, job: Job, *, has_begun: bool) -> RunState:
         own.state == State.RUNNING and job.state != "COMPLETED"
     ):
         said = "is gone" if job.state == GONE else f"has {job.state.lower()}"
-        return replace(own, state=State.LOST, message=f"job {job.id} {said}; its process left no word", pid=None)
-    return own  # one that completed while another process trained its run has nothing to say of it
+        return replace(
+            own, state=State.LOST, message=f"job {job.id} {said}; its process wrote no last status", pid=None
+        )
+    return own  # a job that completed while another process trained its run tells nothing about the run
 
 
 def _never_began(own: RunState, job: Job) -> RunState:
@@ -138,7 +140,7 @@ def _never_began(own: RunState, job: Job) -> RunState:
     if job.state == "COMPLETED":  # the run was done then, or another process had it
         return own
     if job.state == GONE:
-        text = f"Slurm knows nothing of job {job.id} any more: it was cancelled while it waited, or forgotten"
+        text = f"Slurm no longer knows job {job.id}: it was cancelled while it waited, or Slurm forgot it"
         return replace(own, state=State.LOST, message=text, pid=None)
     text = f"job {job.id} ended before training began; `platform logs` shows why"
     return replace(own, state=State.FAILED, message=text, pid=None)

@@ -1,12 +1,12 @@
-"""What was given to Slurm: a file for each job array, written before sbatch is asked and completed after.
+"""What was given to Slurm: one file per job array, written before sbatch is called and completed after.
 
     sweeps/loo/submissions/loo.1f0c9ad2.json
     {"name": "loo.1f0c9ad2", "job": "17", "submitted": 1763636574.2, "budget_gpu_hours": 2000.0,
      "runs": ["81d2f0a95c3b", "3f0c9a1b2d4e"], "snapshot": "...", "resources": {...}}
 
-The name is the job's name in Slurm and never used twice, so a job is known by (name, task) even after a controller that
-forgot everything has given its id away again. `job` is null while sbatch is asked: a command killed there leaves it so,
-and the jobs, if there are any, are found by their name.
+The name is the job's name in Slurm and never used twice, so (name, task) identifies a job even after a controller that
+forgot everything has given its id to another one. `job` is null until sbatch answers. A command killed before that
+leaves it null; its jobs are found by their name.
 """
 
 import json
@@ -24,7 +24,7 @@ from scalerl.run.run_folder import write_atomically
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """One job array (a single job counts as one), run i of `runs` is its task i."""
+    """One job array, or a single job; run i of `runs` is task i."""
 
     sweep: str
     name: str
@@ -53,18 +53,18 @@ class Submission:
         write_atomically(path, json.dumps(asdict(self), indent=1).encode())
 
     def remove(self, home: Home) -> None:
-        """Forget it: sbatch refused."""
+        """Delete the file, after sbatch refused."""
         (folder(home, self.sweep) / f"{self.name}.json").unlink(missing_ok=True)
 
     def given(self, job: str) -> "Submission":
-        """The same with Slurm's id."""
+        """The submission with the id that sbatch answered."""
         return replace(self, job=job)
 
 
 def new_submission(
     sweep: str, runs: tuple[str, ...], budget_gpu_hours: float, snapshot: Path, resources: dict[str, Any]
 ) -> Submission:
-    """One that sbatch has not been asked for yet."""
+    """A submission for which sbatch has not been called yet."""
     return Submission(
         sweep=sweep,
         name=f"{sweep}.{uuid.uuid4().hex[:8]}",
@@ -77,7 +77,7 @@ def new_submission(
 
 
 def folder(home: Home, sweep: str) -> Path:
-    """Where the submissions of a sweep are written down."""
+    """The folder with the submissions of a sweep."""
     return home.sweep(sweep) / "submissions"
 
 
@@ -98,9 +98,9 @@ def _read_all(paths: Iterable[Path]) -> Iterator[Submission]:
             content = json.loads(path.read_bytes())
             yield Submission(**content | {"runs": tuple(content["runs"])})
         except FileNotFoundError:
-            continue  # another command has forgotten it this moment: sbatch refused
+            continue  # another command has just deleted it, because sbatch refused
         except (ValueError, TypeError, KeyError) as error:
             raise AblationsError(
-                f"{path}: not readable as the record of a submission ({error}); `scancel --me --name={path.stem}` ends "
-                "its jobs, then remove the file, and `platform sweep` submits again"
+                f"{path}: cannot be read as the record of a submission ({error}); end its jobs with "
+                f"`scancel --me --name={path.stem}`, remove the file, then `platform sweep` submits again"
             ) from error

@@ -58,7 +58,7 @@ def test_a_plan_is_asked_about_above_the_stated_cost_not_at_it():
     assert not plan(10, at).needs_confirmation
     assert plan(11, at).needs_confirmation
     assert plan(11, at).question() == (
-        "at most 110 GPU-hours, over 100 GPU-hours (resources.confirm_above_device_hours); submit?"
+        "at most 110 GPU-hours, above resources.confirm_above_device_hours (100 GPU-hours); submit?"
     )
 
 
@@ -66,8 +66,8 @@ def test_the_plan_of_many_runs_in_words():
     assert plan(27).lines() == [
         "27 jobs in 1 array on partition gpu, 8 at a time; each: 1 node, 8 GPUs (h100), 64 processors, 200 GB, "
         "at most 4 h",
-        "at most 864 GPU-hours; where 8 can always run, the last job ends at most 16 h after the first starts",
-        "a run that needs longer than 4 h writes its checkpoint, is requeued and takes up to 32 GPU-hours again",
+        "at most 864 GPU-hours; if 8 jobs can always run, the last job ends at most 16 h after the first one starts",
+        "a run that needs more than 4 h writes a checkpoint and is requeued, which costs up to 32 GPU-hours more",
     ]
 
 
@@ -75,20 +75,20 @@ def test_the_plan_of_one_run_in_words():
     assert plan(1, Resources(time_min=30, nodes=2, at_once=8)).lines() == [
         "1 job on partition gpu: 2 nodes with 1 processor, 4 GB each, at most 30 min",
         "at most 1 processor-hour; it ends at most 30 min after it starts",
-        "a run that needs longer than 30 min writes its checkpoint, is requeued and takes up to 1 processor-hour again",
+        "a run that needs more than 30 min writes a checkpoint and is requeued, which costs up to 1 processor-hour more",
     ]
 
 
 def test_fewer_runs_than_may_run_at_once_are_one_round():
     lines = plan(3).lines()
     assert "at a time" not in lines[0]
-    assert lines[1].endswith("where 3 can always run, the last job ends at most 4 h after the first starts")
+    assert lines[1].endswith("if 3 jobs can always run, the last job ends at most 4 h after the first one starts")
 
 
 def test_jobs_that_block_whole_nodes_are_said_to_cost_more():
     found = plan(1, Resources(gpus=1, sbatch={"exclusive": True}))
     assert found.lines()[1].startswith(
-        "at most 1 GPU-hour, and what else is on their nodes: they are exclusive; it ends"
+        "at most 1 GPU-hour, plus the other devices of their nodes, which exclusive jobs block; it ends"
     )
     assert found.to_json()["is_exclusive"] is True
 

@@ -199,13 +199,13 @@ def test_an_unknown_partition_is_refused_with_the_valid_ones(tmp_path):
 
 def test_a_cluster_without_a_default_partition_wants_one_named(tmp_path):
     found = refusal(tmp_path, "{}", GPU, LONG)
-    assert found == ["partition: this cluster has no default partition; name one; partitions are: gpu, long"]
+    assert found == ["partition: this cluster has no default partition; choose one of: gpu, long"]
 
 
 def test_a_time_above_the_limit_says_that_a_shorter_one_is_enough(tmp_path):
     assert refusal(tmp_path, "{time_min: 4:00:00}", LOW, GPU, LONG) == [
-        "time_min: found 4 h, partition low allows 2 h; write 120 or less: a run that needs longer writes its "
-        "checkpoint, is requeued and goes on; enough have: gpu, long"
+        "time_min: found 4 h, partition low allows 2 h; write 120 or less: a run that needs longer writes a "
+        "checkpoint, is requeued and resumes; these have enough: gpu, long"
     ]
 
 
@@ -213,23 +213,23 @@ def test_a_default_above_a_limit_says_that_it_is_one(tmp_path):
     short = Partition(name="short", is_default=True, time_limit_min=10.0, cpus=1, memory_mb=2000, gpus=0, nodes=1)
     time, cpus, memory = refusal(tmp_path, "{nodes: 1}", short)
     assert time.startswith("time_min: found 1 h by default, partition short allows 10 min; write 10 or less: ")
-    assert cpus == "cpus: found 2 processors a node, the scale's threads; the largest node of partition short has 1"
-    assert memory == "mem_gb: found 4 GB a node by default; the largest node of partition short has 1.9 GB"
+    assert cpus == "cpus: found 2 processors per node, the scale's threads; the largest node of partition short has 1"
+    assert memory == "mem_gb: found 4 GB per node by default; the largest node of partition short has 1.9 GB"
 
 
 def test_more_than_the_largest_node_has_is_refused_with_both_numbers(tmp_path):
     assert refusal(tmp_path, "{nodes: 2, gpus: h100:8, cpus: 64, mem_gb: 200}", LOW, GPU, LONG) == [
-        "nodes: found 2 nodes; partition low has 1; enough have: gpu, long",
-        "gpus: found 8 GPUs a node; the largest node of partition low has 0; enough have: gpu",
-        "cpus: found 64 processors a node; the largest node of partition low has 4; enough have: gpu",
-        "mem_gb: found 200 GB a node; the largest node of partition low has 7.8 GB; enough have: gpu",
+        "nodes: found 2 nodes; partition low has 1; these have enough: gpu, long",
+        "gpus: found 8 GPUs per node; the largest node of partition low has 0; these have enough: gpu",
+        "cpus: found 64 processors per node; the largest node of partition low has 4; these have enough: gpu",
+        "mem_gb: found 200 GB per node; the largest node of partition low has 7.8 GB; these have enough: gpu",
     ]
 
 
 def test_of_several_partitions_one_must_have_enough(tmp_path):
     check_limits(asked(tmp_path, "{partition: 'low,gpu', gpus: 8}"), [LOW, GPU], threads=1)
     (found,) = refusal(tmp_path, "{partition: 'low,long', gpus: 1}", LOW, GPU, LONG)
-    assert found == "gpus: found 1 GPU a node; the largest node of partitions low,long has 0; enough have: gpu"
+    assert found == "gpus: found 1 GPU per node; the largest node of partitions low,long has 0; these have enough: gpu"
 
 
 def test_the_page_of_formats_has_every_key_of_the_block():

@@ -1,10 +1,11 @@
-"""The doctor: is this cluster fit for sweeps, and if not, what is to be done? A map of the room:
+"""The doctor: whether a cluster can run sweeps, and what to do if it cannot. A map of the room:
 
 finding     one line of its answer
 here        Python, packages, home folder and MLflow on this machine
-cluster     what Slurm says of itself
-probe_job   one job, from sbatch until it is gone
-node        what that job found on a node (`ablations.slurm.doctor.probe`), against what is true here
+cluster     what Slurm says about itself
+probe       what a job looks at on a node
+probe_job   that job, from sbatch until it is gone
+node        what it found, compared with this machine
 silence     why it found nothing
 """
 
@@ -36,25 +37,26 @@ __all__ = ["Finding", "Question", "examine"]
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is to be examined."""
+    """What to examine."""
 
     home: Home
     tracking_uri: str
     partitions: tuple[str, ...] = ()
-    """Those that get a probe; else the default one."""
+    """The partitions to probe; empty for the default one."""
     with_job: bool = True
     setup: tuple[str, ...] = ()
     """Shell lines before the probe, as in `resources.setup`."""
     sbatch: tuple[str, ...] = ()
     """`account=physics`, as in `resources.sbatch`."""
     wait_s: float = 120.0
-    """Longest that a probe may wait for a node."""
+    """How long a probe may wait for a node."""
 
 
 def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding]:
-    """Look at everything, one finding at a time; `say` hears what takes long. AblationsError for an unknown partition.
+    """Examine everything, one finding at a time; `say` gets a line about what takes long.
 
-    Close it when it is left early: its job is cancelled then. A home folder that was not there is not there afterwards.
+    Close the generator when you leave it early, so that its job is cancelled. A home folder that did not exist before
+    does not exist afterwards. Raises AblationsError for an unknown partition.
     """
     is_new = not question.home.path.exists()
     try:
@@ -66,7 +68,7 @@ def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding
 
 
 def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Finding]:
-    """Each check in its order; what makes the next ones pointless ends it."""
+    """Each check in its order; stops when a failure makes the next checks pointless."""
     installed = check_commands()
     here = check_here(question.home, question.tracking_uri)
     if installed.level != "ok":
@@ -96,11 +98,11 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
 def check_nodes(
     question: Question, partitions: tuple[Partition, ...], options: tuple[str, ...], say: Callable[[str], None]
 ) -> Iterator[Finding]:
-    """One probe after the other, so that one does not take the place of another."""
+    """One probe after the other, so that none waits for another."""
     try:
         question.home.require_writable()
     except AblationsError:
-        return  # there is an error line for it; a probe could not even leave its report
+        return  # another finding says so; a probe could not write its report
     remove_leftovers(question.home)
     here = look_at_modules()
     for partition in partitions:

@@ -1,4 +1,4 @@
-"""What Slurm says of itself: commands, controller, partitions, preemption, and how the end of a job is known."""
+"""What Slurm says about itself: commands, controller, partitions, preemption, limits and accounting."""
 
 import math
 import re
@@ -14,9 +14,9 @@ from ablations.text import MINUTE_S, counted, duration_text
 
 PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
-"""States of nodes that take no jobs; those that sleep to save power wake up for one."""
+"""States of nodes that accept no jobs; nodes that sleep to save power wake up for one."""
 CHECKPOINT_S = SIGNAL_BEFORE_LIMIT_S
-"""What a checkpoint may need; as much time the platform takes before a time limit."""
+"""What a checkpoint may need: as much as the platform allows before a time limit."""
 USUAL_KILL_WAIT_S = 30.0
 
 
@@ -28,7 +28,7 @@ def check_commands() -> Finding:
         "commands",
         f"not in PATH: {missing}" if missing else "",
         ", ".join(commands.NEEDED),
-        "run this on a login node of the cluster, after `module load slurm` where that is asked for; without Slurm "
+        "run this on a login node of the cluster, after `module load slurm` if the cluster needs it; without Slurm "
         "`platform sweep` trains on this machine",
     )
 
@@ -39,7 +39,7 @@ def check_controller() -> Finding:
     try:
         commands.ping()
     except commands.SlurmSilent as error:
-        remedy = "ask whoever runs the cluster; SLURM_CONF must name its configuration where it is not in /etc/slurm"
+        remedy = "ask the cluster's administrators; SLURM_CONF must name the configuration if it is not in /etc/slurm"
         return Finding(part=PART, check="controller", level="error", found=str(error), remedy=remedy)
     took = time.monotonic() - began
     settings = commands.settings()
@@ -49,11 +49,13 @@ def check_controller() -> Finding:
 
 
 def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterator[Finding]:
-    """Limits and nodes of the partitions named, or of all; those without a node are errors where a job is to run."""
+    """Limits and nodes of the named partitions, or of all; one without nodes is an error if a probe is to run there."""
     partitions, nodes, details = commands.partitions(), commands.nodes(), commands.partition_settings()
     if not any(one.is_default for one in partitions):
-        remedy = f"name one in `resources: {{partition: {partitions[0].name}}}`" if partitions else ""
-        yield Finding(part=PART, check="partitions", level="warning", found="none is the default", remedy=remedy)
+        remedy = f"choose one with `resources: {{partition: {partitions[0].name}}}`" if partitions else ""
+        yield Finding(
+            part=PART, check="partitions", level="warning", found="no partition is the default", remedy=remedy
+        )
     for one in partitions:
         if named and one.name not in named:
             continue
@@ -71,44 +73,44 @@ def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterato
             f"partition {one.name}",
             problem,
             text,
-            f"{why}`sinfo --list-reasons` says why nodes are away; take another partition until they are back",
+            f"{why}`sinfo --list-reasons` shows why nodes are unavailable; use another partition until they return",
             level="error" if one.name in probed else "warning",
         )
 
 
 def up_and_away(partition: str, nodes: Collection[Nodes]) -> tuple[int, list[Nodes]]:
-    """How many of its nodes take jobs, and those that do not."""
+    """How many of its nodes accept jobs, and the nodes that do not."""
     mine = [group for group in nodes if group.partition == partition]
     away = [group for group in mine if AWAY.match(group.state)]
     return sum(group.number for group in mine) - sum(group.number for group in away), away
 
 
 def limits_text(one: Partition) -> str:
-    """`the default, at most 2 h a job; largest node 4 cores, 7.8 GB, no GPU`."""
+    """`the default, at most 2 h per job; largest node 4 cores, 7.8 GB, no GPU`."""
     minutes = one.time_limit_min
-    limit = "no time limit" if math.isinf(minutes) else f"at most {duration_text(MINUTE_S * minutes)} a job"
+    limit = "no time limit" if math.isinf(minutes) else f"at most {duration_text(MINUTE_S * minutes)} per job"
     gpus = counted(one.gpus, "GPU") if one.gpus else "no GPU"
     size = f"largest node {counted(one.cpus, 'core')}, {one.memory_mb / 1024:.0f} GB, {gpus}"
     return f"{'the default, ' if one.is_default else ''}{limit}; {size}"
 
 
 def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
-    """What becomes of a job when another one wants its place, and how much time it has."""
+    """Whether a job may be preempted, and how much time it then has."""
     settings, details = commands.settings(), commands.partition_settings()
     kind = settings.get("PreemptType", "preempt/none").partition("/")[2]
     if kind == "none":
-        yield Finding(part=PART, check="preemption", level="ok", found="no job takes the place of another one")
+        yield Finding(part=PART, check="preemption", level="ok", found="jobs are not preempted")
         return
     if kind == "qos":
-        found = "decided by the QOS, which also sets the grace time"
-        remedy = f"`sacctmgr show qos format=Name,PreemptMode,GraceTime`: give runs one with {CHECKPOINT_S:g} s"
+        found = "the QOS decides which jobs are preempted, and sets their grace time"
+        remedy = f"use a QOS with {CHECKPOINT_S:g} s; `sacctmgr show qos format=Name,PreemptMode,GraceTime` lists them"
         yield Finding(part=PART, check="preemption", level="warning", found=found, remedy=remedy)
         return
     top = max(int(one.get("PriorityTier", 1)) for one in details.values())
     for name in probed:
         mode = details[name].get("PreemptMode", settings.get("PreemptMode", "OFF"))
         if int(details[name].get("PriorityTier", 1)) == top or mode == "OFF":
-            yield Finding(part=PART, check=f"preemption {name}", level="ok", found="its jobs keep their place")
+            yield Finding(part=PART, check=f"preemption {name}", level="ok", found="its jobs are not preempted")
         else:
             yield preempted(name, mode, seconds(details[name].get("GraceTime", "0")))
 
@@ -116,52 +118,52 @@ def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
 def preempted(name: str, mode: str, grace_s: float) -> Finding:
     """What preemption means for runs in a partition."""
     if "REQUEUE" not in mode:
-        problem = f"a preempted job gets {mode}, so it does not come back by itself"
-        remedy = "`platform sweep` again submits what is missing; a partition with PreemptMode=REQUEUE needs nobody"
+        problem = f"a preempted job is not requeued (PreemptMode={mode})"
+        remedy = "run `platform sweep` again to submit what is missing, or use a partition with PreemptMode=REQUEUE"
     else:
         problem = (
             f"a preempted job is requeued and has {grace_s:g} s for its checkpoint, less than the "
-            f"{CHECKPOINT_S:g} s that the platform takes before a time limit"
+            f"{CHECKPOINT_S:g} s that the platform allows before a time limit"
             if grace_s < CHECKPOINT_S
             else ""
         )
         remedy = (
-            f"ask for GraceTime={CHECKPOINT_S:g} of {name}; else the steps since the last checkpoint are trained again"
+            f"ask for GraceTime={CHECKPOINT_S:g} on {name}; with less, a run repeats the steps since its checkpoint"
         )
     fine = f"a preempted job is requeued and has {grace_s:g} s for its checkpoint"
     return judged(PART, f"preemption {name}", problem, fine, remedy, level="warning")
 
 
 def check_limits() -> Iterator[Finding]:
-    """Requeueing, sizes of arrays, and the time a cancelled job has."""
+    """Requeueing, sizes of arrays, and the time that a cancelled job has."""
     settings = commands.settings()
-    default = "also by default" if settings.get("JobRequeue") == "1" else "not by default (JobRequeue=0), but runs ask"
-    yield Finding(part=PART, check="requeue", level="ok", found=f"jobs may return to the queue, {default}")
+    default = "" if settings.get("JobRequeue") == "1" else "; not by default (JobRequeue=0), but runs ask for it"
+    yield Finding(part=PART, check="requeue", level="ok", found=f"jobs can be requeued{default}")
     most = int(settings.get("MaxArraySize", "1001")) - 1
-    found = f"at most {most} runs in one array, larger sweeps become several"
+    found = f"at most {most} runs per array; a larger sweep becomes several arrays"
     remedy = "the platform submits runs as arrays: ask for MaxArraySize=1001"
     yield judged(PART, "arrays", "MaxArraySize allows no arrays" if most < 1 else "", found, remedy)
     wait_s = seconds(settings.get("KillWait", "30"))
     found = f"a cancelled job has {wait_s:g} s (KillWait) to write its checkpoint"
-    remedy = "ask for KillWait=30, Slurm's default; else the steps since the last checkpoint may be lost"
+    remedy = "ask for KillWait=30, Slurm's default; with less, a run may lose the steps since its last checkpoint"
     yield judged(PART, "cancelling", found if wait_s < USUAL_KILL_WAIT_S else "", found, remedy, level="warning")
 
 
 def check_accounting() -> Finding:
-    """How it is known why a job ended."""
+    """How long Slurm remembers why a job ended."""
     problem = commands.accounting_problem()
     keep_s = seconds(commands.settings().get("MinJobAge", "300"))
     if not problem:
         return Finding(part=PART, check="accounting", level="ok", found="sacct knows how every job ended")
     if keep_s == 0:  # Slurm's word for never
-        found = f"{problem}; the queue keeps ended jobs (MinJobAge=0), until slurmctld forgets"
+        found = f"{problem}; the queue lists ended jobs (MinJobAge=0) until slurmctld forgets them"
     else:
-        found = f"{problem}; how a job ended is known only to who asks within {keep_s:g} s (MinJobAge)"
+        found = f"{problem}; Slurm forgets how a job ended after {keep_s:g} s (MinJobAge)"
     if 0 < keep_s < 2 * ASK_EVERY_S:
-        found += ", less than two questions of the platform"
+        found += ", before the platform asks twice"
     remedy = (
-        "leave `platform status -w` open while jobs run; runs that Slurm ended unseen are shown as lost, and "
-        "`platform sweep` again goes on with them. Whoever runs the cluster can add slurmdbd"
+        "keep `platform status -w` open while jobs run; a run whose end nobody saw is shown as lost, and "
+        "`platform sweep` resumes it. The administrators can add slurmdbd"
     )
     return Finding(part=PART, check="accounting", level="warning", found=found, remedy=remedy)
 

@@ -10,22 +10,22 @@ Level = Literal["ok", "warning", "error"]
 class Finding:
     """`Finding(part="Slurm", check="accounting", level="warning", found="sacct: disabled", remedy="ask for slurmdbd")`.
 
-    A warning is what costs compute or knowledge on a bad day; with an error a sweep does not get to its table.
+    A warning may cost compute or information on a bad day; with an error a sweep cannot finish.
     """
 
     part: str
-    """What was looked at: this machine, Slurm, or a node of a partition."""
+    """What was examined: this machine, Slurm, or a node of a partition."""
     check: str
     level: Level
     found: str
     remedy: str = ""
-    """What to do about it; empty when all is well."""
+    """What to do about it; empty if there is no problem."""
     log: tuple[str, ...] = ()
-    """The last lines that the probe job printed, where they explain it."""
+    """The last lines that the probe job printed, if they explain the problem."""
 
 
 def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Level = "error") -> Finding:
-    """`found` where there is no problem, else the problem with its remedy."""
+    """`found` if there is no problem, else the problem with its remedy."""
     if problem:
         return Finding(part=part, check=check, level=level, found=problem, remedy=remedy)
     return Finding(part=part, check=check, level="ok", found=found)

@@ -1,4 +1,4 @@
-"""What can be seen from here: Python, packages, the home folder and MLflow."""
+"""What can be examined on this machine: Python, packages, the home folder and MLflow."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
-    """Everything that needs no Slurm."""
+    """Every check that needs no Slurm."""
     found = f"{python_version()} at {sys.executable}"
     old = sys.version_info < OLDEST_PYTHON
     yield judged(PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
@@ -32,13 +32,13 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
         "tracking",
         f"{without_password(tracking_uri)}: {problem}" if problem else "",
         f"{without_password(tracking_uri)} can be used",
-        "mend that or name another --tracking-uri; sweeps run without MLflow and `platform sync` catches up",
+        "fix it or choose another --tracking-uri; sweeps run without MLflow, and `platform sync` catches up later",
         level="warning",
     )
 
 
 def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) -> Iterator[Finding]:
-    """One line for the packages that can be imported, one for each that cannot."""
+    """One line for all packages that can be imported, and one per package that cannot."""
     good = [f"{name} {found['version']}" for name, found in modules.items() if "error" not in found]
     if good:
         yield Finding(part=part, check="packages", level="ok", found=", ".join(good))
@@ -48,8 +48,8 @@ def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) ->
 
 
 def check_home(home: Home) -> Finding:
-    """Whether files can be made in the home folder, and how many more."""
-    another = "free some space, or name another folder with --home or ABLATIONS_HOME"
+    """Whether files can be made in the home folder, and how much space it has."""
+    another = "free some space, or choose another folder with --home or ABLATIONS_HOME"
     try:
         home.require_writable()
     except AblationsError as error:
@@ -65,7 +65,7 @@ def check_home(home: Home) -> Finding:
 
 
 def without_password(uri: str) -> str:
-    """An address that can be shown."""
+    """An address without its password, to be shown."""
     parts = urlsplit(uri)
     if parts.password is None:
         return uri
@@ -73,7 +73,7 @@ def without_password(uri: str) -> str:
 
 
 def absolute(uri: str) -> str:
-    """A path is from the current folder, which a job need not start in."""
+    """An address whose path does not depend on the current folder, because jobs may start in another one."""
     scheme, _, path = uri.partition(":///")
     if scheme.partition("+")[0] == "sqlite" and path and not path.startswith("/"):
         return f"{scheme}:///{Path(path).absolute()}"

@@ -1,4 +1,4 @@
-"""What the probe found on a node, against what is true here."""
+"""What the probe found on a node, compared with this machine."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ CLOCK_LIMIT_S = 10.0
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
 LOCKS = (
-    "a home folder without locks lets two jobs train one run: name another one, or mount this one with locks (flock)"
+    "a home folder without locks lets two jobs train one run: choose another one, or mount this one with locks (flock)"
 )
 
 
@@ -40,7 +40,7 @@ def check_node(
     wait_s: float,
     say: Callable[[str], None],
 ) -> Iterator[Finding]:
-    """Submit one probe and judge what it finds; the job is gone afterwards."""
+    """Submit one probe and judge its report; the job is gone afterwards."""
     part = f"a node of partition {partition.name}"
     with Probe(home, partition, setup=setup, options=options, wait_s=wait_s) as probe:
         try:
@@ -48,7 +48,9 @@ def check_node(
         except commands.SlurmSilent:
             raise
         except commands.SlurmError as error:
-            remedy = "runs are refused too unless `resources:` asks for something else; here --sbatch NAME=VALUE does"
+            remedy = (
+                "runs would be refused too unless `resources:` asks for something else; try it with --sbatch NAME=VALUE"
+            )
             yield Finding(part=part, check="probe job", level="error", found=str(error), remedy=remedy)
             return
         report = probe.report(say)
@@ -68,7 +70,7 @@ def check_node(
 
 
 def check_python(part: str, report: dict[str, Any]) -> Finding:
-    """The same Python as here."""
+    """Whether the node has the same Python."""
     path, version = report["python"]["path"], report["python"]["version"]
     same = (path, version) == (sys.executable, python_version())
     problem = "" if same else f"{version} at {path}; here {python_version()} at {sys.executable}"
@@ -76,36 +78,36 @@ def check_python(part: str, report: dict[str, Any]) -> Finding:
 
 
 def check_code(part: str, report: dict[str, Any], here: dict[str, dict[str, str]], snapshot: Path) -> Iterator[Finding]:
-    """The packages of here, this project's own from the snapshot that was taken of them."""
+    """Whether the node has the same packages, and this project's own from the snapshot."""
     there = report["modules"]
-    yield from check_modules(part, there, "install it where nodes find it, or mend PYTHONPATH in the setup lines")
+    yield from check_modules(part, there, "install it where nodes find it, or fix PYTHONPATH in the setup lines")
     own = {name: Path(there[name]["folder"]) for name in snapshot_packages(there)}
     elsewhere = [str(folder) for name, folder in own.items() if folder != snapshot / name]
-    problem = f"jobs would run {' and '.join(elsewhere)} instead of the code as it was when they were submitted"
+    problem = f"jobs would run {' and '.join(elsewhere)} instead of the code that was submitted"
     remedy = "a setup line replaces PYTHONPATH; write `export PYTHONPATH=$PYTHONPATH:...` there"
     if own:
         yield judged(part, "code", problem if elsewhere else "", "from the snapshot taken at submission", remedy)
     for name in (name for name in there if name not in own):
         version, version_here = there[name].get("version"), here[name].get("version")
         if version is not None and version != version_here:
-            found = f"{version} on the node, {version_here or 'none'} here"
-            remedy = "install one environment on the shared file system, so that every run has the same numbers"
+            found = f"{version} on the node, {version_here or 'not installed'} here"
+            remedy = "install one environment on the shared file system, so that every run gives the same numbers"
             yield Finding(part=part, check=name, level="warning", found=found, remedy=remedy)
 
 
 def snapshot_packages(modules: dict[str, dict[str, str]]) -> list[str]:
-    """Those that a snapshot has, of the ones that could be imported."""
+    """The importable packages that a snapshot contains."""
     return [name for name in PACKAGES if "error" not in modules[name]]
 
 
 def check_folder(part: str, report: dict[str, Any], probe: Probe) -> Finding:
-    """That the report came proves that nodes write where we read; that it has our word proves the other way."""
-    problem = "" if report["word"] == probe.word else "the node reads something else there than was written here"
+    """The report proves that we read what nodes write; our word in it proves that nodes read what we write."""
+    problem = "" if report["word"] == probe.word else "the node does not read there what was written here"
     return judged(part, "home folder", problem, "read and written from both sides", SHARED)
 
 
 def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Finding]:
-    """A lock held on one side must be seen on the other."""
+    """Whether each side sees a lock that the other one holds."""
     seen = report["here_lock"]
     problem = "" if seen == "held" else f"a lock held here is seen there as {seen}"
     yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS)
@@ -122,24 +124,28 @@ def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Fin
 
 
 def check_gpus(part: str, report: dict[str, Any], partition: Partition) -> Finding:
-    """What Slurm promises, the driver lists and torch can use."""
+    """Whether torch can use the GPUs that Slurm promises and the driver lists."""
     listed, usable = report["gpus"]["listed"], report["gpus"]["torch"]
     has = f"nvidia-smi lists {len(listed) or 'none'}, torch can use {usable or 'none'}"
     if partition.gpus and not usable:
-        problem = f"the partition has {counted(partition.gpus, 'GPU')} a node and one was asked for, but {has}"
+        problem = f"the partition has {counted(partition.gpus, 'GPU')} per node and the probe asked for one, but {has}"
         remedy = (
             "install a torch for this driver (not +cpu)" if listed else "ask why nodes lack the driver (nvidia-smi)"
         )
         return Finding(part=part, check="GPUs", level="error", found=problem, remedy=remedy)
     if listed and not partition.gpus:
-        remedy = "Slurm does not know these GPUs, so jobs may share one: ask for Gres=gpu of the node"
+        remedy = "Slurm does not know these GPUs, so jobs may share one: ask for Gres=gpu on the node"
         return Finding(part=part, check="GPUs", level="warning", found=has, remedy=remedy)
-    found = f"{has} of the one asked for: {listed[0] if listed else 'GPU'}" if usable else "none, as Slurm says"
+    found = (
+        f"{has} of the one that the probe asked for: {listed[0] if listed else 'GPU'}"
+        if usable
+        else "none, as Slurm says"
+    )
     return Finding(part=part, check="GPUs", level="ok", found=found)
 
 
 def check_tmp(part: str, report: dict[str, Any]) -> Finding:
-    """The sandbox of code tests and compilers write there."""
+    """Whether the folder in which the sandbox of code tests and compilers write has space."""
     found = f"{report['tmp']['path']}: {report['tmp']['free_gb']:.0f} GB free"
     little = report["tmp"]["free_gb"] < LITTLE_TMP_GB
     remedy = "point TMPDIR elsewhere: `setup: [export TMPDIR=/scratch/$USER]`"
@@ -147,35 +153,33 @@ def check_tmp(part: str, report: dict[str, Any]) -> Finding:
 
 
 def check_tracking(part: str, report: dict[str, Any], uri: str) -> Finding:
-    """Whether MLflow can be reached from the node."""
+    """Whether the node reaches MLflow."""
     problem = f"{without_password(uri)}: {report['tracking']}" if report["tracking"] else ""
-    remedy = "no run waits for it; `platform sync --watch` on this machine brings results there while jobs run"
+    remedy = "runs do not wait for it; `platform sync --watch` on this machine sends results there while jobs run"
     return judged(part, "tracking", problem, "reached from the node", remedy, level="warning")
 
 
 def check_signals(part: str, probe: Probe, say: Callable[[str], None]) -> Iterator[Finding]:
-    """SIGUSR2 as before a time limit, SIGTERM as on scancel, the time until SIGKILL, and from these the clock."""
+    """SIGUSR2 as before a time limit, SIGTERM as on scancel, the time until SIGKILL, and with these the clock."""
     say(f"job {probe.job}: signals")
     asked = time.time()
     commands.send_signal(probe.job, "USR2")
     came = probe.wait_for_signal("SIGUSR2")
     answered = time.time()
-    remedy = "runs could not write a checkpoint before their time limit; ask which prolog or wrapper keeps signals away"
-    problem = "sent to the job and never seen by its process" if came is None else ""
+    remedy = "runs could not write a checkpoint before their time limit; ask which prolog or wrapper blocks signals"
+    problem = "sent to the job, but its process never got it" if came is None else ""
     yield judged(part, "SIGUSR2", problem, "arrives: runs write a checkpoint before their time limit", remedy)
     if came is not None:
         yield check_clock(part, asked, came, answered)
     kill_wait_s = seconds(commands.settings().get("KillWait", "30"))
-    say(f"job {probe.job}: cancelled, Slurm gives it {kill_wait_s:g} s")
+    say(f"job {probe.job}: cancelled, it has {kill_wait_s:g} s to end")
     commands.cancel([probe.job])
     came = probe.wait_for_signal("SIGTERM")
     alive_s = probe.wait_for_end(kill_wait_s + KILL_MARGIN_S)
-    problem = "never seen by the cancelled process" if came is None else ""
+    problem = "the cancelled process never got it" if came is None else ""
     if not probe.has_ended:
-        problem = f"job {probe.job} lives {kill_wait_s + KILL_MARGIN_S:g} s after scancel"
-    remedy = (
-        "a cancelled or preempted run could not write its checkpoint; ask which prolog or wrapper keeps signals away"
-    )
+        problem = f"job {probe.job} still runs {kill_wait_s + KILL_MARGIN_S:g} s after scancel"
+    remedy = "a cancelled or preempted run could not write its checkpoint; ask which prolog or wrapper blocks signals"
     fine = f"arrives: a cancelled job had {alive_s:.1f} s until SIGKILL (KillWait {kill_wait_s:g} s)"
     yield judged(part, "SIGTERM", problem, fine, remedy)
 
@@ -186,4 +190,6 @@ def check_clock(part: str, asked: float, came: float, answered: float) -> Findin
     most = max(came - asked, answered - came)
     found = f"differs from the one here by at most {most:.1f} s"
     problem = f"differs from the one here by {least:.0f} s" if least > CLOCK_LIMIT_S else ""
-    return judged(part, "clock", problem, found, "ask for NTP on the nodes: heartbeats would look old", level="warning")
+    return judged(
+        part, "clock", problem, found, "ask for NTP on the nodes; without it heartbeats look old", level="warning"
+    )

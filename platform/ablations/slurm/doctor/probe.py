@@ -1,13 +1,13 @@
-"""What the doctor's job runs on a node: looks around, reports, and stays to see Slurm's signals until Slurm ends it.
+"""What the doctor's job runs on a node: it examines the node, reports, and notes Slurm's signals until Slurm ends it.
 
-It is started as a file and needs nothing but Python itself: where the node finds no `ablations`, that is the report.
+It is started as a file and needs only Python: if the node finds no `ablations`, the report says so.
 
-    <home>/doctor/doctor.1f0c9ad2/   named like the job, removed when the doctor is done
-      question.json                  what is to be looked for
+    <home>/doctor/doctor.1f0c9ad2/   named like the job; removed when the doctor is done
+      question.json                  what to examine
       here.lock, node.lock           held by the doctor, and by the node
       job.sh, job.log                the job, and what it printed
       report.json                    what the node found
-      signals.jsonl                  a line for each signal that came, and the last moments after SIGTERM
+      signals.jsonl                  one line per signal, and how long the process lived after SIGTERM
 """
 
 import http.client
@@ -38,16 +38,16 @@ MODULES = {
     "transformers": "transformers",
     "submitit": "submitit",
 }
-"""What a job loads: the package, and the part of it that is really imported."""
+"""What a job loads: the package, and the module of it that is imported."""
 CONNECT_LIMIT_S = 5.0
 LOOK_EVERY_S = 0.1
 STAY_S = 300.0
-"""A node that nobody asks any more ends its job by itself."""
+"""Seconds after which the job ends by itself if the doctor is gone."""
 
 
 def main(folder: Path) -> None:
-    """Report into `folder`, then write down what Slurm sends."""
-    # The folder of this file is no place to import from; the packages are found as a job finds them.
+    """Report into `folder`, then note Slurm's signals."""
+    # Do not import from the folder of this file, so that packages are found as a job finds them.
     sys.path[:] = [path for path in sys.path if Path(path).absolute() != Path(__file__).absolute().parent]
     ended = watch_signals(folder / "signals.jsonl")
     question = json.loads((folder / "question.json").read_text())
@@ -70,7 +70,7 @@ def main(folder: Path) -> None:
 
 
 def watch_signals(log: Path) -> list[float]:
-    """Note SIGUSR2 and SIGTERM in `log` as they come; the list gets the time of SIGTERM."""
+    """Note SIGUSR2 and SIGTERM in `log` as they arrive; the returned list gets the time of SIGTERM."""
     ended: list[float] = []
 
     def note(number: int, _: FrameType | None) -> None:
@@ -84,7 +84,7 @@ def watch_signals(log: Path) -> list[float]:
 
 
 def stay(folder: Path, ended: list[float]) -> None:
-    """Wait to be ended, and note how long that took after SIGTERM."""
+    """Wait for Slurm to end this process, and note how long that takes after SIGTERM."""
     deadline = time.monotonic() + STAY_S
     while time.monotonic() < deadline and (folder / "question.json").exists():
         time.sleep(LOOK_EVERY_S)
@@ -93,7 +93,7 @@ def stay(folder: Path, ended: list[float]) -> None:
 
 
 def append(log: Path, line: dict[str, Any]) -> None:
-    """Add a line; the doctor may have gone and taken the folder along."""
+    """Add a line, unless the doctor is gone and has removed the folder."""
     try:
         with log.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -107,20 +107,20 @@ def python_version() -> str:
 
 
 def look_at_modules() -> dict[str, dict[str, str]]:
-    """Of each package its version and folder, or why it cannot be imported."""
+    """The version and folder of each package, or why it cannot be imported."""
     found = {}
     for package, module in MODULES.items():
         try:
             importlib.import_module(module)
             place = sys.modules[package].__file__ or ""
             found[package] = {"version": version_of(package), "folder": str(Path(place).parent)}
-        except Exception as error:  # whatever it is, it is what the user must read
+        except Exception as error:  # of any kind: the user must read it
             found[package] = {"error": reason(error)}
     return found
 
 
 def version_of(package: str) -> str:
-    """Its version; of this project's packages the commit or the hash of the code."""
+    """The version of a package; for this project's own the commit or the hash of the code."""
     if package in ("ablations", "scalerl"):
         return str(importlib.import_module("ablations.pools.code_version").code_version())
     return importlib.metadata.version(package)
@@ -128,7 +128,7 @@ def version_of(package: str) -> str:
 
 @contextmanager
 def held(path: Path) -> Iterator[str]:
-    """Hold a lock as jobs hold that of their run; gives why it could not be taken, or nothing."""
+    """Hold a lock as jobs hold that of their run; yields why that failed, or nothing."""
     try:
         lock = importlib.import_module("filelock").FileLock(path)
         lock.acquire(timeout=0)

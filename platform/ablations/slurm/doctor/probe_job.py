@@ -53,7 +53,7 @@ class Probe:
         self.lock = FileLock(self.folder / "here.lock")
         self.job = ""
         self.seen: Job | None = None
-        """What Slurm said of it last."""
+        """Slurm's last answer about it."""
         self.started = 0.0
 
     def submit(self, tracking_uri: str) -> None:
@@ -62,7 +62,7 @@ class Probe:
         (self.folder / "question.json").write_text(json.dumps({"word": self.word, "tracking_uri": tracking_uri}))
         script = self.folder / "job.sh"
         script.write_text("\n".join([*self._script(), ""]))
-        with interrupts_wait():  # else sbatch might be killed after it asked and before it said the job's id
+        with interrupts_wait():  # else sbatch might be killed after the submission and before it prints the job's id
             self.job = commands.submit(script, *self._options())
 
     def __enter__(self) -> "Probe":
@@ -75,14 +75,14 @@ class Probe:
             try:
                 commands.cancel_named(self.name)
             except commands.SlurmError as error:
-                ends = f"`scancel --name={self.name}` could not end the probe job; Slurm does within some minutes"
+                ends = f"`scancel --name={self.name}` could not end the probe job; Slurm ends it within some minutes"
                 raise type(error)(f"{error}; {ends}") from error
             finally:
                 self.lock.release()
                 remove(self.folder)
 
     def report(self, say: Callable[[str], None]) -> dict[str, Any] | None:
-        """What the node reported; None when the job still waits, ended without a word or says nothing."""
+        """The report of the node; None if the job still waits, ended without one, or takes too long."""
         asked = running = ended = 0.0
         began = time.monotonic()
         while "report.json" not in self._names():
@@ -103,19 +103,19 @@ class Probe:
     def _progress(self, waited_s: float) -> str:
         if self.seen and self.seen.state in NOT_STARTED:
             return f"job {self.job} waits in {self.partition.name} for {waited_s:.0f} s: {self.seen.reason}"
-        return f"job {self.job} looks around on a node of {self.partition.name}"
+        return f"job {self.job} examines a node of {self.partition.name}"
 
     def ask(self) -> Job | None:
-        """The job as Slurm has it; None once it is forgotten."""
+        """The job as Slurm knows it; None once Slurm has forgotten it."""
         return next(iter(commands.queue(self.name)), None)
 
     @property
     def has_ended(self) -> bool:
-        """Whether Slurm said so, or forgot it, when it was asked last."""
+        """Whether the job had ended, or Slurm had forgotten it, when Slurm was last asked."""
         return self.seen is None or self.seen.has_ended
 
     def signals(self) -> list[dict[str, Any]]:
-        """What the node wrote of signals."""
+        """What the node noted about signals."""
         if "signals.jsonl" not in self._names():
             return []
         found = []
@@ -125,7 +125,7 @@ class Probe:
         return found
 
     def wait_for_signal(self, name: str) -> float | None:
-        """When the node had the signal, by its own clock, in seconds since 1970; None when it had not."""
+        """When the node got the signal, by its own clock, in seconds since 1970; None if it did not."""
         deadline = time.monotonic() + SIGNAL_LIMIT_S
         while time.monotonic() < deadline:
             for line in self.signals():
@@ -145,14 +145,14 @@ class Probe:
         return max((line["alive_s"] for line in self.signals() if "alive_s" in line), default=0.0)
 
     def log(self) -> tuple[str, ...]:
-        """The last lines that the job printed; empty when its log is not here."""
+        """The last lines that the job printed; empty if its log is not visible here."""
         if "job.log" not in self._names():
             return ()
         lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
         return tuple(line for line in lines if line.strip())[-NUM_LOG_LINES:]
 
     def _names(self) -> set[str]:
-        # Listing asks the file server; whether one file exists NFS may answer from memory for a minute.
+        # A listing asks the file server; NFS may answer from its cache for a minute whether one file exists.
         return set(os.listdir(self.folder))
 
     def _script(self) -> list[str]:
@@ -183,11 +183,11 @@ class Probe:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Ctrl-C and `kill` come when the block is done."""
+    """Ctrl-C and `kill` take effect when the block is done."""
     came: list[int] = []
     held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in held}
-    # Commands that are started here inherit the mask: Ctrl-C at a terminal is sent to them too.
+    # Commands that are started here inherit the mask, because a terminal sends Ctrl-C to them too.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     try:
         yield
@@ -200,7 +200,7 @@ def interrupts_wait() -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Delete the folder of a probe, and the one around it if it is the last; the node may be writing still."""
+    """Delete the folder of a probe, and its parent if that is then empty; the node may still be writing."""
     for _ in range(3):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -211,10 +211,10 @@ def remove(folder: Path) -> None:
 
 
 def remove_leftovers(home: Home) -> None:
-    """Cancel and delete the probes of doctors that were killed: nobody holds their lock."""
+    """Cancel and delete the probes of killed doctors, whose lock nobody holds."""
     for folder in (home.path / "doctor").glob("doctor.*"):
         if time.time() - folder.stat().st_mtime < YOUNG_S:
-            continue  # it may not have its lock yet
+            continue  # its doctor may not hold the lock yet
         with suppress(Timeout), FileLock(folder / "here.lock", timeout=0):
             commands.cancel_named(folder.name)
             remove(folder)

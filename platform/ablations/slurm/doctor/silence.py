@@ -1,4 +1,4 @@
-"""Why a probe brought no report: it still waits, its Python did not start, or its node does not see the home folder."""
+"""Why a probe brought no report: it still waits, its Python did not start, or its node cannot see the home folder."""
 
 import sys
 
@@ -8,28 +8,28 @@ from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.probe_job import NOT_STARTED, Probe
 
 BUSY = ("Resources", "Priority", "None", "BeginTime")
-"""Reasons to wait of a cluster that is well."""
-SHARED = "jobs and this machine must share the home folder: name one on the shared file system with --home"
+"""Reasons to wait on a cluster without problems."""
+SHARED = "jobs and this machine must share the home folder: choose one on the shared file system with --home"
 
 
 def no_report(part: str, probe: Probe) -> Finding:
-    """Why the node said nothing."""
+    """Why the node sent no report."""
     if probe.seen and probe.seen.state in NOT_STARTED:
         return waits_in_vain(part, probe)
     log, how = probe.log(), probe.seen.state if probe.seen else "gone from the queue"
     if not log:
         found = f"job {probe.job} is {how} and left no log here: the node does not see {probe.folder.parent.parent}"
         return Finding(part=part, check="home folder", level="error", found=found, remedy=SHARED)
-    found = f"{sys.executable} did not get to its report; job {probe.job} is {how}, its last lines are below"
+    found = f"{sys.executable} did not reach its report; job {probe.job} is {how}, its last lines are below"
     remedy = (
-        "this Python, its packages and srun must be found on nodes under the same path as here: install them on the "
-        "shared file system, and mend what setup lines change (PATH, PYTHONPATH, module load)"
+        "nodes must find this Python, its packages and srun under the same paths as here: install them on the "
+        "shared file system, and check what the setup lines change (PATH, PYTHONPATH, module load)"
     )
     return Finding(part=part, check="Python", level="error", found=found, remedy=remedy, log=log)
 
 
 def waits_in_vain(part: str, probe: Probe) -> Finding:
-    """The probe did not start: a busy cluster is well, one without nodes is not."""
+    """The probe did not start: a warning on a busy cluster, an error on one without nodes."""
     assert probe.seen is not None
     name, reason = probe.partition.name, probe.seen.reason
     found = f"job {probe.job} still waits after {probe.wait_s:g} s, Slurm's reason: {reason}"
@@ -38,14 +38,14 @@ def waits_in_vain(part: str, probe: Probe) -> Finding:
     up, away = up_and_away(name, commands.nodes())
     if up == 0:
         why = f" ({'; '.join(dict.fromkeys(group.reason for group in away if group.reason))})" if away else ""
-        found += f"; no node of {name} takes jobs{why}"
-        remedy = "wait until nodes are back (`sinfo --list-reasons`), or take another --partition"
+        found += f"; no node of {name} accepts jobs{why}"
+        remedy = "wait until nodes return (`sinfo --list-reasons`), or use another --partition"
         return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
     if reason in BUSY or probe.seen.state != "PENDING":
-        remedy = f"nothing was seen of a node; --wait-s {10 * probe.wait_s:g} waits longer"
+        remedy = f"no node was examined; --wait-s {10 * probe.wait_s:g} waits longer"
         return Finding(part=part, check="probe job", level="warning", found=found, remedy=remedy)
     if any(word in reason for word in ("QOS", "Assoc", "Account", "Limit", "Max")):
-        remedy = "a limit of the account, the QOS or the partition holds it: name others with --sbatch account=, qos="
+        remedy = "a limit of the account, the QOS or the partition holds it: choose others with --sbatch account=, qos="
     else:
-        remedy = f"runs would wait for the same; `scontrol show job` and `scontrol show partition {name}` say more"
+        remedy = f"runs would wait for the same reason; see `scontrol show job` and `scontrol show partition {name}`"
     return Finding(part=part, check="probe job", level="error", found=found, remedy=remedy)
