@@ -361,7 +361,7 @@ class NoHealthPage(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_error(404 if self.path == "/old/health" else 502)
 
-    def log_message(self, *_):
+    def log_message(self, format, *args):
         pass
 
 
