@@ -75,7 +75,8 @@ def test_the_plan_of_one_run_in_words():
     assert plan(1, Resources(time_min=30, nodes=2, at_once=8)).lines() == [
         "1 job on partition gpu: 2 nodes with 1 processor, 4 GB each, at most 30 min",
         "at most 1 processor-hour; it ends at most 30 min after it starts",
-        "a run that needs more than 30 min writes a checkpoint and is requeued, which costs up to 1 processor-hour more",
+        "a run that needs more than 30 min writes a checkpoint and is requeued, "
+        "which costs up to 1 processor-hour more",
     ]
 
 
