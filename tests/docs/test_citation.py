@@ -8,6 +8,8 @@ import pytest
 import yaml
 from places import REPOSITORY
 
+import ablations
+
 # https://github.com/citation-file-format/citation-file-format/blob/1.2.0/schema-guide.md
 REQUIRED = {"authors", "cff-version", "message", "title"}
 OPTIONAL = {
@@ -49,4 +51,4 @@ def test_references_have_what_the_format_requires(citation):
 
 def test_version_and_license_are_those_of_the_package(citation):
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert (citation["version"], citation["license"]) == (ablations.__version__, project["license"])

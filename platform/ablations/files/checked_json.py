@@ -1,4 +1,4 @@
-"""JSON that the platform wrote itself, checked when it is read again: someone may have edited it."""
+"""JSON that the platform wrote itself, checked when it is read back: someone may have edited it."""
 
 import json
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def checked(content: Any, schema: TypeAdapter[T]) -> T:
-    """Plain data as what the schema describes, nothing coerced; ValueError with every complaint in one line."""
+    """Plain data as the type of the schema, without coercion; ValueError with every complaint in one line."""
     try:
         # Through JSON: pydantic's strict mode fills no tuple from a Python list.
         return schema.validate_json(json.dumps(content), strict=True)

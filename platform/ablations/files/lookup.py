@@ -1,8 +1,8 @@
 """Finds the file that a sweep means by `reference: scalerl` or `scale: laptop`.
 
 A name that ends in `.yaml` is a path: from the folder of the sweep file, else from the current one. Any other is a file
-in `recipes/` (a scale: in `recipes/scales/`), looked for beside the sweep file's folder, in the current folder, in the
-repository and in the installed package, in this order.
+in `recipes/` (a scale: in `recipes/scales/`); the search starts beside the sweep file's folder and continues in the
+current folder, the repository and the installed package.
 """
 
 import os
@@ -20,7 +20,7 @@ _REPOSITORY = _PACKAGE.parents[1]
 
 
 def find_file(kind: Kind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
-    """The file of a recipe or scale, or FileError at the place that names it."""
+    """The file of a recipe or scale; FileError at the place that names it if no file exists."""
     is_path = name.endswith(".yaml")
     candidates = _paths(name, sweep) if is_path else [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
     for path in candidates:

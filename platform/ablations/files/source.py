@@ -5,8 +5,8 @@
     ([0], Place(source='sweeps/loo.yaml', line=12, key='seeds'))
 
 Plain scalars follow the YAML 1.2 core schema, unlike PyYAML's own: `5e-7` is a number, `off` and `2025-01-01` are
-strings. What YAML allows but a person hardly means is refused: duplicate keys, tags, keys that are not strings, values
-that contain themselves or grow without bound through aliases.
+strings. YAML that is hardly ever meant is refused: duplicate keys, tags, keys that are not strings, values that contain
+themselves or grow without bound through aliases.
 
 PyYAML parses; the reading of its nodes is ours. ruamel.yaml knows YAML 1.2 and the line of every key, but it still
 reads `2025-01-01` as a date and `1_000` as a number, accepts keys that are not strings, and writes aliases out without
@@ -41,7 +41,7 @@ class Source:
     root: Place
 
     def place(self, key: KeyPath) -> Place:
-        """Where `key` was written; else the first place inside it, else inside the nearest key around it, else root."""
+        """Where `key` was written; else the first place inside it, else the nearest key around it, else root."""
         if key in self.places:
             return self.places[key]
         if key:
@@ -55,7 +55,7 @@ class Source:
 
 
 def read_yaml(path: Path) -> Source:
-    """The mapping in a file, or FileError."""
+    """The mapping in a file; FileError if it has none."""
     root = Place(source=shown_path(path), line=1)
     text = _decoded(_bytes(path), root)
     data, places = _parsed(text, root)
@@ -72,7 +72,7 @@ def parse_value(text: str, place: Place) -> Any:
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The YAML files in a folder, none if there is no such folder."""
+    """The YAML files in a folder; empty if the folder does not exist."""
     return sorted(folder.glob("*.yaml")) if os.path.isdir(folder) else []
 
 
@@ -110,15 +110,15 @@ def _bytes(path: Path) -> bytes:
         raise place.error("this is a folder", "name a file in it") from None
     except OSError as error:
         found = f"cannot be read ({error.strerror})"
-        raise place.error(found, "name a file that can") from None
+        raise place.error(found, "name a readable file") from None
     if len(data) > MAX_BYTES:
-        raise place.error("over a megabyte", "sweeps and recipes are short YAML files")
+        raise place.error("larger than a megabyte", "sweeps and recipes are short YAML files")
     return data
 
 
 def _nearest_file(path: Path) -> str:
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
+        return f"the folder {path.parent} does not exist"
     names = [other.name for other in yaml_files(path.parent)]
     return did_you_mean(path.name, names, f"YAML files in {path.parent}")
 
@@ -151,7 +151,7 @@ def _parsed(text: str, root: Place) -> tuple[Any, dict[KeyPath, Place]]:
 
 
 def _line_of(error: yaml.YAMLError, text: str) -> int:
-    """The 0-based line a YAML error speaks of."""
+    """The 0-based line of a YAML error."""
     if isinstance(error, yaml.reader.ReaderError):
         return text.count("\n", 0, error.position)
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
@@ -188,7 +188,7 @@ _SCALARS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     ),
     _TAG + "str": (re.compile(""), str),
 }
-"""The YAML 1.2 core schema (§10.3.2): how each kind of scalar is written and what it becomes."""
+"""The YAML 1.2 core schema (§10.3.2): the spelling of each kind of scalar, and its conversion."""
 
 
 def _shown_tag(node: yaml.Node) -> str:
@@ -205,7 +205,7 @@ _CoreLoader.yaml_implicit_resolvers = {
 
 
 class _Tree:
-    """Plain values out of YAML nodes; notes the place of each on the way."""
+    """Turns YAML nodes into plain values and notes the place of each."""
 
     def __init__(self, root: Place) -> None:
         self.places: dict[KeyPath, Place] = {}
@@ -219,10 +219,12 @@ class _Tree:
         return Place(source=self._root.source, line=numbered, key=self._root.key).inside(*key)
 
     def value(self, node: yaml.Node, key: KeyPath) -> Any:
-        """What `node` says, aliases written out."""
+        """The value of `node`, with aliases written out."""
         self._num_values += 1
         if self._num_values > MAX_VALUES:
-            raise self._error(node, key, f"aliases make more than {MAX_VALUES} values", "write the few that are meant")
+            raise self._error(
+                node, key, f"aliases expand to more than {MAX_VALUES} values", "write out only the values you need"
+            )
         if id(node) in self._around:
             raise self._error(node, key, "an alias that contains itself", "write the value out")
         self._around.add(id(node))
@@ -245,7 +247,7 @@ class _Tree:
             raise self._error(node, key, f"the tag {_shown_tag(node)}", "write plain values without tags")
         pattern, convert = _SCALARS[node.tag]
         if not pattern.match(node.value):
-            raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "the value is not of that kind")
+            raise self._error(node, key, f"{_shown_tag(node)} {node.value}", "the value does not match its tag")
         return convert(node.value)
 
     def _list(self, node: yaml.SequenceNode, key: KeyPath) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A source checked against a model, and pydantic's complaints in words that say what would be right.
+"""A source checked against a model; pydantic's complaints become messages that say what would be right.
 
 >>> validated(read_yaml(Path("recipes/mine.yaml")), Recipe)
 FileError: recipes/mine.yaml:2: loss.max_ration: unknown key 'max_ration'; did you mean 'max_ratio'? keys of cispo
@@ -28,19 +28,19 @@ _RIGHT = {
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
     "multiple_of": "must be a multiple of {multiple_of}",
-    "string_type": "must be a string, in quotes where it looks like a number",
+    "string_type": "must be a string; put it in quotes if it looks like a number",
     "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} entry",
     "tuple_type": "must be a list",
 }
-"""What would be right, by pydantic's name of the error."""
+"""Advice by pydantic's name of the error."""
 
 
 def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | None = None) -> M:
     """`source` as a `model`, or one FileError with every problem.
 
-    Nothing is coerced: "64" is not a number and 1 is not true. `elsewhere` says where a top-level key that the model
-    lacks belongs instead.
+    Nothing is coerced: "64" is not a number and 1 is not true. `elsewhere` says where a top-level key belongs that the
+    model lacks.
     """
     try:
         # Through JSON: pydantic's strict mode fills no tuple from a Python list.
@@ -51,7 +51,7 @@ def validated(source: Source, model: type[M], elsewhere: Mapping[str, str] | Non
 
 
 def _follows_from_another(detail: ErrorDetails) -> bool:
-    """Whether a list is called too short, or a default cannot be worked out, only because something else failed."""
+    """Whether a list counts as too short, or a default is missing, only because something else failed."""
     if detail["type"] == "default_factory_not_called":
         return True
     return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
@@ -128,7 +128,7 @@ def _right_mapping(loc: Sequence[str | int], model: type[BaseModel]) -> str:
 
 
 def _right_key(loc: Sequence[str | int], model: type[BaseModel], elsewhere: Mapping[str, str]) -> str:
-    """The keys the model around `loc` has, or where the key belongs that it lacks."""
+    """The keys of the model around `loc`, or where an unknown key belongs."""
     *outer, around = map(_bare, _annotations(model, loc[:-1]))
     unknown = str(loc[-1])
     if len(loc) == 1 and unknown in elsewhere:

@@ -37,7 +37,7 @@ class Variant:
 
     name: str
     overrides: dict[str, Any]
-    """What it changes of the reference: dotted path to the value set, `{times: x}` worked out."""
+    """Its changes to the reference: dotted path to the value set, with `{times: x}` computed."""
     recipe: ResolvedRecipe
 
 
@@ -59,13 +59,13 @@ class Study:
     scale: str
     """The scale in use: `--scale`, else the sweep's."""
     sets: tuple[str, ...]
-    """Settings of the command line, which every variant has."""
+    """Settings of the command line; they apply to every variant."""
     variants: tuple[Variant, ...]
     runs: tuple[Run, ...]
     asked: Asked
-    """The scale's resources with the sweep's over them, and where each was written."""
+    """The scale's resources, overridden by the sweep's, with the place of each."""
     space: SearchSpace | None = None
-    """What a search may try, where the sweep is one; its trials become variants one by one (`ablations.search`)."""
+    """What a search may try; None without a search. Each trial becomes a variant (`ablations.search`)."""
 
     @property
     def reference(self) -> Variant:
@@ -117,7 +117,7 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
     for draft in asked:
         try:
             _add(draft, reference, variants, names)
-        except FileError as error:  # go on, to say what is wrong with the other variants too
+        except FileError as error:  # the message lists the problems of every variant
             problems += error.problems
     if problems:
         raise FileError(*problems)
@@ -125,32 +125,34 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
 
 
 def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: dict[str, str]) -> None:
-    """Adds the variant to `variants` by name and to `names` by recipe, unless it is the reference and may be."""
+    """Adds the variant to `variants` by name and to `names` by recipe; skips the reference if the draft allows it."""
     recipe, settings = vary(reference.recipe, draft.overrides)
     found, of_reference = recipe.cluster.compute_name, reference.recipe.cluster.compute_name
     if found != of_reference:
         raise draft.place.error(
-            f"compute in {found} beside the reference's {of_reference}",
-            "one sweep runs on one clock; give both clocks a sweep of their own, with --scale",
+            f"counts {found}, but the reference counts {of_reference}",
+            "all runs of a sweep use one clock; start the sweep once per clock, with --scale",
         )
     twin = names.setdefault(recipe.canonical_json(), draft.name)
     if twin == reference.name:
         if draft.may_be_reference:
             return
-        raise draft.place.error(f"no effect: this is '{twin}' itself", "leave it out, or set another value")
+        raise draft.place.error(f"no effect: this is '{twin}' itself", "remove it, or set another value")
     if draft.name in variants:
-        raise draft.place.error(f"a second variant '{draft.name}'", "rename one")
+        raise draft.place.error(f"a second variant is named '{draft.name}'", "rename one")
     if twin != draft.name:
-        raise draft.place.error(f"'{draft.name}' is the same recipe as '{twin}'", "leave one of them out")
+        raise draft.place.error(f"'{draft.name}' is the same recipe as '{twin}'", "remove one of them")
     variants[draft.name] = Variant(name=draft.name, overrides=settings, recipe=recipe)
 
 
 def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises when nothing is left to compare, or what is said of variants is of none."""
+    """Raises if nothing remains to compare, or if a setting names a variant that does not exist."""
     if sweep.search:
         _check_search(sweep, source, variants)
     elif len(variants) == 1:
-        raise source.place(("grid",)).error("every combination left is the reference", "give an axis another value")
+        raise source.place(("grid",)).error(
+            "every remaining combination equals the reference", "give an axis another value"
+        )
     _check_task(sweep, source, variants)
     names = [variant.name for variant in variants]
     for name in sweep.published:
@@ -160,22 +162,22 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
 
 
 def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises when curves are asked for of a task that a variant does not measure."""
+    """Raises if the fit uses a task that a variant does not measure."""
     for recipe in (variant.recipe for variant in variants):
         names = [task.title for task in (*recipe.tasks, *recipe.evaluation.downstream)]
         names += [ALL] if len(recipe.tasks) > 1 else []
         if sweep.fit.task is not None and sweep.fit.task not in names:
             place = source.place(("fit", "task"))
-            raise place.error(f"no task '{sweep.fit.task}' is measured", did_you_mean(sweep.fit.task, names, "tasks"))
+            raise place.error(f"task '{sweep.fit.task}' is not measured", did_you_mean(sweep.fit.task, names, "tasks"))
 
 
 def _check_search(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:
-    """Raises when a search is asked for beside what has no effect on its trials, or a variant has a trial's name."""
+    """Raises if a key has no effect on a search, or if a variant has the name of a trial."""
     for variant in variants:
         if variant.name.startswith(TRIAL_PREFIX):
             place = source.place(("variants", variant.name))
-            raise place.error(f"'{variant.name}' is how trials of the search are named", "rename it")
+            raise place.error(f"'{variant.name}' is reserved for a trial of the search", "rename it")
     for key, is_written in ((("stop",), sweep.stop), (("budget", "total"), sweep.budget.total)):
         if is_written is not None:
-            right = "leave it out; every trial is trained to the budget's compute"
+            right = "remove it; every trial trains for budget.compute"
             raise source.place(key).error("no effect on a search", right)

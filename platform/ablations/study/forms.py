@@ -1,6 +1,6 @@
-"""The forms of a study: what each of them asks to be changed, before anything is resolved.
+"""The forms of a study and the changes that each of them asks for, before anything is resolved.
 
-leave_one_out   loo-loss, loo-advantage, ...           one axis of the recipe at a time, back to another recipe's value
+leave_one_out   loo-loss, loo-advantage, ...           one axis at a time reverts to another recipe's value
 axes            batch=small, batch=large, ...          one factor at a time
 zip             batch=small,rate=low, ...              paired factors
 grid            batch=small,rate=low, ...              crossed factors
@@ -37,7 +37,7 @@ class Draft:
     overrides: tuple[Override, ...]
     place: Place
     may_be_reference: bool = False
-    """Whether it may change nothing: a grid meets the reference at one of its points."""
+    """Whether it may change nothing: one point of a grid may be the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ _Combination = tuple[_Level, ...]
 
 
 def drafts(sweep: Sweep, source: Source, reference: ResolvedRecipe, path: Path) -> Iterator[Draft]:
-    """Every variant that the sweep file at `path` asks for beside the reference."""
+    """Every variant that the sweep file at `path` asks for, except the reference."""
     if sweep.leave_one_out:
         yield from _left_out(sweep.leave_one_out, source, reference, path)
     for level in itertools.chain.from_iterable(_levels(sweep.axes, source, "axes")):
@@ -72,7 +72,9 @@ def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path
     differing = {axis: other[axis] for axis in Recipe.model_fields if own[axis] != other[axis]}
     axes = form.axes or dict.fromkeys(differing)
     if not axes:
-        raise named_at.error("this recipe is the reference on every axis", "name another, or the axes and their values")
+        raise named_at.error(
+            "this recipe equals the reference on every axis", "name another recipe, or list axes with their values"
+        )
     for axis, written in axes.items():
         key = ("leave_one_out", "axes", axis)
         if axis not in Recipe.model_fields:
@@ -83,10 +85,10 @@ def _left_out(form: LeaveOneOut, source: Source, reference: ResolvedRecipe, path
 
 
 def _reverted(axis: str, differing: Mapping[str, Any], place: Place) -> tuple[Override, ...]:
-    """What sets an axis to the other recipe's value."""
+    """The overrides that set an axis to the other recipe's value."""
     if axis not in differing:
         found = f"no effect: reference and revert_to agree on {axis}"
-        raise place.error(found, "leave it out, or write what to set instead")
+        raise place.error(found, "remove it, or write the value to set")
     return overrides_from({axis: differing[axis]}, place)
 
 
@@ -118,16 +120,16 @@ def _levels(axes: Axes, source: Source, form: str) -> list[list[_Level]]:
 
 def _levels_of(axis: str, values: Values, source: Source, key: KeyPath) -> list[_Level]:
     if isinstance(values, dict):
-        return [
-            _Level(axis=axis, name=name, overrides=overrides_in(source, inner), place=source.place(inner))
-            for name in values
-            for inner in [(*key, name)]
-        ]
-    return [
-        _Level(axis=axis, name=label(value), overrides=overrides_from({axis: value}, place), place=place)
-        for position, value in enumerate(values)
-        for place in [source.place((*key, position))]
-    ]
+        return [_named_level(axis, name, source, (*key, name)) for name in values]
+    return [_listed_level(axis, value, source.place((*key, position))) for position, value in enumerate(values)]
+
+
+def _named_level(axis: str, name: str, source: Source, key: KeyPath) -> _Level:
+    return _Level(axis=axis, name=name, overrides=overrides_in(source, key), place=source.place(key))
+
+
+def _listed_level(axis: str, value: Any, place: Place) -> _Level:
+    return _Level(axis=axis, name=label(value), overrides=overrides_from({axis: value}, place), place=place)
 
 
 def _crossings(sweep: Sweep, source: Source) -> list[_Combination]:
@@ -161,7 +163,7 @@ def _draft(combination: _Combination, *, may_be_reference: bool = False) -> Draf
 
 
 def _right_pattern(pattern: set[tuple[str, str]], combinations: list[_Combination]) -> str:
-    """What an exclusion could have meant, by its first part that no combination has."""
+    """Advice for an exclusion that matches nothing, from its first part that no combination has."""
     values: dict[str, list[str]] = {}
     for level in itertools.chain.from_iterable(combinations):
         if level.name not in values.setdefault(level.axis, []):

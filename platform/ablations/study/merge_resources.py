@@ -1,4 +1,4 @@
-"""The `resources:` blocks of a sweep and its scale made one, with the place of every key."""
+"""The `resources:` blocks of a sweep and its scale, merged, with the place of every key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Asked:
 
     resources: Resources
     places: Mapping[str, Place]
-    """By the key inside the block, `""` for the block itself."""
+    """By key inside the block; `""` is the block itself."""
     root: Place
     """The file."""
 
     def place(self, key: str) -> Place:
-        """Where a key was written; for a default, where it could be."""
+        """Where a key was written; for a default, where it could be written."""
         block = self.places.get("", self.root.inside("resources"))
         return self.places.get(key, block.inside(key))
 
     def over(self, other: "Asked") -> "Asked":
-        """Every key of this one, and those of the other that are not written here."""
+        """Every key of this block, and the other block's keys that this one does not write."""
         written = {
             name: getattr(block, name)
             for block in (other.resources, self.resources)
@@ -40,7 +40,7 @@ class Asked:
 
 
 def asked_in(source: Source, resources: Resources) -> Asked:
-    """The `resources:` block of a file that has been read; `resources` is what it says."""
+    """The `resources:` block of a file that has been read; `resources` holds its values."""
     places = {}
     for path, place in source.places.items():
         if path[:1] == ("resources",):

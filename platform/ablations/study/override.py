@@ -1,4 +1,4 @@
-"""Dotted paths into a resolved recipe, and what they change.
+"""Dotted paths into a resolved recipe, and the changes they make.
 
     >>> recipe, settings = vary(reference, overrides_in(source, ("axes", "batch", "small")))
     >>> settings
@@ -25,7 +25,7 @@ MAX_TIMES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """One setting to change.
+    """One setting and its new value.
 
     >>> Override(path="batch.prompts", value={"times": 0.5}, place=Place(source="sweeps/sizes.yaml", line=9))
     """
@@ -83,9 +83,9 @@ def vary(base: ResolvedRecipe, overrides: Sequence[Override]) -> tuple[ResolvedR
 
 
 def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Override]:
-    """The overrides that `path: value` stands for, with `value` written at `key` of `source`."""
+    """The overrides that `path: value` means, with `value` written at `key` of `source`."""
     if value == {}:
-        raise source.place(key).error("found an empty mapping", "give it a setting")
+        raise source.place(key).error("found an empty mapping", "write at least one setting")
     if isinstance(value, dict) and "times" not in value:
         for name, inner in value.items():
             yield from _flat(f"{path}.{name}", inner, source, (*key, name))
@@ -94,7 +94,7 @@ def _flat(path: str, value: Any, source: Source, key: KeyPath) -> Iterator[Overr
 
 
 def _refuse_contradictions(overrides: Sequence[Override]) -> None:
-    """Raises when two overrides set the same path, or one sets what lies inside the other."""
+    """Raises if two overrides set the same path, or if one sets a path inside the other's."""
     seen: dict[tuple[str, ...], Override] = {}
     for override in sorted(overrides, key=lambda override: len(override.parts)):
         for depth in range(1, len(override.parts) + 1):
@@ -106,12 +106,12 @@ def _refuse_contradictions(overrides: Sequence[Override]) -> None:
 def _refuse_resources(overrides: Sequence[Override]) -> None:
     for override in overrides:
         if override.parts[0] == "resources":
-            right = "write `resources:` at the top of the sweep or scale file; all runs of a sweep ask for the same"
+            right = "write `resources:` at the top of the sweep or scale file, for all its runs"
             raise override.place.error("resources are not part of a recipe", right)
 
 
 def _value(override: Override, before: dict[str, Any]) -> Any:
-    """What to set: the value itself, or `times` the number that stands there before any override."""
+    """The value to set: the value itself, or `times` the number at that path before any override."""
     if not isinstance(override.value, dict):
         return override.value
     times = _times(override)
@@ -120,7 +120,7 @@ def _value(override: Override, before: dict[str, Any]) -> Any:
         raise override.place.error(f"unknown key '{key[-1]}'", did_you_mean(str(key[-1]), holder, "keys"))
     number = holder[key[-1]]
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise override.place.error(f"{{times: {times}}} of {shown_value(number)}", "only a number can be multiplied")
+        raise override.place.error(f"{{times: {times}}} cannot multiply {shown_value(number)}", "times needs a number")
     # Halves go up: Python's round would take 2.5 to 2 but 3.5 to 4.
     return max(1, math.floor(number * times + 0.5)) if isinstance(number, int) else number * times
 
@@ -150,7 +150,7 @@ def _set(tree: dict[str, Any], override: Override, value: Any) -> KeyPath:
 def _located(tree: dict[str, Any], override: Override) -> tuple[Any, KeyPath]:
     """The mapping or list that holds the last part of the path, and the path with list positions as integers.
 
-    The last part itself need not be there: whether a mapping may have it, the model knows.
+    The last part need not exist: the model decides whether a mapping may have it.
     """
     holder: Any = tree
     key: list[str | int] = []
@@ -168,7 +168,7 @@ def _entry(holder: Any, part: str | int, override: Override) -> Any:
 
 
 def _key(holder: Any, part: str, override: Override) -> str | int:
-    """`part` as a key of the mapping or a position of the list it is looked up in."""
+    """`part` as a key of the mapping, or as a position in the list, that it is looked up in."""
     match holder:
         case dict():
             return part
@@ -177,5 +177,5 @@ def _key(holder: Any, part: str, override: Override) -> str | int:
         case list():
             raise override.place.error(f"no entry '{part}'", f"entries are 0 to {len(holder) - 1}")
     around = override.path.removesuffix(f".{part}")
-    right = "give one, or {times: x}" if isinstance(holder, int | float) else "give its value itself"
+    right = "write a number, or {times: x}" if isinstance(holder, int | float) else "write the value itself"
     raise override.place.error(f"unknown key '{part}': {around} is {shown_value(holder)} and has no keys", right)

@@ -1,4 +1,4 @@
-"""A recipe file and a scale file made one resolved recipe."""
+"""A recipe file and a scale file, merged into one resolved recipe."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
 
 class ScaleFile(Scale):
-    """What a scale file may hold: the scale, and what its runs ask Slurm for, which no recipe knows of."""
+    """The keys of a scale file: the scale, and the resources that its runs request from Slurm."""
 
     resources: Resources = Resources()
     """See `ablations.study.resources`."""
@@ -28,7 +28,7 @@ def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> Resolved
 
 
 def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> ResolvedRecipe:
-    """The two files over the defaults, then `sets`."""
+    """The two files override the defaults; `sets` override the files."""
     recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
     checked_recipe(recipe)
     checked_scale(scale)
@@ -39,17 +39,17 @@ def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> Re
 
 
 def checked_recipe(source: Source) -> Recipe:
-    """The recipe in a file; a key of a scale is told where it belongs."""
+    """The recipe in a file; the message on a key of a scale says where the key belongs."""
     elsewhere = dict.fromkeys(Scale.model_fields, "a scale") | {"resources": "a scale or a sweep"}
     return validated(source, Recipe, elsewhere=elsewhere)
 
 
 def checked_scale(source: Source) -> ScaleFile:
-    """What a scale file says; a key of a recipe is told where it belongs."""
+    """The scale in a file; the message on a key of a recipe says where the key belongs."""
     return validated(source, ScaleFile, elsewhere=dict.fromkeys(Recipe.model_fields, "a recipe"))
 
 
 def asked_in_scale(scale_file: Path) -> Asked:
-    """What the runs of a scale ask Slurm for, unless a sweep asks for something else."""
+    """The resources that a scale requests from Slurm; a sweep may override them."""
     source = read_yaml(scale_file)
     return asked_in(source, checked_scale(source).resources)

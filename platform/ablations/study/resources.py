@@ -3,9 +3,9 @@
     resources: {partition: gpu, time_min: 4:00:00, gpus: 8, cpus: 64, mem_gb: 200, setup: [module load cuda],
                 sbatch: {nice: 100}}
 
-The scale knows what a run needs, the sweep where it may be had: the sweep's keys replace the scale's one by one, and so
-do its sbatch options. None of it is part of a recipe: where a run trains is not part of what it is. Whether this
-cluster has what is asked is `ablations.slurm.limits`.
+The scale says what a run needs, the sweep says where to get it: the sweep's keys replace the scale's one by one, and so
+do its sbatch options. Resources are not part of a recipe or of a run's identity. `ablations.slurm.limits` checks them
+against the cluster.
 """
 
 import math
@@ -47,7 +47,7 @@ UNFIT_OPTIONS = frozenset(
         "cluster-constraint", "clusters", "help", "parsable", "quiet", "test-only", "uid", "usage", "version", "wait",
     }
 )  # fmt: skip
-"""Options with which the platform would not find its jobs again, or there would be none."""
+"""Options that would hide jobs from the platform, or submit none."""
 LONG_OPTION = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
 SLURM_TIME = re.compile(r"\d+(:\d+){0,2}|\d+-\d+(:\d+){0,2}", re.ASCII)
 KIND_AND_NUMBER = re.compile(r"[A-Za-z][\w.-]*:[1-9]\d*", re.ASCII)
@@ -59,7 +59,7 @@ def _minutes(written: Any) -> Any:
         return written
     if not SLURM_TIME.fullmatch(written):
         raise ValueError(
-            f"found {shown_value(written)}; must be a number of minutes, or a time as Slurm writes it: 4:00:00, "
+            f"found {shown_value(written)}; must be a number of minutes, or a time in Slurm's format: 4:00:00, "
             f"1-12:00:00"
         )
     return minutes(written)
@@ -69,14 +69,14 @@ def _gpus(written: Any) -> Any:
     is_number = isinstance(written, int) and not isinstance(written, bool) and written >= 0
     if is_number or (isinstance(written, str) and KIND_AND_NUMBER.fullmatch(written)):
         return written
-    raise ValueError(
-        f"found {shown_value(written)}; must be a number of GPUs, or a kind and a number as Slurm writes it: h100:8"
-    )
+    raise ValueError(f"found {shown_value(written)}; must be a number of GPUs, or their kind and number: h100:8")
 
 
 def _option_value(written: Any) -> Any:
     if written is None or isinstance(written, dict | list):
-        raise ValueError(f"found {shown_value(written)}; must be a number or a word, or true for an option without one")
+        raise ValueError(
+            f"found {shown_value(written)}; must be a number or a word, or true for an option without a value"
+        )
     if "\n" in str(written):
         raise ValueError(f"found {shown_value(written)}; must be on one line")
     return written
@@ -86,13 +86,13 @@ def option_name(written: str) -> str:
     """The name of an sbatch option that may be written with underscores; ValueError unless a file may set it."""
     name = written.replace("_", "-")
     if not LONG_OPTION.fullmatch(name):
-        raise ValueError(f"{written!r} is no long option of sbatch; write its name alone, as in nice: 100")
+        raise ValueError(f"{written!r} is not a long option of sbatch; write only its name, as in nice: 100")
     if name in KEYS:
-        raise ValueError(f"{name} has a key of its own; write resources.{KEYS[name]} instead")
+        raise ValueError(f"{name} has its own key; write resources.{KEYS[name]} instead")
     if name in OWN_OPTIONS:
-        raise ValueError(f"{name} is set by the platform itself; leave it out")
+        raise ValueError(f"the platform sets {name} itself; remove it")
     if name in UNFIT_OPTIONS:
-        raise ValueError(f"with {name} the platform would not find its jobs; leave it out")
+        raise ValueError(f"{name} would hide the jobs from the platform; remove it")
     return name
 
 
@@ -102,56 +102,56 @@ OptionValue = Annotated[str | int | float | bool, BeforeValidator(_option_value)
 
 
 class Resources(Frozen):
-    """What each run gets from Slurm under `--executor slurm`."""
+    """What each run requests from Slurm under `--executor slurm`."""
 
     partition: Text | None = None
-    """Else the cluster's default. Several with commas: whichever starts the job first."""
+    """Default: the cluster's. Of several, separated by commas, the one that starts the job first."""
     account: Text | None = None
-    """Who is charged."""
+    """The account that is charged."""
     qos: Text | None = None
     """Quality of service."""
     constraint: Text | None = None
-    """Features a node must have."""
+    """Features that a node must have."""
     time_min: Annotated[Positive, BeforeValidator(_minutes)] = 60.0
-    """Minutes that one job may take, or a time as Slurm writes it: 4:00:00, 1-12:00:00. A run that needs longer writes
-    its checkpoint, is requeued and goes on."""
+    """Minutes that one job may take, or a time in Slurm's format: 4:00:00, 1-12:00:00. A run that needs longer writes
+    its checkpoint, is requeued and resumes."""
     nodes: Count = 1
     """Nodes of one run."""
     gpus: Annotated[int | str, BeforeValidator(_gpus)] = 0
-    """GPUs on each node, with their kind where the cluster asks for it: 8, h100:8."""
+    """GPUs on each node, with their kind if the cluster needs it: 8, h100:8."""
     cpus: Count | None = None
-    """Processors on each node; else the scale's threads."""
+    """Processors on each node. Default: the scale's threads."""
     mem_gb: Positive = 4.0
     """Memory on each node."""
     setup: tuple[str, ...] = ()
     """Shell lines before the run, such as `module load cuda`."""
     sbatch: dict[Option, OptionValue] = Field(default_factory=dict)
-    """Any other option of sbatch by its long name: `true` for one without a value, `false` in a sweep leaves out what
-    its scale has."""
+    """Any other option of sbatch by its long name: `true` for an option without a value; `false` in a sweep removes an
+    option of its scale."""
     at_once: Count | None = None
-    """Most runs that train at the same time; else as many as Slurm starts."""
+    """The most runs that train at the same time. Default: as many as Slurm starts."""
     confirm_above_device_hours: Positive = 100.0
-    """A plan whose jobs might take more GPU-hours than this (without GPUs: processor-hours) is asked about first;
-    `--yes` answers."""
+    """Ask before submitting a plan that may take more GPU-hours than this (without GPUs: processor-hours); `--yes`
+    answers."""
 
     @field_validator("sbatch", mode="before")
     @classmethod
     def _written_once(cls, options: Any) -> Any:
         names = [name.replace("_", "-") for name in options] if isinstance(options, dict) else []
         if twice := [name for position, name in enumerate(names) if name in names[:position]]:
-            raise ValueError(f"{twice[0]} is written twice, with - and with _; leave one of them out")
+            raise ValueError(f"{twice[0]} is written twice, with - and with _; remove one of them")
         return options
 
     @field_validator("sbatch")
     @classmethod
     def _no_other_gpus(cls, options: dict[str, OptionValue]) -> dict[str, OptionValue]:
         if "gpu" in str(options.get("gres", "")).split(":")[0]:
-            raise ValueError("gres: GPUs have a key of their own; write resources.gpus instead, such as 8 or h100:8")
+            raise ValueError("gres: GPUs have their own key; write resources.gpus, such as 8 or h100:8")
         return options
 
     @property
     def num_gpus(self) -> int:
-        """GPUs on each node, whatever their kind."""
+        """GPUs on each node, of any kind."""
         return int(str(self.gpus).rpartition(":")[2])
 
     @property
@@ -161,7 +161,7 @@ class Resources(Frozen):
 
     @property
     def limit_min(self) -> int:
-        """The time limit in whole minutes, which Slurm counts."""
+        """The time limit in whole minutes, Slurm's unit."""
         return math.ceil(self.time_min)
 
 

@@ -1,4 +1,4 @@
-"""A search space tied to its reference recipe: what each point changes, and proof that the recipe takes every one.
+"""A search space tied to its reference recipe: what each point changes, and a check that the recipe accepts every one.
 
 >>> space = search_space(sweep.search, source, reference)
 >>> recipe, settings = space.vary({"optimiser.learning_rate": 1e-3, "batch.prompts": 16, "size": "small"})
@@ -34,7 +34,7 @@ class Range:
     low: float
     high: float
     step: float | None
-    """None where every number between counts."""
+    """None if every number in between is allowed."""
     log: bool
     is_integer: bool
     place: Place
@@ -46,11 +46,11 @@ class Range:
 
     @property
     def num_values(self) -> int | None:
-        """How many values there are; None where they cannot be counted."""
+        """The number of values; None if they cannot be counted."""
         return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def values(self) -> list[float | str] | None:
-        """Every value in ascending order; None where they cannot be counted."""
+        """Every value in ascending order; None if they cannot be counted."""
         if self.step is None or self.num_values is None:
             return None
         return [self._exact(self.low + position * self.step) for position in range(self.num_values)]
@@ -69,11 +69,11 @@ class Range:
         return abs(num_steps - round(num_steps)) < 1e-6
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
-        """What a value sets."""
+        """The overrides that a value means."""
         return (Override(path=self.path, value=value, place=self.place),)
 
     def _exact(self, value: float) -> float:
-        # 0.1 + 2 * 0.1 is 0.30000000000000004: a value that a person would write is the one with fewest digits.
+        # 0.1 + 2 * 0.1 is 0.30000000000000004; a person would write 0.3.
         return round(value) if self.is_integer else float(f"{value:.12g}")
 
     def __str__(self) -> str:
@@ -87,11 +87,11 @@ class Choice:
 
     name: str
     options: Mapping[str, tuple[Override, ...]]
-    """What each label sets."""
+    """The overrides that each label means."""
 
     @property
     def num_values(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return len(self.options)
 
     def values(self) -> list[float | str]:
@@ -107,7 +107,7 @@ class Choice:
         return value in self.options
 
     def overrides(self, value: float | str) -> tuple[Override, ...]:
-        """What a label sets."""
+        """The overrides that a label means."""
         return self.options[str(value)]
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ class SearchSpace:
 
     @property
     def num_points(self) -> int | None:
-        """How many points there are; None where they cannot be counted."""
+        """The number of points; None if they cannot be counted."""
         counts = [dimension.num_values for dimension in self.dimensions]
         return None if None in counts else math.prod(count for count in counts if count is not None)
 
@@ -154,7 +154,7 @@ class SearchSpace:
 
 
 def search_space(search: Search, source: Source, reference: ResolvedRecipe) -> SearchSpace:
-    """The space written under `search:` of a sweep file, or FileError where the recipe would refuse a point of it."""
+    """The space written under `search:` of a sweep file; FileError if the recipe would refuse a point of it."""
     settings = reference.model_dump(mode="json")
     space = SearchSpace(
         reference=reference,
@@ -201,7 +201,7 @@ def _options(name: str, choices: Any, source: Source, key: KeyPath) -> dict[str,
 
 
 def _setting(settings: Any, path: str) -> Any:
-    """What the reference has at a path; None where it has nothing, which `vary` puts into words."""
+    """The reference's value at a path; None if it has none (`vary` then raises)."""
     for part in path.split("."):
         if isinstance(settings, list) and part.isdigit() and int(part) < len(settings):
             settings = settings[int(part)]
@@ -213,7 +213,7 @@ def _setting(settings: Any, path: str) -> Any:
 
 
 def _check_values(space: SearchSpace) -> None:
-    """Raises where the recipe refuses a value by itself: every value that can be counted, the ends of other ranges."""
+    """Raises if the recipe refuses a single value. Tries every countable value, and the ends of other ranges."""
     problems = []
     for dimension in space.dimensions:
         countable = dimension.num_values is not None and dimension.num_values <= MAX_POINTS_CHECKED
@@ -228,10 +228,10 @@ def _check_values(space: SearchSpace) -> None:
 
 
 def _check_points(space: SearchSpace) -> int | None:
-    """Raises where values that are right one by one are wrong together.
+    """Raises if values that are valid one by one are invalid together.
 
-    Every point of a small space is tried, every corner of a larger one, and where these are too many every two ends.
-    Gives how many recipes beside the reference a small space holds, else None.
+    Tries every point of a small space, every corner of a larger one, and every pair of ends if there are too many
+    corners. Returns the number of recipes besides the reference in a small space, else None.
     """
     if space.num_points is not None and space.num_points <= MAX_POINTS_CHECKED:
         recipes = {_checked(space, point).canonical_json() for point in space.points()}
@@ -269,7 +269,7 @@ def _check_size(search: Search, space: SearchSpace, num_recipes: int | None, sou
         if space.num_points > MAX_GRID_POINTS:
             raise place.error(f"a grid of {space.num_points} points", f"must be at most {MAX_GRID_POINTS}; use tpe")
     if num_recipes is not None and search.trials > num_recipes:
-        found = f"{search.trials} trials, but the space holds {num_recipes} recipes beside the reference"
+        found = f"{search.trials} trials, but the space holds {num_recipes} recipes besides the reference"
         raise place.error(found, f"must be at most {num_recipes}" if num_recipes else "widen the space")
 
 

@@ -1,4 +1,4 @@
-"""The `search:` block of a sweep file: which settings a sampler may choose, and what it is to make good.
+"""The `search:` block of a sweep file: the settings that a sampler may choose, and its objective.
 
     search:
       space:
@@ -25,23 +25,23 @@ class Dimension(Frozen):
     """A range of one setting, or choices. The key of a range, and of listed choices, is the path that it sets."""
 
     low: float | None = None
-    """The smallest value of a range."""
+    """Smallest value of a range."""
     high: float | None = None
-    """The largest."""
+    """Largest value of a range."""
     log: bool = False
-    """Whether the range is even in the logarithm, as suits a learning rate."""
+    """Whether the range is uniform in the logarithm, as suits a learning rate."""
     step: Annotated[float, Field(gt=0)] | None = None
-    """Only low, low + step, ... are tried. A setting that is an integer has step 1, any other has none."""
+    """Only low, low + step, ... are tried. Default: 1 for a setting that is an integer, else no step."""
     choices: Values | None = None
-    """Instead of a range: a list of values, or `name: {path: value}` for each."""
+    """Instead of a range: a list of values, or `name: {path: value}` for each choice."""
 
     @model_validator(mode="after")
     def _either_way(self) -> Self:
         if self.choices is not None:
             if written := self.model_fields_set - {"choices"}:
-                raise ValueError(f"{min(written)} beside choices has no effect; give a range or choices")
+                raise ValueError(f"{min(written)} has no effect beside choices; write a range or choices")
             if len(self.choices) < 2:
-                raise ValueError("one choice leaves nothing to search; give two or more")
+                raise ValueError("one choice leaves nothing to search; write two or more")
         else:
             _check_range(self.low, self.high, self.log, self.step)
         return self
@@ -55,25 +55,25 @@ def _check_range(low: float | None, high: float | None, log: bool, step: float |
     if log and low <= 0:
         raise ValueError(f"low {low:g} has no logarithm; log: true needs a low above 0")
     if log and step is not None:
-        raise ValueError("log and step contradict each other; steps are even, a logarithm is not")
+        raise ValueError("log and step exclude each other; remove one of them")
     if step is not None:
         num_steps = (high - low) / step
         if abs(num_steps - round(num_steps)) > 1e-9 * num_steps:
             below = low + int(num_steps) * step
             right = f"must be {below:g} or {below + step:g}" if below > low else f"must be {low + step:g}"
-            raise ValueError(f"steps of {step:g} from low {low:g} do not meet high {high:g}; {right}")
+            raise ValueError(f"steps of {step:g} from low {low:g} do not reach high {high:g}; high {right}")
 
 
 class Asymptote(Frozen):
-    """The ceiling A of ScaleRL eq. 1, to be high."""
+    """The ceiling A of ScaleRL eq. 1, maximised."""
 
     type: Literal["asymptote"] = "asymptote"
     of: Literal["lower", "mean"] = "lower"
-    """The lower end of its 95 % interval, which a curve too short to show a ceiling cannot win, or its mean."""
+    """The lower end of its 95 % interval, by which a curve too short to show a ceiling cannot win, or its mean."""
 
 
 class ScoreAt(Frozen):
-    """The pass rate that the fitted curve has at some compute, to be high."""
+    """The pass rate of the fitted curve at some compute, maximised."""
 
     type: Literal["score_at"] = "score_at"
     budget: Annotated[float, Field(gt=0)]
@@ -94,7 +94,7 @@ MAX_TRIALS = 1000
 
 
 def _listed(written: Any) -> Any:
-    """One objective may be written without the list around it."""
+    """One objective may be written without a list around it."""
     if isinstance(written, dict):
         return (written,)
     return tuple(written) if isinstance(written, list) else written
@@ -104,15 +104,15 @@ class Search(Frozen):
     """Trials that a sampler proposes; each is a variant `trial-000`, `trial-001`, ... of the sweep."""
 
     space: Annotated[dict[str, Dimension], Field(min_length=1)]
-    """What may be chosen: a path of the resolved recipe, or a name of one's own over named choices."""
+    """What may be chosen: a path of the resolved recipe, or any name with named choices."""
     sampler: Sampler = "tpe"
     """Tree-structured Parzen estimator, Gaussian process, CMA-ES (ranges only), random points, or every point."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
-    """How many; each is trained once with each seed of the sweep."""
+    """Number of trials; each is trained once per seed of the sweep."""
     seed: Seed = 0
-    """Of the sampler, not of the runs."""
+    """Seed of the sampler, not of the runs."""
     objective: Annotated[tuple[Objective, ...], Field(min_length=1), BeforeValidator(_listed)] = (Asymptote(),)
-    """What makes a trial good; of several objectives the Pareto front is kept."""
+    """What the search optimises; several objectives give a Pareto front."""
 
     @model_validator(mode="after")
     def _sampler_can(self) -> Self:

@@ -33,26 +33,27 @@ Axes = Annotated[dict[Name, Values], Field(min_length=1)]
 
 
 class LeaveOneOut(Frozen):
-    """Each axis of the reference in turn goes back to the value of another recipe."""
+    """Each axis of the reference in turn reverts to the value of another recipe."""
 
     revert_to: str
     """A recipe file, by name or path."""
     axes: Annotated[dict[str, Overrides | None], Field(min_length=1)] = Field(default_factory=dict)
-    """Which axes: a bare name reverts it, a mapping is set instead. Without any, those where the recipes differ."""
+    """The axes to leave out: a bare name reverts the axis, a mapping is set instead. Default: all axes in which the
+    recipes differ."""
 
 
 class Budget(Frozen):
-    """Compute of each run and of all together, and the part of a run that curves are fitted on."""
+    """Compute of each run and of all runs together, and the part of a run that curves are fitted on."""
 
     compute: Annotated[float, Field(gt=0)] = 1.0
-    """Of a run, in the scale's unit; the most it gets where `total` is given."""
+    """Compute of each run, in the scale's unit; with `total`, the most that a run gets."""
     total: Annotated[float, Field(gt=0)] | None = None
-    """Of all runs together, in the same unit; it goes in rounds to the runs whose ceiling or rank is open (see
+    """Compute of all runs together, in the same unit; rounds give it to runs whose ceiling or rank is undecided (see
     `ablations.steering.allocation`). Without it every run gets `compute`."""
     fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
     fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Points up to this fraction are fitted; the rest checks the forecast."""
+    """Points up to this fraction are fitted; the others check the forecast."""
 
     @model_validator(mode="after")
     def _window_not_empty(self) -> Self:
@@ -62,30 +63,30 @@ class Budget(Frozen):
 
 
 class Stop(Frozen):
-    """When a run ends before its budget; the reference never does. A run stopped early is shown as stopped.
+    """When a run ends before its budget; the reference never does. A run that ended early is shown as stopped.
 
         stop: {gain_below: 0.01, probability: 0.9, dominated: 0.95}
 
-    Without any key runs that collapse are flagged, and none is stopped.
+    Without any key, runs that collapse are flagged and no run is stopped.
     """
 
     gain_below: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """A run ends when its pass rate will rise by less than this between now and the full budget, at two evaluations
-    running."""
+    """A run ends when its pass rate will rise by less than this between now and the full budget, at two evaluations in
+    a row."""
     probability: Annotated[float, Field(ge=0.5, lt=1)] = 0.9
-    """How sure `gain_below` must be: over this."""
+    """`gain_below` applies above this probability."""
     dominated: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     """A run ends when its pass rate at the full budget lies below the reference's with more than this probability."""
     collapse: Literal["stop", "flag"] = "flag"
-    """What becomes of a run whose pass rate has fallen for good, or whose answers are cut off too often."""
+    """What happens to a run whose pass rate has fallen for good, or whose answers are truncated too often."""
     truncation_above: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    """Share of truncated answers, over 20 training steps, that is too often: over 0.10 to 0.15 runs went on to collapse
+    """Share of truncated answers, over 20 training steps, that is too much: above 0.10 to 0.15 runs collapsed later
     (ScaleRL A.15)."""
 
     @model_validator(mode="after")
     def _probability_has_effect(self) -> Self:
         if "probability" in self.model_fields_set and self.gain_below is None:
-            raise ValueError("probability has no effect without gain_below; give both, or leave it out")
+            raise ValueError("probability has no effect without gain_below; write both or neither")
         return self
 
 
@@ -104,44 +105,44 @@ class Sweep(Frozen):
     """One study. `leave_one_out`, `axes`, `grid`, `zip`, `variants` and `search` add up; at least one is needed."""
 
     name: Name
-    """Names the sweep's folder and experiment."""
+    """Name of the sweep's folder and MLflow experiment."""
     doc: str = ""
-    """What the study asks."""
+    """The question of the study."""
     reference: str
     """The recipe that every variant changes, by name or path."""
     scale: str
     """The scale, by name or path; `--scale` replaces it."""
     leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
-    """One variant for each axis left out."""
+    """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)
-    """One factor at a time: a variant for each value of each axis."""
+    """One factor at a time: one variant per value of each axis."""
     grid: Axes = Field(default_factory=dict)
-    """A variant for each combination of values."""
+    """One variant per combination of values."""
     zip: Axes = Field(default_factory=dict)
-    """A variant for each position: the first values together, the second values together, and so on."""
+    """One variant per position: the first values together, the second values together, and so on."""
     variants: Named = Field(default_factory=dict)
-    """Variants written out."""
+    """Variants written out in full."""
     exclude: Annotated[tuple[Annotated[dict[str, Label], Field(min_length=1)], ...], Field(min_length=1)] = ()
     """Combinations of grid and zip left out: axis to value name; axes not mentioned match any value."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(unique)] = (0,)
-    """Each variant is trained once with each."""
+    """Each variant is trained once per seed."""
     budget: Budget = Budget()
-    """How long each run is."""
+    """How much compute each run gets."""
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
-    """When runs end early; without it none does."""
+    """When runs end early; without it no run does."""
     search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
-    """Variants that a sampler proposes one after the other, see `ablations.search.loop`."""
+    """Variants that a sampler proposes one after the other; see `ablations.search.loop`."""
     fit: FitOptions = FitOptions()
     """How curves are fitted."""
     resources: Resources = Resources()
-    """What each run gets from Slurm under `--executor slurm`; keys that are left out are the scale's."""
+    """What each run requests from Slurm under `--executor slurm`; missing keys are the scale's."""
     published: dict[str, Published] = Field(default_factory=dict)
-    """What a paper reports, by name of the variant."""
+    """Fits that a paper reports, by variant."""
 
     @model_validator(mode="after")
     def _one_cutoff(self) -> Self:
         if self.fit.cutoff == "auto" and self.budget.fit_from > 0:
-            raise ValueError("budget.fit_from has no effect with fit.cutoff auto; leave one of them out")
+            raise ValueError("budget.fit_from has no effect with fit.cutoff auto; remove one of them")
         return self
 
     @model_validator(mode="after")

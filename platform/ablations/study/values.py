@@ -12,19 +12,20 @@ from ablations.files.source import shown_value
 
 
 def label(value: str | int | float | bool) -> str:
-    """How a value reads in the name of a variant, as YAML would write it: `true`, `64`, `0.1`, `grpo`."""
+    """A value in the name of a variant, written as in YAML: `true`, `64`, `0.1`, `grpo`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _nameable(name: str) -> str:
     allowed = all(character.isascii() and (character.isalnum() or character in "._+-") for character in name)
     if not (allowed and name[:1].isalnum() and len(name) <= 64):
-        raise ValueError(f"{name!r} is not a name; names are up to 64 letters, digits and . _ + -, no sign first")
+        right = "a name has up to 64 letters, digits and . _ + -, and starts with a letter or digit"
+        raise ValueError(f"{name!r} is not a name; {right}")
     return name
 
 
 def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values themselves, or ValueError when two of them read the same."""
+    """The values themselves; ValueError if two of them read the same."""
     labels = [label(value) for value in values]
     if twice := [name for position, name in enumerate(labels) if name in labels[:position]]:
         raise ValueError(f"{twice[0]} is listed twice; list each value once")
@@ -33,9 +34,7 @@ def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _names_itself(value: Any) -> Any:
     if isinstance(value, dict | list) or value is None:
-        raise ValueError(
-            f"found {shown_value(value)}; must be a number or a word, other values need a name of their own"
-        )
+        raise ValueError(f"found {shown_value(value)}; must be a number or a word; give any other value a name")
     return _nameable(value) if isinstance(value, str) else value
 
 
@@ -63,4 +62,4 @@ Values = Annotated[
         custom_error_message="must be a list of values, or `name: {path: value}` for each of them",
     ),
 ]
-"""The values of an axis: named sets of overrides, or a list of values of the path that the axis is called."""
+"""The values of an axis: named sets of overrides, or a list of values for the path that names the axis."""

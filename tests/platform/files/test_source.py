@@ -83,7 +83,7 @@ def test_a_missing_file_is_told_its_nearest_neighbour(tmp_path):
 
 
 def test_a_missing_folder_is_said_to_be_missing(tmp_path):
-    with pytest.raises(FileError, match=r"no such file; there is no folder .*sweps"):
+    with pytest.raises(FileError, match=r"no such file; the folder .*sweps does not exist"):
         read_yaml(tmp_path / "sweps" / "loo.yaml")
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_opened_says_why(tmp_path):
 
 def test_a_file_too_large_to_be_hand_written_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(source_module, "MAX_BYTES", 20)
-    with pytest.raises(FileError, match="over a megabyte"):
+    with pytest.raises(FileError, match="larger than a megabyte"):
         read_yaml(written(tmp_path, "name: " + "x" * 20))
 
 

@@ -151,13 +151,13 @@ def test_gpus_are_a_number_or_a_kind_and_a_number(written, num, tmp_path):
 
 @pytest.mark.parametrize("written", ["-1", "1.5", "true", "h100", "h100:0", "':8'", "gpu:h100:8", "[8]"])
 def test_other_gpus_are_refused(written, tmp_path):
-    with pytest.raises(FileError, match=r"resources\.gpus: found .*; must be a number of GPUs, or a kind"):
+    with pytest.raises(FileError, match=r"resources\.gpus: found .*; must be a number of GPUs, or their kind"):
         asked(tmp_path, f"{{gpus: {written}}}")
 
 
 @pytest.mark.parametrize("written", ["--nice", "nice=5", "N", "a b", "''"])
 def test_options_are_named_alone(written, tmp_path):
-    with pytest.raises(FileError, match=r"is no long option of sbatch; write its name alone"):
+    with pytest.raises(FileError, match=r"is not a long option of sbatch; write only its name"):
         asked(tmp_path, f"{{sbatch: {{{written}: 100}}}}")
 
 
