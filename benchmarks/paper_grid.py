@@ -34,7 +34,8 @@ from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.projection import Prior, solve
 from ablations.paper.grid import LARGEST_B, LEAST_B, PaperFit, paper_fit
-from ablations.verdict.compare import TAU, paper_rule
+from ablations.verdict.differences import TAU
+from ablations.verdict.rules import paper_rule
 
 NUM_CURVES = 50
 BOUNDED_EVERY = 5

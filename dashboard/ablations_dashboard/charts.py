@@ -6,7 +6,8 @@ from typing import Literal
 import pandas as pd
 from plotly.graph_objects import Figure, Scatter
 
-from ablations.report.style import Style, dress
+from ablations.report.colours import Style
+from ablations.report.style import dress
 
 Axis = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ablations.report.style import Style
+from ablations.report.colours import Style
 from ablations_dashboard.charts import metric_figure
 
 BLUE = Style(colour="#0072B2", symbol="square")

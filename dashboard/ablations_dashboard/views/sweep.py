@@ -11,8 +11,8 @@ from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.report.ceilings import ceilings_figure
+from ablations.report.colours import Style, styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
-from ablations.report.style import Style, styles
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows

@@ -19,7 +19,8 @@ from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
 from ablations.fit.result import Fit
 from ablations.text import compute_text
-from ablations.verdict.compare import MIN_SEEDS_FOR_WELCH, TAU, Interval
+from ablations.verdict.differences import MIN_SEEDS_FOR_WELCH, TAU
+from ablations.verdict.interval import Interval
 
 FURTHEST = 100.0
 """Nothing is looked for beyond this many times the largest compute fitted."""
@@ -33,8 +34,8 @@ ONE_POINT = 0.01
 SLOPE_STEP = 0.01
 """Of ln C; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
 
-SPREAD = "Student's t on the spread between the seeds"
-ASSUMED = f"an assumed run-to-run sd of {TAU}, as there are fewer than {MIN_SEEDS_FOR_WELCH} seeds"
+MEASURED_SPREAD = "Student's t on the spread between the seeds"
+ASSUMED_SPREAD = f"an assumed run-to-run sd of {TAU}, as there are fewer than {MIN_SEEDS_FOR_WELCH} seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Chance:
-    """How likely a variant is the best of all at one compute: `Chance(variant="scalerl", wins=0.62, rule=ASSUMED)`."""
+    """How likely a variant is the best of all at one compute: `Chance(variant="loo-loss", wins=0.62, rule=...)`."""
 
     variant: str
     wins: float
@@ -93,7 +94,7 @@ class Chance:
     @property
     def is_assumed(self) -> bool:
         """Whether that difference is assumed, and not measured."""
-        return self.rule == ASSUMED
+        return self.rule == ASSUMED_SPREAD
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -161,7 +162,7 @@ def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
 
 def run_rule(fits: Sequence[Fit]) -> str:
     """What stands for the difference between two runs of one recipe, in words."""
-    return SPREAD if len(fits) >= MIN_SEEDS_FOR_WELCH else ASSUMED
+    return MEASURED_SPREAD if len(fits) >= MIN_SEEDS_FOR_WELCH else ASSUMED_SPREAD
 
 
 def predict(fits: Sequence[Fit], compute: float) -> Prediction:

@@ -24,7 +24,7 @@ from ablations.forecast.forecasts import (
     no_forecast,
     predict,
 )
-from ablations.verdict.compare import Interval
+from ablations.verdict.interval import Interval
 from ablations.verdict.results import FittedRun, FittedVariant, Results
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ablations.forecast.forecasts import or_dots
 from ablations.text import interval_text
-from ablations.verdict.compare import Interval
+from ablations.verdict.interval import Interval
 
 if TYPE_CHECKING:
     from ablations.forecast.forecasts import Crossing

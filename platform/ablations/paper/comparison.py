@@ -16,8 +16,8 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, Grid, PaperFit, paper_fit
 from ablations.text import compute_text
-from ablations.verdict.compare import PAPER_MARGIN, Difference, paper_rule
 from ablations.verdict.results import Results
+from ablations.verdict.rules import PAPER_MARGIN, Difference, paper_rule
 from ablations.verdict.words import PAPER_RULE, SAID_BY_THE_PAPER_RULE
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ ceilings    the ceiling of every variant and the compute it needs, with interval
 linearised  readings on axes on which eq. 1 is a straight line (paper mode)
 forecast    pass rates to ten budgets, and who is likely to lead there
 axes        what part of compute and pass rate a figure of curves shows
-style       one colour and marker a variant, and the look that all figures share
+colours     the colour and marker of each variant
+style       the look that all figures share
 
 Figures are Plotly's, made once from plain data: the report, the page and MLflow show the same ones. Points are measured
 (hollow ones were not fitted), lines are fitted, dashes are extrapolated, a band is the 95 % interval of the fitted

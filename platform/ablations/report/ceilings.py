@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ablations.report.style import Style, dress, mark, styles
+from ablations.report.colours import Style, styles
+from ablations.report.style import dress, mark
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import Results
 from ablations.verdict.words import ratio_text

@@ -7,7 +7,8 @@ import numpy as np
 
 from ablations.fit.result import Fit
 from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
-from ablations.report.style import Style, dress, mark, styles
+from ablations.report.colours import Style, styles
+from ablations.report.style import dress, mark
 from ablations.verdict.results import FittedRun, FittedVariant, Results
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from ablations.fit.result import Fit
 from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
 from ablations.forecast.of_sweep import forecast_groups
 from ablations.report.axes import ComputeAxis
-from ablations.report.style import Style, dress, mark, styles
+from ablations.report.colours import Style, styles
+from ablations.report.style import dress, mark
 from ablations.text import compute_text
 from ablations.verdict.results import FittedVariant, Results
 

@@ -7,7 +7,8 @@ import numpy as np
 from ablations.home.plan import Plan
 from ablations.paper.comparison import PaperComparison, PaperVariant
 from ablations.paper.grid import PaperFit
-from ablations.report.style import Style, dress, styles
+from ablations.report.colours import Style, styles
+from ablations.report.style import dress
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter

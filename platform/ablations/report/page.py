@@ -17,9 +17,9 @@ from ablations.home.plan import Plan
 from ablations.paper.comparison import columns as paper_columns
 from ablations.paper.comparison import notes, paper_comparison
 from ablations.report.ceilings import ceilings_figure
+from ablations.report.colours import styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
-from ablations.report.style import styles
 from ablations.verdict.results import Results
 from ablations.verdict.words import PAPER_RULE_NOTE, columns, glossary, method, sentence, warnings
 from scalerl.run.run_folder import write_atomically

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from ablations.fit.result import Fit
 from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
-from ablations.verdict.compare import TAU
+from ablations.verdict.differences import TAU
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""

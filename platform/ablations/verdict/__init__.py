@@ -1,7 +1,10 @@
 """Variants against the reference. A map of the room:
 
 task_curves  the curve of a task in a run log
-compare      ceilings and compute of variants against the reference: the rule for "cannot tell"
-results      all of that for one sweep, as data
+interval     an estimate with its 95 % interval
+differences  ceilings and compute of a variant against the reference, with their intervals
+rules        what an interval says: up, down, no difference seen, or cannot tell
+compare      all of that for every variant
+results      the same for one sweep, as data
 words        the same in words
 """

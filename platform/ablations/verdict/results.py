@@ -22,7 +22,8 @@ from ablations.home.home import find_home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
-from ablations.verdict.compare import Comparison, VariantResult, compare, mean_ceiling
+from ablations.verdict.compare import Comparison, VariantResult, compare
+from ablations.verdict.differences import mean_ceiling
 from ablations.verdict.task_curves import curve_of, with_task
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder

@@ -5,8 +5,9 @@ The report and the page show the same words.
 
 from ablations.fit.asymptote import VERDICT_MEANINGS
 from ablations.text import compute_interval_text, compute_text, counted, interval_text
-from ablations.verdict.compare import PAPER_MARGIN, Difference, Efficiency, VariantResult
+from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
+from ablations.verdict.rules import PAPER_MARGIN, Difference, Efficiency
 
 DIFFERENCES: dict[Difference, str] = {
     "ceiling up": "the 95 % interval of the difference in A lies above 0",

@@ -15,8 +15,8 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.forecast.forecasts import (
-    ASSUMED,
-    SPREAD,
+    ASSUMED_SPREAD,
+    MEASURED_SPREAD,
     Crossing,
     compute_to_reach,
     cost_of_a_point,
@@ -28,9 +28,9 @@ from ablations.forecast.forecasts import (
     or_dots,
     predict,
 )
+from ablations.report.colours import styles
 from ablations.report.forecast import forecast_figure
-from ablations.report.style import styles
-from ablations.verdict.compare import TAU
+from ablations.verdict.differences import TAU
 from ablations.verdict.results import read_results
 
 
@@ -227,7 +227,8 @@ def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
 
 def test_the_rule_behind_a_chance_follows_the_number_of_seeds():
     groups = {"two": [fitted(0), fitted(1)], "three": [fitted(2), fitted(3), fitted(4)]}
-    assert {chance.variant: chance.rule for chance in leaderboard(groups, 6000.0)} == {"two": ASSUMED, "three": SPREAD}
+    rules = {chance.variant: chance.rule for chance in leaderboard(groups, 6000.0)}
+    assert rules == {"two": ASSUMED_SPREAD, "three": MEASURED_SPREAD}
 
 
 def test_what_cannot_be_forecast_is_refused():

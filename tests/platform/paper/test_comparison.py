@@ -21,9 +21,9 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.comparison import WARNING, PaperRun, columns, notes, paper_compare, paper_comparison
 from ablations.paper.grid import paper_fit
+from ablations.report.colours import styles
 from ablations.report.linearised import linearised_figure, linearised_note, linearised_score
 from ablations.report.page import report_page
-from ablations.report.style import styles
 from ablations.verdict.results import read_results
 
 SEVENTH = 100 + 6 * (40_000 - 100) / 99

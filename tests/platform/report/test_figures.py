@@ -9,8 +9,8 @@ from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, w
 
 from ablations.home.plan import PlannedVariant
 from ablations.report.ceilings import ceilings_figure
+from ablations.report.colours import styles
 from ablations.report.curves import curves_figure, spread, variant_figure
-from ablations.report.style import styles
 from ablations.verdict.results import read_results
 
 

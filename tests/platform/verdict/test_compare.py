@@ -11,16 +11,8 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import CurveSet, Fit
-from ablations.verdict.compare import (
-    ASSUMED,
-    WELCH,
-    Interval,
-    compare,
-    compute_ratio,
-    difference_in_words,
-    efficiency_in_words,
-    paper_rule,
-)
+from ablations.verdict.compare import compare
+from ablations.verdict.differences import ASSUMED, WELCH, compute_ratio
 
 COMPUTE = np.arange(0, 8001, 200.0)
 
@@ -117,44 +109,6 @@ def test_an_unbounded_reference_leaves_no_lower_end():
     row = compared([with_ceiling(0.60, 0.59, 0.61)], [with_ceiling(0.9, 0.58, None)])
     assert row.delta_A_lo is None
     assert row.difference == "cannot tell"
-
-
-@pytest.mark.parametrize(
-    ("lo", "hi", "words"),
-    [
-        (0.001, 0.5, "ceiling up"),
-        (-0.5, -0.001, "ceiling down"),
-        (-0.03, 0.04, "no difference seen"),
-        (-0.05, 0.04, "cannot tell"),
-        (0.001, None, "ceiling up"),
-        (None, -0.001, "ceiling down"),
-        (-0.001, None, "cannot tell"),
-        (None, None, "cannot tell"),
-    ],
-)
-def test_the_words_follow_from_the_interval(lo, hi, words):
-    assert difference_in_words(Interval(estimate=0.0, lo=lo, hi=hi)) == words
-
-
-@pytest.mark.parametrize(
-    ("lo", "hi", "words"),
-    [
-        (1.001, 9.0, "more compute"),
-        (0.1, 0.999, "less compute"),
-        (0.9, 1.35, "no difference seen"),
-        (0.9, 1.36, "cannot tell"),
-        (1.2, None, "more compute"),
-        (None, 0.8, "less compute"),
-        (0.9, None, "cannot tell"),
-        (None, 1.1, "cannot tell"),
-    ],
-)
-def test_the_efficiency_follows_from_the_interval_of_the_ratio(lo, hi, words):
-    assert efficiency_in_words(Interval(estimate=1.0, lo=lo, hi=hi)) == words
-
-
-def test_without_a_common_target_the_efficiency_cannot_be_told():
-    assert efficiency_in_words(None) == "cannot tell"
 
 
 def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():
@@ -263,13 +217,6 @@ def test_the_ratio_of_c_mid_is_that_of_the_curves():
     assert row.C_mid_ratio == pytest.approx(0.8, rel=1e-5)
     assert row.C_mid_ratio_lo == pytest.approx(0.8, rel=1e-2)
     assert row.C_mid_ratio_hi == pytest.approx(0.8, rel=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("delta", "words"), [(0.0201, "ceiling up"), (-0.0201, "ceiling down"), (0.0199, "no difference seen")]
-)
-def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, words):
-    assert paper_rule(delta) == words
 
 
 def test_curves_that_may_never_reach_the_target_leave_a_ratio_with_an_open_end():

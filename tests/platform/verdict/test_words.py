@@ -7,8 +7,8 @@ import pytest
 from fixtures_home import make_home
 
 from ablations.fit.asymptote import VERDICT_MEANINGS, Verdict
-from ablations.verdict.compare import Difference, Efficiency
 from ablations.verdict.results import Results, read_results
+from ablations.verdict.rules import Difference, Efficiency
 from ablations.verdict.words import (
     DIFFERENCES,
     EFFICIENCIES,
