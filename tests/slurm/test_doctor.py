@@ -18,13 +18,13 @@ from waiting import wait_until
 
 from ablations.cli import app
 from ablations.home.home import Home
-from ablations.slurm.commands import Nodes
-from ablations.slurm.doctor import chosen
+from ablations.slurm.commands import NodeGroup
+from ablations.slurm.doctor import probed_partitions
 from ablations.slurm.doctor.cluster import seconds, up_and_away
 from ablations.slurm.doctor.here import without_password
 from ablations.slurm.doctor.node import check_clock
 from ablations.slurm.doctor.probe import look_at_tracking
-from ablations.slurm.doctor.probe_job import Probe, remove_leftovers
+from ablations.slurm.doctor.probe_job import Probe, remove_left_probes
 
 ROOT = Path(__file__).parents[2]
 
@@ -216,7 +216,7 @@ def test_ctrl_c_while_the_probe_waits_leaves_no_job(drained, home):
 
 def test_ctrl_c_while_sbatch_asks_leaves_no_job(cluster, home, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
-    (partition,) = chosen(("low",))
+    (partition,) = probed_partitions(("low",))
     controller = int((cluster.folder / "slurmctld.pid").read_text())
 
     def is_asking():
@@ -262,10 +262,10 @@ def test_what_a_killed_doctor_leaves_the_next_one_removes(drained, home, monkeyp
     doctor.communicate()
     folder = home / "doctor" / name
     monkeypatch.setenv("SLURM_CONF", drained.environment["SLURM_CONF"])
-    remove_leftovers(Home(home))
+    remove_left_probes(Home(home))
     assert folder.exists(), "a young one may be another doctor's"
     os.utime(folder, (0, 0))
-    remove_leftovers(Home(home))
+    remove_left_probes(Home(home))
     assert not folder.exists()
     assert jobs(drained) == []
 
@@ -410,7 +410,7 @@ def test_slurms_durations_in_seconds():
 
 def test_nodes_that_sleep_or_work_are_up_and_drained_ones_are_not():
     states = {"idle": 1, "mixed": 2, "allocated": 4, "powered_down": 8, "draining": 16, "down": 32, "maint": 64}
-    nodes = [Nodes(partition="low", state=state, number=number) for state, number in states.items()]
-    up, away = up_and_away("low", [*nodes, Nodes(partition="high", state="idle", number=128)])
+    nodes = [NodeGroup(partition="low", state=state, number=number) for state, number in states.items()]
+    up, away = up_and_away("low", [*nodes, NodeGroup(partition="high", state="idle", number=128)])
     assert up == 15
     assert [group.state for group in away] == ["draining", "down", "maint"]

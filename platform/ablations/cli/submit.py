@@ -33,9 +33,9 @@ def on_slurm(
     out: Console,
 ) -> "OnSlurm":
     """What Slurm is asked for, checked against the cluster before anything is written."""
-    from ablations.slurm.limits import check_home, check_on_cluster
+    from ablations.slurm.limits import check_home_path, check_on_cluster
 
-    check_home(sweep.home.path)
+    check_home_path(sweep.home.path)
     resources, threads = study.resources, study.reference.recipe.total_threads
     if jobs is not None:
         resources = resources.model_copy(update={"at_once": jobs})

@@ -87,8 +87,8 @@ class Partition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nodes:
-    """Nodes of a partition in one state: `Nodes(partition="low", state="drained", number=2, reason="bad disk")`."""
+class NodeGroup:
+    """Nodes of a partition in one state: `NodeGroup(partition="low", state="drained", number=2, reason="disk")`."""
 
     partition: str
     state: str
@@ -218,12 +218,12 @@ def partition_settings() -> dict[str, dict[str, str]]:
     return {one["PartitionName"]: one for one in found if "PartitionName" in one}
 
 
-def nodes() -> tuple[Nodes, ...]:
+def nodes() -> tuple[NodeGroup, ...]:
     """The nodes of every partition, counted by state and reason."""
     lines = run("sinfo", "--noheader", "--format=%R|%T|%D|%E").splitlines()
     parts = (line.split("|", 3) for line in lines)
     return tuple(
-        Nodes(
+        NodeGroup(
             partition=partition,
             state=state.rstrip("*~#!%$@^-"),
             number=int(number),

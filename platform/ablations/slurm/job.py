@@ -19,7 +19,7 @@ from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
-from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue
+from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
 from scalerl.run.run_folder import RunFolder
 
 WAIT_FOR_THE_END_S = 300.0
@@ -71,7 +71,7 @@ class SlurmJob:
             self._write_state(State.FAILED, text)
             self._end_failed()
         self._write_state(State.REQUEUED, "its time limit was near; its checkpoint is written")
-        requeue(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
+        requeue_this_job(os.environ["SLURM_JOB_ID"], WAIT_FOR_THE_END_S)
 
     def _end_failed(self) -> None:
         if hold := hold_after_failure(Home(self.home), self.sweep):

@@ -21,7 +21,7 @@ def log_folder(home: Home, submission: Submission) -> Path:
     return home.sweep(submission.sweep) / "submitit" / submission.name
 
 
-def tail(path: Path) -> str:
+def end_of_log(path: Path) -> str:
     """The end of a log."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
@@ -30,4 +30,4 @@ def tail(path: Path) -> str:
 
 def tells_of_memory(logs: list[Path]) -> bool:
     """Whether a job was ended for taking more memory than it asked for."""
-    return any(word in text for text in map(tail, logs) for word in OUT_OF_MEMORY)
+    return any(word in text for text in map(end_of_log, logs) for word in OUT_OF_MEMORY)

@@ -39,7 +39,7 @@ def check_on_cluster(asked: Asked, *, threads: int) -> str:
     return ",".join(partition.name for partition in _chosen(asked, partitions))
 
 
-def check_home(home: Path) -> None:
+def check_home_path(home: Path) -> None:
     """Raise AblationsError if the path of the home folder has characters that jobs cannot use."""
     for character, why in UNFIT_IN_PATHS.items():
         if character in str(home):
@@ -54,18 +54,6 @@ def _known_options(names: Iterable[str]) -> frozenset[str]:
     # sbatch accepts the beginning of a name, behind which we would not recognise an option that has its own key.
     others = (name for name in names if not any(one.startswith(name) for one in listed))
     return listed.union(name for name in others if commands.takes_option(name))
-
-
-def check_options(asked: Asked, known: Collection[str]) -> None:
-    """Raise FileError if sbatch does not know an option."""
-    if problems := option_problems(asked, known):
-        raise FileError(*problems)
-
-
-def check_limits(asked: Asked, partitions: Sequence[Partition], *, threads: int) -> None:
-    """Raise FileError if no node of the partition could ever run the job."""
-    if problems := limit_problems(asked, partitions, threads=threads):
-        raise FileError(*problems)
 
 
 def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:

@@ -204,7 +204,7 @@ class SlurmPool:
         executor.update_parameters(**asked)
         watch = trap_folder(self.home, submission)
         try:
-            with outside_of_jobs(), executor.batch():
+            with as_outside_of_jobs(), executor.batch():
                 jobs = [
                     executor.submit(SlurmJob(self.home.path, self.sweep, run, budget_gpu_hours, watch)) for run in runs
                 ]
@@ -266,7 +266,7 @@ def submitting(home: Home) -> Iterator[None]:
 
 
 @contextmanager
-def outside_of_jobs() -> Iterator[None]:
+def as_outside_of_jobs() -> Iterator[None]:
     """Hide from this process what Slurm tells a job about itself: sbatch would read it as options."""
     before = dict(os.environ)
     kept = commands.outside_of_jobs(before)

@@ -1,4 +1,4 @@
-"""The requeue before a time limit, so that a run longer than any job goes on in the next one.
+"""The requeue before a time limit, so that a run may be longer than any job.
 
 Slurm sends SIGUSR2 some time before the limit. The run writes its checkpoint and ends, and the job sends itself back to
 the queue: it keeps its place, name and array, and Slurm counts its restarts.
@@ -48,7 +48,7 @@ def is_stuck(*, num_steps: int, num_restarts: int) -> bool:
     return num_steps == 0 and num_restarts > 0
 
 
-def requeue(job: str, limit_s: float) -> None:
+def requeue_this_job(job: str, limit_s: float) -> None:
     """Send the job of this process back to the queue; Slurm ends the process meanwhile.
 
     Returns after `limit_s` when the controller was silent for so long.

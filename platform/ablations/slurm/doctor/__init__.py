@@ -21,7 +21,7 @@ from ablations.slurm.doctor.cluster import (
     check_accounting,
     check_commands,
     check_controller,
-    check_limits,
+    check_job_rules,
     check_partitions,
     check_preemption,
 )
@@ -29,7 +29,7 @@ from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
 from ablations.slurm.doctor.probe import look_at_modules
-from ablations.slurm.doctor.probe_job import remove_leftovers
+from ablations.slurm.doctor.probe_job import remove_left_probes
 from ablations.study.resources import OWN_OPTIONS
 
 __all__ = ["Finding", "Question", "examine"]
@@ -76,8 +76,8 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
         yield installed
         return
     controller = check_controller()
-    partitions = chosen(question.partitions) if controller.level == "ok" else ()
-    options = sbatch_options(question.sbatch)
+    partitions = probed_partitions(question.partitions) if controller.level == "ok" else ()
+    options = probe_options(question.sbatch)
     yield from here
     yield installed
     yield controller
@@ -87,7 +87,7 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
     try:
         yield from check_partitions(question.partitions, names)
         yield from check_preemption(names)
-        yield from check_limits()
+        yield from check_job_rules()
         yield check_accounting()
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
@@ -103,7 +103,7 @@ def check_nodes(
         question.home.require_writable()
     except AblationsError:
         return  # another finding says so; a probe could not write its report
-    remove_leftovers(question.home)
+    remove_left_probes(question.home)
     here = look_at_modules()
     for partition in partitions:
         yield from check_node(
@@ -118,7 +118,7 @@ def check_nodes(
         )
 
 
-def chosen(names: tuple[str, ...]) -> tuple[Partition, ...]:
+def probed_partitions(names: tuple[str, ...]) -> tuple[Partition, ...]:
     """The partitions of these names, else the default one."""
     partitions = {partition.name: partition for partition in commands.partitions()}
     for name in names:
@@ -129,7 +129,7 @@ def chosen(names: tuple[str, ...]) -> tuple[Partition, ...]:
     return tuple(partition for partition in partitions.values() if partition.is_default)
 
 
-def sbatch_options(texts: tuple[str, ...]) -> tuple[str, ...]:
+def probe_options(texts: tuple[str, ...]) -> tuple[str, ...]:
     """`account=physics` as `--account=physics`; AblationsError for an option that is not sbatch's or is our own."""
     if not texts:
         return ()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterator
 
 from ablations.slurm import commands
-from ablations.slurm.commands import Nodes, Partition
+from ablations.slurm.commands import NodeGroup, Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.queue_cache import ASK_EVERY_S
 from ablations.slurm.requeue_before_time_limit import SIGNAL_BEFORE_LIMIT_S
@@ -78,7 +78,7 @@ def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterato
         )
 
 
-def up_and_away(partition: str, nodes: Collection[Nodes]) -> tuple[int, list[Nodes]]:
+def up_and_away(partition: str, nodes: Collection[NodeGroup]) -> tuple[int, list[NodeGroup]]:
     """How many of its nodes accept jobs, and the nodes that do not."""
     mine = [group for group in nodes if group.partition == partition]
     away = [group for group in mine if AWAY.match(group.state)]
@@ -134,7 +134,7 @@ def preempted(name: str, mode: str, grace_s: float) -> Finding:
     return judged(PART, f"preemption {name}", problem, fine, remedy, level="warning")
 
 
-def check_limits() -> Iterator[Finding]:
+def check_job_rules() -> Iterator[Finding]:
     """Requeueing, sizes of arrays, and the time that a cancelled job has."""
     settings = commands.settings()
     default = "" if settings.get("JobRequeue") == "1" else "; not by default (JobRequeue=0), but runs ask for it"

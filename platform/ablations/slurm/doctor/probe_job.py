@@ -210,7 +210,7 @@ def remove(folder: Path) -> None:
         folder.parent.rmdir()
 
 
-def remove_leftovers(home: Home) -> None:
+def remove_left_probes(home: Home) -> None:
     """Cancel and delete the probes of killed doctors, whose lock nobody holds."""
     for folder in (home.path / "doctor").glob("doctor.*"):
         if time.time() - folder.stat().st_mtime < YOUNG_S:
