@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from places import TESTS
@@ -95,13 +96,19 @@ def test_no_daemon_and_no_job_outlives_a_process_that_is_killed(cluster_folder):
         try:
             assert starter.stdout is not None
             assert starter.stdout.readline() == "a job runs\n"
-            running = {
-                Path(f"/proc/{process}/comm").read_text().strip() for process in processes_of(str(cluster_folder))
-            }
-            assert running >= DAEMONS | {"sleep"}
+            until(lambda: commands_of(cluster_folder) >= DAEMONS | {"sleep"}, "every daemon and the job")
         finally:
             starter.kill()
     until(lambda: not processes_of(str(cluster_folder)), "the end of every process")
+
+
+def commands_of(folder):
+    """The names of the commands that the processes of a cluster run."""
+    names = set()
+    for process in processes_of(str(folder)):
+        with suppress(OSError):  # it has ended since
+            names.add(Path(f"/proc/{process}/comm").read_text().strip())
+    return names
 
 
 def processes_of(folder):
