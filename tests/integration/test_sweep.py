@@ -68,7 +68,7 @@ def test_a_stop_rule_ends_variants_early_and_another_sweep_may_train_them_on(pla
     assert all(7 * 0.8 <= run["compute_gpu_hours"] < 5.0 * 8.0 for run in runs[1:])
     stopped = json.loads((home / "sweeps" / "stopping" / "stopped.json").read_text())["runs"]
     assert {one["run"] for one in stopped if one["ends_run"]} == {run["id"] for run in runs[1:]}
-    assert all((home / "runs" / run["id"] / "checkpoint.pt").exists() for run in runs)
+    assert all((home / "runs" / run["id"] / "checkpoint" / "manifest.json").exists() for run in runs)
 
     before = read_metrics(home)
     platform("sweep", str(file))
@@ -139,14 +139,15 @@ def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
     assert {run["state"] for run in runs} <= {"cancelled", "pending"}
     cancelled = [run for run in runs if run["state"] == "cancelled"]
     assert cancelled
-    assert all((home / "runs" / run["id"] / "checkpoint.pt").exists() for run in cancelled)
+    assert all((home / "runs" / run["id"] / "checkpoint" / "manifest.json").exists() for run in cancelled)
 
 
 def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home):
     run_id = json.loads(platform("sweep", str(study), "--dry-run", "--json").stdout)["runs"][1]["id"]
     folder = home / "runs" / run_id
     folder.mkdir(parents=True)
-    (folder / "checkpoint.pt").write_bytes(b"not a checkpoint")
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / "manifest.json").write_bytes(b"not a checkpoint")
     result = platform("sweep", str(study), code=1)
     assert "loo-loss" in result.stdout
     runs = {run["variant"]: run for run in json.loads(platform("status", "--json", code=1).stdout)["runs"]}

@@ -21,7 +21,7 @@ def test_scancel_of_a_running_and_of_a_pending_job(study):
     study.cluster.run("scancel", study.job("scalerl"), study.job("loo-off_policy"))
     rows = study.until_states(scalerl="cancelled", loo_off_policy="cancelled", loo_loss=("running", "done"))
     assert rows["scalerl"]["step"] > 0  # its checkpoint was written: Slurm sends SIGTERM first
-    assert (study.home / "runs" / rows["scalerl"]["id"] / "checkpoint.pt").exists()
+    assert (study.home / "runs" / rows["scalerl"]["id"] / "checkpoint" / "manifest.json").exists()
     study.submit()
     rows = study.until_done()
     assert [rows[name]["attempt"] for name in ("scalerl", "loo-loss", "loo-off_policy")] == [2, 1, 1]

@@ -5,7 +5,9 @@ A moment is `(event, count)`: the process kills itself the `count`-th time the e
     ("eval row", 2)           the second evaluation is in the log, not in a checkpoint
     ("train row", 5)          the fifth optimiser step is in the log
     ("checkpoint begun", 2)   metrics are durable, the second checkpoint is not written
-    ("checkpoint written", 2) under its temporary name, not yet renamed
+    ("part written", 5)       the second part of the second checkpoint is under its temporary name
+    ("checkpoint written", 2) all parts are there, the manifest is under its temporary name
+    ("manifest renamed", 2)   the parts of the first checkpoint are still there
     ("checkpoint renamed", 2) whole, and nothing has happened since
 """
 
@@ -14,7 +16,7 @@ import signal
 from pathlib import Path
 
 import scalerl.run.train as scalerl_train
-from scalerl.run import run_folder
+from scalerl.run import checkpoint
 from scalerl.run.metrics import MetricsLog
 from scalerl.run.train import Cancelled, train
 
@@ -42,26 +44,28 @@ def watch(moment: Moment, kill: int) -> None:
             if left[0] == 0:
                 os.kill(os.getpid(), kill)
 
-    write_row, write_file, replace = MetricsLog.write, run_folder.write_atomically, Path.replace
+    write_row, write, replace = MetricsLog.write, checkpoint.write_checkpoint, Path.replace
 
     def watched_row(self: MetricsLog, row: dict) -> None:
         write_row(self, row)
         reached(f"{row['kind']} row")
 
-    def watched_file(path: Path, content: bytes) -> None:
-        if path.name == "checkpoint.pt":
-            reached("checkpoint begun")
-        write_file(path, content)
-        if path.name == "checkpoint.pt":
-            reached("checkpoint renamed")
+    def watched_checkpoint(folder: Path, state: dict) -> None:
+        reached("checkpoint begun")
+        write(folder, state)
+        reached("checkpoint renamed")
 
     def watched_replace(self: Path, target: Path) -> Path:
-        if Path(target).name == "checkpoint.pt":
-            reached("checkpoint written")
-        return replace(self, target)
+        is_of_checkpoint = Path(target).parent.name == "checkpoint"
+        if is_of_checkpoint:
+            reached("checkpoint written" if Path(target).name == checkpoint.MANIFEST else "part written")
+        replaced = replace(self, target)
+        if is_of_checkpoint and Path(target).name == checkpoint.MANIFEST:
+            reached("manifest renamed")
+        return replaced
 
     MetricsLog.write = watched_row
-    scalerl_train.write_atomically = watched_file
+    scalerl_train.write_checkpoint = watched_checkpoint
     Path.replace = watched_replace
 
 

@@ -29,6 +29,7 @@ from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, 
 from scalerl.processes.time_sheet import TimeSheet
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.checkpoint import checkpoint_exists
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.schedules import SCHEDULES
@@ -424,7 +425,8 @@ def warm_starts(tmp_path_factory):
 def in_the_middle(folder, process):
     """Wait until the run has taken some steps; the process ids of its generators."""
     wait_until(
-        lambda: folder.read_status().get("step", 0) >= 3 and folder.checkpoint.exists(), "step 3 and a checkpoint"
+        lambda: folder.read_status().get("step", 0) >= 3 and checkpoint_exists(folder.checkpoint),
+        "step 3 and a checkpoint",
     )
     generators = generators_of(process.pid)
     assert len(generators) == 1

@@ -9,11 +9,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.checkpoint import read_checkpoint
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import Run, train
 from scalerl.run.warm_start import load_or_train
-from scalerl.tasks import make_task
+from scalerl.tasks import make_task, make_tasks
 from scalerl.tokens import make_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -90,8 +91,9 @@ def assert_loads(folder, recipe):
     model = AutoModelForCausalLM.from_pretrained(folder.model, dtype=torch.float32).eval()
     policy = new_policy(recipe)
     policy.load_weights(folder.model)
-    state = torch.load(folder.checkpoint, weights_only=False)["cluster"]["learner"]["policy"]
-    assert all(torch.equal(tensor, state[name]) for name, tensor in policy.state_dict().items())
+    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    state = read_checkpoint(folder.checkpoint, task.train)["cluster"]["learner"]["policy"]
+    assert all(torch.equal(tensor, state[name]) for name, tensor in policy.exported_weights().items())
     tokens = torch.arange(24).view(2, 12)
     with torch.no_grad():
         if recipe.parameters == "fp32":

@@ -38,14 +38,14 @@ def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
 
 
 def test_a_finished_write_leaves_one_file(tmp_path):
-    write_atomically(tmp_path / "checkpoint.pt", b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
-    assert (tmp_path / "checkpoint.pt").read_bytes() == b"new"
+    write_atomically(tmp_path / "recipe.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
+    assert (tmp_path / "recipe.json").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_write_that_fails_leaves_the_old_content_and_no_rubbish(tmp_path, monkeypatch, call):
-    path = tmp_path / "checkpoint.pt"
+    path = tmp_path / "recipe.json"
     write_atomically(path, b"old")
 
     def full(*_):
@@ -56,7 +56,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_no_rubbish(tmp_path, monk
         write_atomically(path, b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
 
 
 def test_content_is_on_disk_before_the_name_changes(tmp_path, monkeypatch):
@@ -64,7 +64,7 @@ def test_content_is_on_disk_before_the_name_changes(tmp_path, monkeypatch):
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("sync"), fsync(fd)))
     monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("rename"), replace(*paths)))
-    write_atomically(tmp_path / "checkpoint.pt", b"new")
+    write_atomically(tmp_path / "recipe.json", b"new")
     assert calls == ["sync", "rename", "sync"]
 
 

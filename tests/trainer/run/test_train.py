@@ -13,6 +13,7 @@ from waiting import wait_until
 import scalerl.run.train as scalerl_train
 from scalerl.learner.torch_learner import Diverged, Learner
 from scalerl.model.build import new_policy
+from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
 from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import Busy, train
@@ -194,8 +195,11 @@ def test_a_run_extended_equals_a_run_with_the_larger_budget(tmp_path, warm_start
 def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path, warm_starts, undisturbed, schedule):
     moments = [
         ("eval row", 1),  # before any checkpoint
+        ("part written", 2),
         ("checkpoint written", 1),
         ("train row", 2),
+        ("part written", 6),
+        ("manifest renamed", 2),
         ("checkpoint begun", 2),
         ("checkpoint renamed", 2),
         ("checkpoint written", 3),
@@ -262,10 +266,10 @@ def test_a_full_disk_fails_the_run_and_it_goes_on_when_there_is_space(
 ):
     folder = new_run(tmp_path / "run", recipe_of("pipeline"))
     train(folder.path, budget_gpu_hours=2.0, warm_starts=warm_starts)
-    checkpoint = folder.checkpoint.read_bytes()
+    checkpoint = (folder.checkpoint / MANIFEST).read_bytes()
 
     if what == "checkpoint":
-        monkeypatch.setattr(scalerl_train, "write_atomically", no_space)
+        monkeypatch.setattr("scalerl.run.checkpoint.write_atomically", no_space)
     elif what == "row":
         monkeypatch.setattr(MetricsLog, "write", no_space)
     else:
@@ -282,7 +286,7 @@ def test_a_full_disk_fails_the_run_and_it_goes_on_when_there_is_space(
     status = folder.read_status()
     assert status["state"] == "failed"
     assert "No space left on device" in status["message"]
-    assert folder.checkpoint.read_bytes() == checkpoint
+    assert (folder.checkpoint / MANIFEST).read_bytes() == checkpoint
     list(read_rows(folder.metrics))  # still readable
 
     train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
@@ -337,9 +341,9 @@ def test_checkpoint_holds_the_whole_cluster(tmp_path):
     schedule = scalerl_train.SCHEDULES["pipeline"]
     for _ in range(5):
         schedule(cluster)
-    torch.save(cluster.state_dict(), tmp_path / "cluster.pt")
+    write_checkpoint(tmp_path / "checkpoint", cluster.state_dict())
     again = make_cluster(recipe, new_policy(recipe), seed=9)
-    again.load_state_dict(torch.load(tmp_path / "cluster.pt", weights_only=False))
+    again.load_state_dict(read_checkpoint(tmp_path / "checkpoint", again.task.train))
     for _ in range(5):
         ours, theirs = schedule(cluster), schedule(again)
         assert ours.update.metrics == theirs.update.metrics

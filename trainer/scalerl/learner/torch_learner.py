@@ -260,19 +260,19 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """Weights, those of the frozen copies too, optimiser, critic, counters and running statistics."""
         return {
-            "policy": self.policy.state_dict(),
+            "policy": self.policy.exported_weights(),
             "adam": self.adam.state_dict(),
             "version": self.version,
             "bad_steps": self.bad_steps,
             "loss_scale": asdict(self.loss_scale),
             "statistics": asdict(self.statistics),
             "critic": None if self.critic is None else self.critic.state_dict(),
-            **{name: policy.state_dict() for name, policy in self._frozen_policies().items()},
+            **{name: policy.exported_weights() for name, policy in self._frozen_policies().items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken."""
-        self.policy.load_state_dict(state["policy"])
+        self.policy.import_weights(state["policy"])
         self.adam.load_state_dict(state["adam"])
         self.version, self.bad_steps = state["version"], state["bad_steps"]
         self.statistics = RunningStatistics(**state["statistics"])
@@ -280,7 +280,7 @@ class Learner:
             self.critic.load_state_dict(state["critic"])
         self.loss_scale = LossScale(**state["loss_scale"])
         for name, policy in self._frozen_policies().items():
-            policy.load_state_dict(state[name])
+            policy.import_weights(state[name])
 
     def _frozen_policies(self) -> dict[str, Policy]:
         """Those that the recipe needs, by name."""

@@ -2,7 +2,8 @@
 
 train       the loop, evaluations, checkpoints
 warm_start  the supervised start, shared by all runs of a scale and seed
-run_folder  the files of a run; old_checkpoint: reads the form that its state had up to commit 5b233c1
+run_folder  the files of a run
+checkpoint  its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
 metrics     its log; status: what it is doing; neither loads torch
 health      what the last steps foretell, as warnings
 """

@@ -1,7 +1,7 @@
 """Reads `checkpoint.pt`, the form that a run's state had up to commit 5b233c1: one pickle with our classes in it.
 
-The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled. Generators had their
-weights under the policy's own names, where today they have them under Hugging Face's.
+The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled. Weights had the
+policy's own names, where today they have Hugging Face's.
 """
 
 import importlib
@@ -36,7 +36,7 @@ class _Unpickler(pickle.Unpickler):
         """Our classes where they stand today, and what NumPy and PyTorch need."""
         if (module, name) in MOVED:
             return getattr(importlib.import_module(MOVED[module, name]), name)
-        if module in OF_LIBRARIES or module in MOVED.values():
+        if module in OF_LIBRARIES:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"unexpected class {module}.{name}")
 
@@ -51,6 +51,8 @@ def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
     cluster = state["cluster"]
     for generator in [cluster["generator"]] if "generator" in cluster else cluster["generators"]:
         generator["weights"] = renamed(generator["weights"], recipe)
+    learner = cluster["learner"]
+    learner |= {name: renamed(learner[name], recipe) for name in ("policy", "reference", "start") if name in learner}
     if "pushes" in cluster:
         cluster["pushes"] = [(arrival, version, renamed(own, recipe)) for arrival, version, own in cluster["pushes"]]
     return state

@@ -81,7 +81,12 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """Everything that decides the run's future."""
+        """The folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
+        return self.path / "checkpoint"
+
+    @property
+    def old_checkpoint(self) -> Path:
+        """The same in one file, as commit 5b233c1 left it."""
         return self.path / "checkpoint.pt"
 
     @property

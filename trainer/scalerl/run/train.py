@@ -6,7 +6,6 @@ The loop stops at the first optimiser step whose compute reaches the budget, so 
 the larger budget at once are the same run.
 """
 
-import io
 import math
 import shutil
 import signal
@@ -24,10 +23,11 @@ from filelock import FileLock, Timeout
 
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.run.assemble import assemble
+from scalerl.run.checkpoint import checkpoint_exists, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.old_checkpoint import read_old_checkpoint
-from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder, write_atomically
+from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder
 from scalerl.run.status import StatusFile
 from scalerl.schedules import SCHEDULES
 
@@ -109,8 +109,7 @@ class Run:
         self.parts = assemble(self.recipe, self.seed, warm_starts)
         self.cluster = self.parts.cluster
         try:
-            length = self._restore() if folder.checkpoint.exists() else 0
-            self.metrics = MetricsLog(folder.metrics, length)
+            self.metrics = MetricsLog(folder.metrics, self._restore())
         except BaseException:
             self.cluster.close()
             raise
@@ -216,7 +215,6 @@ class Run:
     def save(self) -> None:
         """Replace the checkpoint; metrics up to here are made durable first, so it never points past their end."""
         with self.cluster.paused():
-            buffer = io.BytesIO()
             state = {
                 "cluster": self.cluster.state_dict(),
                 "evaluations": self.evaluations,
@@ -224,11 +222,17 @@ class Run:
                 "metrics_length": self.metrics.sync(),
                 "wall_s": self._wall(),
             }
-            torch.save(state, buffer)
-            write_atomically(self.folder.checkpoint, buffer.getvalue())
+            write_checkpoint(self.folder.checkpoint, state)
+            self.folder.old_checkpoint.unlink(missing_ok=True)
 
     def _restore(self) -> int:
-        state = read_old_checkpoint(self.folder.checkpoint, self.recipe)
+        """Bring everything to where the last checkpoint was; returns the length of the run log then."""
+        if checkpoint_exists(self.folder.checkpoint):
+            state = read_checkpoint(self.folder.checkpoint, self.cluster.task.train)
+        elif self.folder.old_checkpoint.exists():
+            state = read_old_checkpoint(self.folder.old_checkpoint, self.recipe)
+        else:
+            return 0
         self.cluster.load_state_dict(state["cluster"])
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
