@@ -38,7 +38,7 @@ from scalerl.generator.make import longest_prompt, make_generator
 from scalerl.generator.request import Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
@@ -243,7 +243,7 @@ def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[
         for i in range(0, len(rollouts), generations)
     ]
     batch = make_batch(groups)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     start = time.perf_counter()
     learner.accumulate(batch, torch.randn(len(rollouts)))
     seconds = time.perf_counter() - start

@@ -20,7 +20,7 @@ from record import write_record
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.generator.make import longest_prompt, make_generator
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
 from scalerl.prompts.mixed_pool import make_pool
@@ -45,7 +45,7 @@ def main() -> None:
             recipe = recipe_of(kind, tokens)
             own = new_policy(recipe)
             own.load_state_dict(policy.state_dict())
-            learners[f"{kind}, {tokens} tokens a pass"] = Learner(own, recipe)
+            learners[f"{kind}, {tokens} tokens a pass"] = TorchLearner(own, recipe)
     rounds: dict[str, list[float]] = {name: [] for name in learners}
     for number in range(ROUNDS + 1):
         for name, learner in learners.items():
@@ -86,7 +86,7 @@ def first_batch(recipe: ResolvedRecipe) -> tuple[Policy, list[Group]]:
         recipe=recipe,
         generator=generator,
         off_clock=off_clock,
-        learner=Learner(policy, recipe),
+        learner=TorchLearner(policy, recipe),
         pool=make_pool(recipe, task, (0, 3)),
         task=task,
         rng=np.random.default_rng(0),

@@ -44,10 +44,10 @@ from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import longest_prompt, make_generator
 from scalerl.generator.request import Finished, Request
-from scalerl.learner.torch_learner import Learner, frozen_copy
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
-from scalerl.model.policy import Policy
+from scalerl.model.policy import Policy, frozen_copy
 from scalerl.processes import WallCluster
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
@@ -195,7 +195,7 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
 
     parts: dict[str, Any] = {
         "recipe": recipe,
-        "learner": Learner(policy, recipe),
+        "learner": TorchLearner(policy, recipe),
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),

@@ -8,7 +8,7 @@ from scalerl.generator.generator import decode_all
 from scalerl.generator.make import longest_prompt, make_generator
 from scalerl.generator.request import Finished, Request
 from scalerl.generator.torch_generator import TorchGenerator
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy
@@ -110,7 +110,7 @@ def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Virtu
         recipe=recipe,
         generator=generator_of(recipe, task, policy, slots=slots, seed=seed),
         off_clock=generator_of(recipe, task, policy, slots=512),
-        learner=Learner(policy, recipe),
+        learner=TorchLearner(policy, recipe),
         pool=make_pool(recipe, task, (seed,)),
         task=task,
         rng=np.random.default_rng(seed + 1),

@@ -177,7 +177,7 @@ def train(
     folder = place.run(run_id)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
-    from scalerl.learner.torch_learner import Diverged
+    from scalerl.learner.learner import Diverged
     from scalerl.processes import GeneratorDied
     from scalerl.prompts.judge import VerifierFailed
     from scalerl.run.train import Busy, Cancelled

@@ -9,7 +9,7 @@ from trainer.tiny import generator_of, random_policy, tiny_recipe
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.processes import WallCluster
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
@@ -27,7 +27,7 @@ def parts_of(recipe, policy):
     task = make_tasks(recipe.tasks, TOKENIZER)
     return {
         "recipe": recipe,
-        "learner": Learner(policy, recipe),
+        "learner": TorchLearner(policy, recipe),
         "pool": make_pool(recipe, task, (0, 3)),
         "task": task,
         "rng": np.random.default_rng(0),

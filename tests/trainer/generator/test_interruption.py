@@ -8,7 +8,7 @@ from recipe_files import read_scale
 from scalerl.generator.make import draw_cuts, longest_prompt, make_generator
 from scalerl.generator.request import Request
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import Policy, new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
@@ -85,7 +85,7 @@ def test_no_forced_token_has_a_gradient(interrupted, loss, monkeypatch):
     }
     batch = make_batch(groups[:40])
     advantage = torch.tensor([reward for group in groups[:40] for reward in group.rewards]).unsqueeze(1)
-    Learner(policy, ResolvedRecipe.model_validate({**recipe.model_dump(), **changes})).accumulate(batch, advantage)
+    TorchLearner(policy, ResolvedRecipe.model_validate({**recipe.model_dump(), **changes})).accumulate(batch, advantage)
 
     (own,) = logprobs  # rows in the order of the micro-batch: longest first
     order = torch.argsort(batch.length_B, descending=True, stable=True)

@@ -10,7 +10,7 @@ from trainer.tiny import make_cluster, make_group, random_policy, tiny_recipe
 
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.critic import ValueModel
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 
@@ -35,7 +35,7 @@ def case(recipe):
     """A learner whose critic has learned a little, groups, and their batch as it is trained on."""
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         head = learner.critic.network.head
@@ -180,7 +180,7 @@ def test_values_learn_what_the_reward_will_be():
     policy = random_policy(recipe)
     tokens = [[5, 9, 1], [7, 9, 1], [5, 8, 1], [7, 8, 1]]
     groups = [make_group("p", tokens, [[-1.0] * 3] * 4, [1.0, -1.0, 1.0, -1.0])]
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     metrics = [learner.step(groups).metrics for _ in range(100)]
     assert metrics[0]["value_loss"] == pytest.approx(0.5)  # V = 0 and R = +-1
     assert metrics[-1]["value_loss"] < 0.2
@@ -205,8 +205,8 @@ def test_the_critic_has_a_learning_rate_of_its_own_under_the_policys_warm_up():
 def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
     plain, policy = recipe_of(critic={"type": "none"}), random_policy(recipe_of())
     groups = random_groups(policy)
-    without = Learner(random_policy(plain), plain).step(groups)
-    update = Learner(policy, recipe_of()).step(groups)
+    without = TorchLearner(random_policy(plain), plain).step(groups)
+    update = TorchLearner(policy, recipe_of()).step(groups)
     assert update.trained_tokens == 2 * without.trained_tokens
     assert update.context_tokens == 2 * without.context_tokens
     assert (without.scored_tokens, without.scored_context_tokens) == (0, 0)
@@ -217,7 +217,7 @@ def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():
 def test_prompts_of_one_reward_teach_where_there_is_a_critic():
     recipe = recipe_of()
     groups = [make_group("even", [[5, 1], [7, 1]], [[-1.0, -1.0]] * 2, [1.0, 1.0])]
-    update = Learner(random_policy(recipe), recipe).step(groups)
+    update = TorchLearner(random_policy(recipe), recipe).step(groups)
     assert update.metrics["grad_norm"] > 0
     assert update.metrics["value_loss"] > 0
 
@@ -237,7 +237,7 @@ def test_one_bad_batch_leaves_both_networks_and_all_moments_untouched(where):
     recipe = recipe_of(epochs=1)
     policy, undisturbed = random_policy(recipe), random_policy(recipe)
     groups = random_groups(policy)
-    learner, other = Learner(policy, recipe), Learner(undisturbed, recipe)
+    learner, other = TorchLearner(policy, recipe), TorchLearner(undisturbed, recipe)
     for one in (learner, other):
         one.step(groups)
     if where == "critic":
@@ -260,7 +260,7 @@ def test_one_bad_batch_leaves_both_networks_and_all_moments_untouched(where):
 
 def test_a_nan_does_not_stay_in_running_statistics():
     recipe = tiny_recipe(advantage="running", kl={"coefficient": 0.1, "where": "reward"})
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     groups = random_groups(learner.policy)
     learner.step(groups)
     before = learner.statistics
@@ -279,11 +279,11 @@ def test_a_learner_with_a_critic_goes_on_exactly_where_its_state_was_taken(tmp_p
     )
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     for _ in range(4):  # in the middle of a round
         learner.step(groups)
     torch.save(learner.state_dict(), tmp_path / "learner.pt")
-    again = Learner(random_policy(recipe, seed=9), recipe)
+    again = TorchLearner(random_policy(recipe, seed=9), recipe)
     again.load_state_dict(torch.load(tmp_path / "learner.pt"))
     for _ in range(3):
         assert learner.step(groups).metrics == again.step(groups).metrics

@@ -10,7 +10,7 @@ from trainer.tiny import random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
 from scalerl.evaluation.held_out import HeldOutEvaluator
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.transformers_load import empty
@@ -63,9 +63,9 @@ def test_a_step_makes_no_tensor_on_the_default_device(name):
     recipe = tiny_recipe(**CASES[name])
     policy = policy_of(recipe)
     groups, other = random_groups(policy), copy.deepcopy(policy)
-    expected = Learner(policy, recipe).step(groups)
+    expected = TorchLearner(policy, recipe).step(groups)
     with nothing_on_the_default_device():
-        update = Learner(other, recipe).step(groups)
+        update = TorchLearner(other, recipe).step(groups)
     assert not update.metrics["skipped"]
     assert update == expected
     weights = policy.exported_weights()

@@ -8,7 +8,7 @@ from trainer.learner_cases import random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.learner.learning_rate import cosine, learning_rate, linear
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import Optimiser, ResolvedRecipe
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -62,7 +62,7 @@ def test_the_learner_takes_compute_in_the_units_of_the_scale():
         compute_unit_gpu_hours=8.0, optimiser={"learning_rate": 1e-3, "warmup_steps": 0, "schedule": schedule}
     )
     policy = random_policy(recipe)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     update = learner.step(random_groups(policy), compute_gpu_hours=2.0)
     expected = 1e-3 * (1 + math.cos(math.pi / 8)) / 2
     assert update.metrics["learning_rate"] == pytest.approx(expected, rel=1e-12)

@@ -12,7 +12,7 @@ from trainer.reference_loss import reference
 from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.packing import padded_micro_batches
 
 KLS = [
@@ -65,7 +65,7 @@ def case(settings, micro_batch_tokens=10**6):
         group if number == 0 else cut_off(group, {rng.randrange(len(group.rollouts))})
         for number, group in enumerate(groups)
     ]
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     for seed, frozen in enumerate([learner.reference, learner.start]):
         if frozen is not None:
             frozen.load_state_dict(nearby(policy, recipe, seed).state_dict())
@@ -202,7 +202,7 @@ def test_the_entropy_bonus_is_the_mean_entropy_and_its_gradient_follows_the_form
     policy = random_policy(recipe)
     groups = random_groups(policy)
     batch = make_batch(groups)
-    metrics = Learner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
+    metrics = TorchLearner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
     ours = gradients(policy)
 
     policy.zero_grad()
@@ -237,10 +237,10 @@ def test_an_entropy_bonus_leaves_the_log_probs_and_what_is_logged_as_they_are():
 
 
 def test_only_recipes_that_need_a_frozen_policy_hold_one():
-    plain = Learner(random_policy(tiny_recipe()), tiny_recipe())
+    plain = TorchLearner(random_policy(tiny_recipe()), tiny_recipe())
     assert (plain.reference, plain.start) == (None, None)
     recipe = tiny_recipe(kl={"coefficient": 0.1})
-    held = Learner(random_policy(recipe), recipe)
+    held = TorchLearner(random_policy(recipe), recipe)
     assert held.start is None
     assert not any(parameter.requires_grad for parameter in held.reference.parameters())
 
@@ -249,7 +249,7 @@ def test_the_reference_stays_what_the_run_started_from_and_the_kl_grows_from_zer
     recipe = tiny_recipe(kl={"coefficient": 1e-3}, optimiser={"learning_rate": 1e-3, "warmup_steps": 0})
     policy = random_policy(recipe)
     before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     groups = random_groups(policy)
     kl = [learner.step(groups).metrics["kl"] for _ in range(3)]
     assert kl[0] == pytest.approx(0, abs=1e-9)
@@ -261,7 +261,7 @@ def test_a_stronger_kl_penalty_keeps_the_policy_nearer():
     def distance(kl):
         recipe = tiny_recipe(kl=kl, optimiser={"learning_rate": 3e-3, "warmup_steps": 0})
         policy = random_policy(recipe)
-        learner = Learner(policy, recipe)
+        learner = TorchLearner(policy, recipe)
         groups = random_groups(policy)
         for _ in range(20):
             learner.step(groups)
@@ -281,7 +281,7 @@ def test_the_start_of_the_round_is_taken_with_every_batch_of_prompts_the_generat
     recipe = tiny_recipe(loss={"type": "grpo", "max_weight": 2.0}, off_policy=off_policy, epochs=2)
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     before = []
     for start in starts:
         before.append({name: tensor.clone() for name, tensor in policy.state_dict().items()})
@@ -297,9 +297,9 @@ def test_epochs_are_as_many_optimiser_steps_on_the_same_batch():
     once, twice = tiny_recipe(optimiser={"warmup_steps": 0}), tiny_recipe(optimiser={"warmup_steps": 0}, epochs=2)
     policy, other = random_policy(once), random_policy(twice)
     groups = random_groups(policy)
-    stepped = Learner(policy, once)
+    stepped = TorchLearner(policy, once)
     first, second = stepped.step(groups), stepped.step(groups)
-    together = Learner(other, twice)
+    together = TorchLearner(other, twice)
     update = together.step(groups)
     assert all(torch.equal(tensor, other.state_dict()[name]) for name, tensor in policy.state_dict().items())
     assert update.trained_tokens == first.trained_tokens + second.trained_tokens
@@ -312,9 +312,9 @@ def test_scored_tokens_count_one_forward_pass_for_each_frozen_policy():
     plain = tiny_recipe(loss={"type": "dapo"}, epochs=2)
     both = tiny_recipe(loss={"type": "dapo", "max_weight": 2.0}, kl={"coefficient": 0.1}, epochs=2)
     groups = random_groups(random_policy(plain))
-    update = Learner(random_policy(plain), plain).step(groups)
+    update = TorchLearner(random_policy(plain), plain).step(groups)
     assert (update.scored_tokens, update.scored_context_tokens) == (0, 0)
-    scored = Learner(random_policy(both), both).step(groups)
+    scored = TorchLearner(random_policy(both), both).step(groups)
     assert scored.trained_tokens == update.trained_tokens
     assert (scored.scored_tokens, scored.scored_context_tokens) == (update.trained_tokens, update.context_tokens)
 
@@ -337,7 +337,7 @@ def test_a_batch_of_nothing_but_masked_answers_is_skipped():
     policy = random_policy(recipe)
     groups = [cut_off(group, {0, 1, 2}) for group in random_groups(policy)]
     before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    update = Learner(policy, recipe).step(groups)
+    update = TorchLearner(policy, recipe).step(groups)
     assert update.metrics["skipped"]
     assert update.trained_tokens == 0
     assert all(torch.equal(tensor, before[name]) for name, tensor in policy.state_dict().items())
@@ -346,7 +346,7 @@ def test_a_batch_of_nothing_but_masked_answers_is_skipped():
 def test_gradients_may_be_left_unclipped():
     recipe = tiny_recipe(optimiser={"max_grad_norm": None, "warmup_steps": 0}, aggregation="sum")
     policy = random_policy(recipe)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     update = learner.step(random_groups(policy))
     norm = math.sqrt(sum(float(p.grad.double().square().sum()) for p in policy.parameters()))
     assert norm > 1
@@ -358,11 +358,11 @@ def test_a_learner_with_everything_on_goes_on_exactly_where_its_state_was_taken(
     recipe = tiny_recipe(**settings, optimiser={"schedule": {"type": "cosine", "horizon": 6, "unit": "steps"}})
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     for _ in range(3):
         learner.step(groups)
     torch.save(learner.state_dict(), tmp_path / "learner.pt")
-    again = Learner(random_policy(recipe, seed=9), recipe)
+    again = TorchLearner(random_policy(recipe, seed=9), recipe)
     again.load_state_dict(torch.load(tmp_path / "learner.pt"))
     for _ in range(2):
         assert learner.step(groups).metrics == again.step(groups).metrics

@@ -11,7 +11,8 @@ from trainer.tiny import make_group, random_policy, tiny_recipe
 from scalerl.learner import batch_loss
 from scalerl.learner.batch import make_batch
 from scalerl.learner.batch_loss import rows_with_gradient
-from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
+from scalerl.learner.learner import Diverged
+from scalerl.learner.torch_learner import MAX_BAD_STEPS, TorchLearner
 from scalerl.model.packing import padded_micro_batches
 from scalerl.objective.advantages import advantages
 from scalerl.objective.running_statistics import RunningStatistics
@@ -25,7 +26,7 @@ LOSSES = [
 
 
 def survivors(groups, recipe):
-    """Groups, batch and advantages as `Learner.step` makes them."""
+    """Groups, batch and advantages as `TorchLearner.step` makes them."""
     kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
     rewards = torch.tensor([group.rewards for group in kept], dtype=torch.float64)
     advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
@@ -41,7 +42,7 @@ def test_loss_and_parameter_gradients_equal_the_loops(loss, aggregation, zero_va
     groups = random_groups(policy)
 
     kept, batch, advantage = survivors(groups, recipe)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     metrics = learner.accumulate(batch, advantage)
     ours = gradients(policy)
 
@@ -94,7 +95,7 @@ def test_micro_batches_add_up_to_the_whole_batch(loss, aggregation):
         recipe = tiny_recipe(loss=loss, aggregation=aggregation, optimiser=optimiser)
         policy = random_policy(recipe)
         _, batch, advantage = survivors(random_groups(policy), recipe)
-        metrics = Learner(policy, recipe).accumulate(batch, advantage)
+        metrics = TorchLearner(policy, recipe).accumulate(batch, advantage)
         num_passes = len(padded_micro_batches(batch.length_B, micro_batch_tokens))
         results.append((num_passes, metrics, gradients(policy)))
     *split, (one, whole_metrics, whole) = results
@@ -116,7 +117,7 @@ def test_entropy_and_mismatch_are_means_over_own_tokens():
     policy = random_policy(recipe)
     tokens, logprobs = [[5, 9, 1], [7, 1]], [[-1.0, 0.0, -2.0], [-3.0, -4.0]]
     group = make_group("p", tokens, logprobs, [1.0, -1.0], forced=[[False, True, False], [False, False]])
-    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
+    metrics = TorchLearner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
     entropy, gap = [], []
     for row, behaviour, own in zip(tokens, logprobs, [[0, 2], [0, 1]], strict=True):
         logits = policy.logits(policy.hidden(torch.tensor([[*group.prompt.tokens, *row]])))[0].double()
@@ -138,7 +139,7 @@ def test_garbage_behind_forced_tokens_does_not_reach_the_gradient():
             forced=[[False, True, False], [False, False]],
         )  # fmt: skip
         policy.zero_grad()
-        metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
+        metrics = TorchLearner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
         assert all(math.isfinite(value) for value in metrics.values())
         gradient.append(gradients(policy))
     assert_same_gradients(gradient[1], gradient[0])
@@ -153,7 +154,7 @@ def test_temperature_is_that_of_the_generator():
     group = make_group(
         "p", [[5, 1], [5, 1]], [logprobs[0, 4:].tolist()] * 2, [1.0, -1.0], tokens_of_prompt=(6, 4, 7, 2)
     )
-    metrics = Learner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
+    metrics = TorchLearner(policy, recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
     assert metrics["mismatch"] == pytest.approx(0, abs=1e-6)
 
 
@@ -184,7 +185,7 @@ def even_group():
 def test_a_step_moves_the_weights_and_the_version():
     recipe = tiny_recipe()
     policy = random_policy(recipe)
-    learner, before = Learner(policy, recipe), weights(policy)
+    learner, before = TorchLearner(policy, recipe), weights(policy)
     update = learner.step([good_group(), even_group()])
     assert not unchanged(policy, before)
     assert learner.version == 1
@@ -196,10 +197,10 @@ def test_a_step_moves_the_weights_and_the_version():
 def test_the_first_adam_step_is_a_step_of_the_learning_rate_against_the_sign_of_the_gradient():
     recipe = tiny_recipe(optimiser={"learning_rate": 1e-3, "warmup_steps": 4, "weight_decay": 0.0})
     policy = random_policy(recipe)
-    learner, before = Learner(policy, recipe), weights(policy)
+    learner, before = TorchLearner(policy, recipe), weights(policy)
     _, batch, advantage = survivors([good_group()], recipe)
     probe = random_policy(recipe)
-    Learner(probe, recipe).accumulate(batch, advantage)
+    TorchLearner(probe, recipe).accumulate(batch, advantage)
     update = learner.step([good_group()])
     assert update.metrics["learning_rate"] == pytest.approx(1e-3 / 4)
     for name, parameter in probe.named_parameters():
@@ -211,7 +212,7 @@ def test_the_first_adam_step_is_a_step_of_the_learning_rate_against_the_sign_of_
 def test_gradients_are_scaled_down_to_the_norm():
     recipe = tiny_recipe(optimiser={"max_grad_norm": 1e-3})
     policy = random_policy(recipe)
-    learner = Learner(policy, recipe)
+    learner = TorchLearner(policy, recipe)
     update = learner.step([good_group()])
     norm = math.sqrt(sum(float(p.grad.double().square().sum()) for p in policy.parameters()))
     assert update.metrics["grad_norm"] > 1e-3
@@ -220,7 +221,7 @@ def test_gradients_are_scaled_down_to_the_norm():
 
 def test_warm_up_is_linear_then_constant():
     recipe = tiny_recipe(optimiser={"learning_rate": 1e-3, "warmup_steps": 4})
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     rates = [learner.step([good_group()]).metrics["learning_rate"] for _ in range(6)]
     assert rates == pytest.approx([2.5e-4, 5e-4, 7.5e-4, 1e-3, 1e-3, 1e-3])
 
@@ -228,7 +229,7 @@ def test_warm_up_is_linear_then_constant():
 def test_without_a_survivor_the_step_is_skipped_and_the_version_advances():
     recipe = tiny_recipe()
     policy = random_policy(recipe)
-    learner, before = Learner(policy, recipe), weights(policy)
+    learner, before = TorchLearner(policy, recipe), weights(policy)
     update = learner.step([even_group(), even_group()])
     assert unchanged(policy, before)
     assert learner.version == 1
@@ -249,7 +250,7 @@ def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that
     )
     for every in (False, True):
         policy = random_policy(recipe)
-        learner, groups = Learner(policy, recipe), random_groups(policy)
+        learner, groups = TorchLearner(policy, recipe), random_groups(policy)
         batch = make_batch(groups)
         advantage = learner.advantages(groups, batch)
         if every:
@@ -281,7 +282,7 @@ def test_a_step_without_any_advantage_is_a_step_of_gradient_0():
 def test_kept_prompts_of_one_reward_have_no_gradient():
     recipe = tiny_recipe(zero_variance="keep")
     policy = random_policy(recipe)
-    update = Learner(policy, recipe).step([even_group(), even_group()])
+    update = TorchLearner(policy, recipe).step([even_group(), even_group()])
     assert update.metrics["survivors"] == 2
     assert update.metrics["grad_norm"] == 0
 
@@ -289,7 +290,7 @@ def test_kept_prompts_of_one_reward_have_no_gradient():
 def test_a_nan_in_an_own_token_skips_the_step_and_is_counted():
     recipe = tiny_recipe()
     policy = random_policy(recipe)
-    learner, before = Learner(policy, recipe), weights(policy)
+    learner, before = TorchLearner(policy, recipe), weights(policy)
     update = learner.step([good_group(), bad_group()])
     assert unchanged(policy, before)
     assert learner.version == 1
@@ -303,7 +304,7 @@ def test_a_nan_in_an_own_token_skips_the_step_and_is_counted():
 def test_a_good_step_after_a_bad_one_is_an_ordinary_step():
     recipe = tiny_recipe()
     policy, undisturbed = random_policy(recipe), random_policy(recipe)
-    learner, other = Learner(policy, recipe), Learner(undisturbed, recipe)
+    learner, other = TorchLearner(policy, recipe), TorchLearner(undisturbed, recipe)
     learner.step([bad_group()])
     learner.step([good_group()])
     other.version = 1
@@ -314,7 +315,7 @@ def test_a_good_step_after_a_bad_one_is_an_ordinary_step():
 
 def test_five_bad_steps_in_a_row_stop_the_run():
     recipe = tiny_recipe()
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     assert MAX_BAD_STEPS == 5
     for _ in range(4):
         learner.step([bad_group()])
@@ -327,11 +328,11 @@ def test_five_bad_steps_in_a_row_stop_the_run():
 
 def test_a_learner_goes_on_exactly_where_its_state_was_taken(tmp_path):
     recipe = tiny_recipe()
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     learner.step([good_group()])
     learner.step([bad_group()])
     torch.save(learner.state_dict(), tmp_path / "learner.pt")
-    again = Learner(random_policy(recipe, seed=9), recipe)
+    again = TorchLearner(random_policy(recipe, seed=9), recipe)
     again.load_state_dict(torch.load(tmp_path / "learner.pt"))
     for one in (learner, again):
         one.step([good_group()])

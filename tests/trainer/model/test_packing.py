@@ -6,7 +6,7 @@ from trainer.learner_cases import assert_same_gradients, gradients, random_group
 from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.packing import Packing, packed_micro_batches, shared_micro_batches
 
@@ -128,7 +128,7 @@ def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(m
             model, packing=packing, micro_batch_tokens=micro_batch_tokens, gradient_checkpointing=checkpointing
         )
         policy.recompute = recipe.optimiser.gradient_checkpointing
-        learner = Learner(policy, recipe)
+        learner = TorchLearner(policy, recipe)
         batch = make_batch(groups)
         policy.zero_grad(set_to_none=True)
         metrics = learner.accumulate(batch, learner.advantages(groups, batch))

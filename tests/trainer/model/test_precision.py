@@ -12,8 +12,9 @@ from trainer.tiny import random_policy, tiny_recipe
 
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
+from scalerl.learner.learner import Diverged
 from scalerl.learner.loss_scale import GOOD_STEPS, INITIAL_SCALE, LossScale
-from scalerl.learner.torch_learner import MAX_BAD_STEPS, Diverged, Learner
+from scalerl.learner.torch_learner import MAX_BAD_STEPS, TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
@@ -74,7 +75,7 @@ def test_products_are_rounded_as_transformers_under_autocast(tmp_path, parameter
 @pytest.mark.parametrize("parameters", ["fp32", *REDUCED])
 def test_weights_gradients_and_moments_have_the_precision_that_is_promised(parameters):
     recipe = recipe_of(parameters, optimiser={"warmup_steps": 0})
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     groups = random_groups(random_policy(recipe_of("fp32")))
     before = [parameter.detach().clone() for parameter in learner.policy.parameters()]
     metrics = learner.step(groups).metrics
@@ -96,7 +97,7 @@ def test_gradients_stay_close_to_those_of_fp32_and_loss_scaling_cancels(paramete
     results = []
     for name in ("fp32", parameters):
         recipe = recipe_of(name)
-        learner = Learner(random_policy(recipe), recipe)
+        learner = TorchLearner(random_policy(recipe), recipe)
         batch = make_batch(groups := random_groups(random_policy(recipe_of("fp32"))))
         learner.accumulate(batch, learner.advantages(groups, batch))
         learner.loss_scale.unscale(learner.policy.parameters())
@@ -107,7 +108,7 @@ def test_gradients_stay_close_to_those_of_fp32_and_loss_scaling_cancels(paramete
 
 def test_small_gradients_survive_fp16_only_because_the_loss_is_scaled():
     recipe = recipe_of("fp16", kl={"coefficient": 0.0})
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     batch = make_batch(groups := random_groups(random_policy(recipe_of("fp32"))))
     advantage = learner.advantages(groups, batch) * 1e-7
     norms = []
@@ -135,7 +136,7 @@ def test_the_scale_halves_on_overflow_and_doubles_after_two_thousand_good_steps(
 
 
 def overflowing(recipe, scale):
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     learner.loss_scale = LossScale(value=scale)
     accumulate = learner.accumulate
 
@@ -174,7 +175,7 @@ def test_the_scale_is_part_of_the_checkpoint():
     file = io.BytesIO()
     torch.save(learner.state_dict(), file)
     file.seek(0)
-    again = Learner(random_policy(recipe, seed=3), recipe)
+    again = TorchLearner(random_policy(recipe, seed=3), recipe)
     again.load_state_dict(torch.load(file))
     assert again.loss_scale == learner.loss_scale == LossScale(value=32.0, good_steps=1)
     assert again.step(groups).metrics == learner.step(groups).metrics

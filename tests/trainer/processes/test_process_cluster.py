@@ -21,7 +21,7 @@ from trainer.tiny import SETTINGS, fixed_policy, generator_of, random_policy, ti
 from waiting import wait_until
 
 from scalerl.generator.request import Request
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.processes import GeneratorDied, WallCluster
 from scalerl.processes.generator_process import GeneratorProcess, Outfit
@@ -67,7 +67,7 @@ def running(recipe, policy, *, state=None):
         ],
         channel=SharedMemoryChannel(policy.exported_weights()),
         off_clock=generator_of(recipe, task, policy, slots=512),
-        learner=Learner(policy, recipe),
+        learner=TorchLearner(policy, recipe),
         pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
         task=task,
         rng=np.random.default_rng(1),

@@ -9,7 +9,7 @@ import torch
 from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, tiny_recipe
 
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.prompts.judge import MAX_LOST_GROUPS, Judge, VerifierFailed
 from scalerl.schedules import SCHEDULES
 
@@ -126,7 +126,7 @@ def test_a_cluster_without_a_working_verifier_stops(off_policy):
 @pytest.mark.parametrize("where", ["loss", "reward"])
 def test_the_learner_gives_every_rollout_of_unequal_groups_its_own_advantage(where):
     recipe = tiny_recipe(advantage="none", kl={"coefficient": 0.1, "estimator": "k1", "where": where})
-    learner = Learner(random_policy(recipe), recipe)
+    learner = TorchLearner(random_policy(recipe), recipe)
     groups = [rollouts(5, 6, 7), rollouts(5, 6)]
     groups = [replace(groups[0], rewards=(1.0, -1.0, -1.0)), replace(groups[1], rewards=(-1.0, 1.0))]
     batch = learner.score(make_batch(groups))

@@ -10,7 +10,7 @@ from trainer.tiny import make_group, random_policy, tiny_recipe
 
 import scalerl.run.train as scalerl_train
 from scalerl.learner.batch import make_batch
-from scalerl.learner.torch_learner import Learner
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.health import Health, warnings
 from scalerl.run.metrics import read_rows
@@ -154,7 +154,7 @@ def test_ratios_and_effective_sample_size_by_hand():
     policy = random_policy(recipe)
     groups = random_groups(policy)
     batch = make_batch(groups)
-    metrics = Learner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
+    metrics = TorchLearner(policy, recipe).accumulate(batch, torch.zeros(len(batch.length_B), 1))
     ratios = []
     for group in groups:
         for rollout in group.rollouts:
@@ -170,6 +170,6 @@ def test_ratios_and_effective_sample_size_by_hand():
 def test_a_token_that_became_impossible_leaves_numbers_for_the_log():
     recipe = tiny_recipe()
     group = make_group("p", [[5, 1], [7, 1]], [[-2000.0, -1.0], [-1.0, -1.0]], [1.0, -1.0])
-    metrics = Learner(random_policy(recipe), recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
+    metrics = TorchLearner(random_policy(recipe), recipe).accumulate(make_batch([group]), torch.tensor([[1.0], [-1.0]]))
     assert metrics["ratio_mean"] == pytest.approx(torch.tensor(300.0, dtype=torch.float64).exp().item() / 4, rel=1e-3)
     assert 0 < metrics["ess"] <= 1

@@ -11,7 +11,8 @@ from trainer.tiny import make_cluster, tiny_recipe
 from waiting import wait_until
 
 import scalerl.run.train as scalerl_train
-from scalerl.learner.torch_learner import Diverged, Learner
+from scalerl.learner.learner import Diverged
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
 from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
@@ -299,7 +300,7 @@ def test_a_full_disk_fails_the_run_and_it_goes_on_when_there_is_space(
 def test_a_diverging_run_stops_with_the_reason_in_its_status(tmp_path, warm_starts, monkeypatch):
     recipe = recipe_of("pipeline", zero_variance="keep")
     folder = new_run(tmp_path / "run", recipe)
-    accumulate = Learner.accumulate
+    accumulate = TorchLearner.accumulate
 
     def poisoned(self, batch, advantage):
         metrics = accumulate(self, batch, advantage)
@@ -307,7 +308,7 @@ def test_a_diverging_run_stops_with_the_reason_in_its_status(tmp_path, warm_star
             parameter.grad.fill_(float("nan"))
         return metrics
 
-    monkeypatch.setattr(Learner, "accumulate", poisoned)
+    monkeypatch.setattr(TorchLearner, "accumulate", poisoned)
     with pytest.raises(Diverged):
         train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
     status = folder.read_status()

@@ -16,7 +16,7 @@ from scalerl.cluster.cost import forward_flops
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.learner.torch_learner import Learner, Update
+from scalerl.learner.learner import Learner, Update
 from scalerl.prompts.judge import Judge
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe
@@ -80,7 +80,7 @@ class Cluster(ABC):
     next_group: int = 0
 
     def __post_init__(self) -> None:
-        self.size = self.learner.policy.size
+        self.size = self.learner.size
         self.judge = Judge(self.task, self.recipe)
 
     @property
@@ -190,7 +190,7 @@ class Cluster(ABC):
     def sample(self, requests: list[Request], seed: int) -> list[Finished]:
         """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""
         with self.paused():
-            self.off_clock.set_weights(self.learner.policy.exported_weights(), self.learner.version)
+            self.off_clock.set_weights(self.learner.weights(), self.learner.version)
             self.off_clock.seed(seed)
             return decode_all(self.off_clock, requests)
 

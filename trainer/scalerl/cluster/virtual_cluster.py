@@ -14,7 +14,7 @@ from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
-from scalerl.learner.torch_learner import Update
+from scalerl.learner.learner import Update
 from scalerl.recipe import Virtual
 
 
@@ -98,7 +98,7 @@ class VirtualCluster(Cluster):
 
     def push_weights(self) -> None:
         """Weights arrive one push after the trainer's last step ended."""
-        state = {name: tensor.clone() for name, tensor in self.learner.policy.exported_weights().items()}
+        state = {name: tensor.clone() for name, tensor in self.learner.weights().items()}
         self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
 
     def synchronise(self) -> None:

@@ -1,6 +1,5 @@
 """The built-in learner: AdamW on the policy loss, in this process."""
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +15,7 @@ from scalerl.learner.critic import ValueLearner
 from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
-from scalerl.model.policy import Policy
+from scalerl.model.policy import Policy, frozen_copy
 from scalerl.model.size import ModelSize
 from scalerl.objective.advantages import advantages, padded
 from scalerl.objective.gae import at_last_own_token
@@ -70,7 +69,7 @@ class NotFinite:
         return {**seen, "skipped": True}
 
 
-class Learner:
+class TorchLearner:
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
     Beside the policy it holds a frozen copy of it only where the recipe needs one: `reference`, the policy the run
@@ -286,8 +285,3 @@ class Learner:
         """Those that the recipe needs, by name."""
         both = {"reference": self.reference, "start": self.start}
         return {name: policy for name, policy in both.items() if policy is not None}
-
-
-def frozen_copy(policy: Policy) -> Policy:
-    """A copy that takes no gradient."""
-    return copy.deepcopy(policy).requires_grad_(False)

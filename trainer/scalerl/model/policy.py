@@ -4,6 +4,7 @@ llama                 the built-in decoder, fast on a CPU
 transformers_policy   any causal language model that `transformers` loads
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -198,6 +199,11 @@ class Policy(nn.Module, ABC):
         if before.routing is not None and length_B is not None and not (packing and packing.shares_prompts):
             balance_B = balance(before.routing, length_B, tokens_BT.shape if packing is None else None)
         return Scores(logprobs_BT=before.laid_out(chosen), entropy_BT=before.laid_out(uncertainty), balance_B=balance_B)
+
+
+def frozen_copy(policy: Policy) -> Policy:
+    """A copy that takes no gradient."""
+    return copy.deepcopy(policy).requires_grad_(False)
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ import numpy as np
 from scalerl.cluster.cluster import Clock, Cluster
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
-from scalerl.learner.torch_learner import Learner, Update
+from scalerl.learner.learner import Learner, Update
 from scalerl.processes.fleet import Fleet
 from scalerl.processes.messages import HandOver, NewRequests, NewWeights, Pause, Paused, Report, Resume, State, TakeOver
 from scalerl.processes.time_sheet import TimeSheet
@@ -102,7 +102,7 @@ class WallCluster(Cluster):
         self.publication += 1
         self._until(lambda: min(self.taken) >= self.publication - 2)
         self.published_version = self.learner.version
-        self.channel.publish(self.publication, self.learner.version, self.learner.policy.exported_weights())
+        self.channel.publish(self.publication, self.learner.version, self.learner.weights())
         self.fleet.send_all(NewWeights(publication=self.publication))
 
     def synchronise(self) -> None:

@@ -13,8 +13,9 @@ from scalerl.evaluation.evaluator import Evaluator
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Generator
 from scalerl.generator.make import longest_prompt, make_generator
-from scalerl.learner.torch_learner import Learner, frozen_copy
+from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
+from scalerl.model.policy import frozen_copy
 from scalerl.processes import WallCluster
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
@@ -55,7 +56,7 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
     parts: dict[str, Any] = {
         "recipe": recipe,
-        "learner": Learner(policy, recipe),
+        "learner": TorchLearner(policy, recipe),
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),

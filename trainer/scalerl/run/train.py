@@ -145,7 +145,7 @@ class Run:
                 saved = time.monotonic()
         self.save()
         with replace_folder(self.folder.model) as folder:
-            self.cluster.learner.policy.save_weights(folder)
+            self.cluster.learner.save_model(folder)
             # Those of the start serve: `transformers` takes seconds to import only to write them again. A policy that
             # writes a config.json with its weights says their precision in it.
             for path in self.parts.start.iterdir():
