@@ -4,7 +4,7 @@ import pytest
 
 from scalerl.cluster.cost import cost_model, forward_flops
 from scalerl.model.size import ModelSize
-from scalerl.recipe import Device, Virtual
+from scalerl.recipe import Accelerator, Virtual
 
 
 def dense(parameters):
@@ -36,10 +36,10 @@ def test_a_short_answer_plays_a_long_one_but_weights_are_pushed_once():
 
 def test_every_figure_of_the_device_matters_where_it_should():
     base = cost_model(Virtual(), dense(10**9))
-    memory = cost_model(Virtual(device=Device(memory_gb_per_s=3350 / 2)), dense(10**9))
-    flops = cost_model(Virtual(device=Device(tflops=989 / 2)), dense(10**9))
-    used = cost_model(Virtual(device=Device(utilisation=0.2)), dense(10**9))
-    link = cost_model(Virtual(device=Device(link_gb_per_s=25)), dense(10**9))
+    memory = cost_model(Virtual(device=Accelerator(memory_gb_per_s=3350 / 2)), dense(10**9))
+    flops = cost_model(Virtual(device=Accelerator(tflops=989 / 2)), dense(10**9))
+    used = cost_model(Virtual(device=Accelerator(utilisation=0.2)), dense(10**9))
+    link = cost_model(Virtual(device=Accelerator(link_gb_per_s=25)), dense(10**9))
 
     def slower(cost):
         return {name for name, value in vars(cost).items() if value == pytest.approx(2 * vars(base)[name])}

@@ -41,7 +41,7 @@ def case(recipe):
         head = learner.critic.network.head
         head.copy_(torch.randn(head.shape, generator=generator) * 0.3)
     learner.critic.start_round()
-    return learner, groups, learner.assign_credit(groups, learner.score(make_batch(groups)))
+    return learner, groups, learner.assign_credit(groups, learner.with_scores(make_batch(groups)))
 
 
 def weights(module):
@@ -150,9 +150,9 @@ def test_a_kl_penalty_in_the_reward_is_taken_off_where_it_arises():
     plain, groups, _ = case(recipe_of(**settings))
     learner, _, _ = case(recipe_of(**settings, kl=kl))
     learner.reference.load_state_dict(random_policy(learner.recipe, seed=5).state_dict())
-    batch = learner.score(make_batch(groups))
+    batch = learner.with_scores(make_batch(groups))
     with_kl, _ = learner.assign_credit(groups, batch)
-    without, _ = plain.assign_credit(groups, plain.score(make_batch(groups)))
+    without, _ = plain.assign_credit(groups, plain.with_scores(make_batch(groups)))
     penalty = 0.5 * (batch.behaviour_BT - batch.reference_BT) * batch.mask_BT
     assert penalty.abs().max() > 0.1
     to_come = penalty.flip(1).cumsum(1).flip(1) * batch.mask_BT
@@ -166,7 +166,7 @@ def test_all_batches_of_a_round_get_their_values_from_the_critic_of_its_start():
     for _ in range(4):
         before = weights(learner.critic.network)
         learner.step(groups)
-        seen.append((before, learner.score(make_batch(groups)).values_BT))
+        seen.append((before, learner.with_scores(make_batch(groups)).values_BT))
     assert torch.equal(seen[0][1], seen[1][1])
     assert torch.equal(seen[0][1], seen[2][1])
     assert not torch.equal(seen[3][1], seen[0][1])

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from trainer.learner_cases import random_groups
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.learner.learning_rate import cosine, learning_rate, linear
+from scalerl.learner.learning_rate import cosine_fall, learning_rate, linear_fall
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import Optimiser, ResolvedRecipe
 from scalerl.run.run_folder import RunFolder
@@ -25,7 +25,7 @@ def test_a_constant_schedule_stays_at_the_peak_after_warm_up():
 
 
 def test_half_a_cosine_from_one_to_zero():
-    assert [cosine(x) for x in (0, 1 / 3, 0.5, 2 / 3, 1)] == pytest.approx([1, 0.75, 0.5, 0.25, 0], abs=1e-12)
+    assert [cosine_fall(x) for x in (0, 1 / 3, 0.5, 2 / 3, 1)] == pytest.approx([1, 0.75, 0.5, 0.25, 0], abs=1e-12)
 
 
 def test_cosine_falls_to_its_final_share_and_stays_there():
@@ -35,7 +35,7 @@ def test_cosine_falls_to_its_final_share_and_stays_there():
 
 
 def test_linear_falls_in_a_straight_line():
-    assert [linear(x) for x in (0, 0.25, 1)] == [1, 0.75, 0]
+    assert [linear_fall(x) for x in (0, 0.25, 1)] == [1, 0.75, 0]
     result = rates([0, 10, 15, 30, 300], type="linear", horizon=30, unit="steps", final=0.1)
     assert result == pytest.approx([2, 2 * 0.7, 2 * 0.55, 0.2, 0.2])
 

@@ -70,7 +70,7 @@ def case(settings, micro_batch_tokens=10**6):
         if frozen is not None:
             frozen.load_state_dict(nearby(policy, recipe, seed).state_dict())
     kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
-    batch = learner.score(make_batch(kept, mask_truncated=recipe.truncated == "mask"))
+    batch = learner.with_scores(make_batch(kept, mask_truncated=recipe.truncated == "mask"))
     return learner, groups, kept, batch
 
 
@@ -266,7 +266,7 @@ def test_a_stronger_kl_penalty_keeps_the_policy_nearer():
         for _ in range(20):
             learner.step(groups)
         learner.reference = learner.reference or random_policy(recipe)
-        batch = learner.score(make_batch(groups))
+        batch = learner.with_scores(make_batch(groups))
         return float((batch.reference_BT - learner.logprobs(policy, batch))[batch.mask_BT].square().mean())
 
     weak, strong = distance({"coefficient": 1e-3, "estimator": "k2"}), distance({"coefficient": 10, "estimator": "k2"})

@@ -244,9 +244,9 @@ KEPT = {"zero_variance": "keep", "advantage": "prompt"}
 def test_rollouts_without_an_advantage_are_not_computed_and_the_gradient_is_that_of_all(loss, monkeypatch):
     recipe = tiny_recipe(**KEPT, loss={"type": loss}, optimiser={"micro_batch_tokens": 40})
     results, computed = [], []
-    score = batch_loss.score
+    scores_of = batch_loss.scores_of
     monkeypatch.setattr(
-        batch_loss, "score", lambda p, part, r: computed.append(len(part.length_B)) or score(p, part, r)
+        batch_loss, "scores_of", lambda p, part, r: computed.append(len(part.length_B)) or scores_of(p, part, r)
     )
     for every in (False, True):
         policy = random_policy(recipe)

@@ -129,7 +129,7 @@ def test_the_learner_gives_every_rollout_of_unequal_groups_its_own_advantage(whe
     learner = TorchLearner(random_policy(recipe), recipe)
     groups = [rollouts(5, 6, 7), rollouts(5, 6)]
     groups = [replace(groups[0], rewards=(1.0, -1.0, -1.0)), replace(groups[1], rewards=(-1.0, 1.0))]
-    batch = learner.score(make_batch(groups))
+    batch = learner.with_scores(make_batch(groups))
     penalties = [0.0] * 5
     if where == "reward":  # k1 is the sum of log behaviour - log reference over the answer's own tokens
         difference = (batch.behaviour_BT - batch.reference_BT).double()

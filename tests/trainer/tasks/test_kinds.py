@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from scalerl.recipe import Choice, Code, Math, Qa
+from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.sandbox import Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.tasks import make_task
 from scalerl.tokens import CharacterTokenizer
@@ -73,7 +73,7 @@ HELLASWAG = {"ctx": "A man sits down. He", "endings": ["flies.", "eats.", "melts
 def test_choices_are_lettered_and_the_gold_is_a_label_or_a_position(tmp_path, row, letter):
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps(row | {"question": f"{i}"}) + "\n" for i in range(40)))
-    task = make_task(Choice(path=str(path)), TOKENIZER)
+    task = make_task(MultipleChoice(path=str(path)), TOKENIZER)
     prompt = task.train[0]
     texts = row["choices"]["text"] if "choices" in row else row["endings"]
     lines = "".join(f"{'ABCD'[i]}. {text}\n" for i, text in enumerate(texts))
@@ -97,7 +97,7 @@ def test_choices_that_make_no_sense_are_refused_with_their_line(tmp_path, row, m
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(ValueError, match=rf"c\.jsonl:1: .*{message}"):
-        make_task(Choice(path=str(path)), TOKENIZER)
+        make_task(MultipleChoice(path=str(path)), TOKENIZER)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def batch_loss(
     for rows in batch.micro_batches(recipe.optimiser):
         part = batch.part(rows)
         width = part.tokens_BT.shape[1]
-        scores = score(policy, part, recipe)
+        scores = scores_of(policy, part, recipe)
         loss_BT, logged = token_objective(part, advantage_BT[rows, :width], scores, recipe)
         loss = (loss_BT * weight_BT[rows, :width]).sum()
         if scores.balance_B is not None:
@@ -74,7 +74,7 @@ def router_loss(recipe: ResolvedRecipe) -> float:
     return 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
 
 
-def score(policy: Policy, part: Batch, recipe: ResolvedRecipe) -> Scores:
+def scores_of(policy: Policy, part: Batch, recipe: ResolvedRecipe) -> Scores:
     """What `policy` says of the tokens of one pass."""
     return policy.score(
         part.tokens_BT,

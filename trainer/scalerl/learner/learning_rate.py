@@ -8,17 +8,17 @@ import math
 from scalerl.recipe import Optimiser
 
 
-def cosine(x: float) -> float:
+def cosine_fall(x: float) -> float:
     """(1 + cos(pi x)) / 2: 1 at 0, 0 at 1 (SGDR, arXiv 1608.03983)."""
     return (1 + math.cos(math.pi * x)) / 2
 
 
-def linear(x: float) -> float:
+def linear_fall(x: float) -> float:
     """1 - x."""
     return 1 - x
 
 
-FALLS = {"cosine": cosine, "linear": linear}
+FALLS = {"cosine": cosine_fall, "linear": linear_fall}
 
 
 def learning_rate(optimiser: Optimiser, *, step: int, compute: float | None) -> float:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from scalerl.learner.batch import Batch, make_batch
-from scalerl.learner.batch_loss import batch_loss, score
+from scalerl.learner.batch_loss import batch_loss, scores_of
 from scalerl.learner.critic import ValueLearner
 from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.learning_rate import learning_rate
@@ -130,7 +130,7 @@ class TorchLearner:
 
     def _train(self, survivors: list[Group], batch: Batch, rate: float, metrics: dict[str, Any]) -> Update:
         """Score the batch, give its tokens their advantages and optimise; the columns are laid over `metrics`."""
-        batch, advantage_BT = self.assign_credit(survivors, self.score(batch))
+        batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
         copies = len(self._frozen_policies()) + networks - 1
@@ -152,8 +152,8 @@ class TorchLearner:
         if self.critic is not None:
             self.critic.start_round()
 
-    def score(self, batch: Batch) -> Batch:
-        """With log-probabilities under the frozen policies that the recipe needs, and a critic's values."""
+    def with_scores(self, batch: Batch) -> Batch:
+        """The batch with log-probabilities under the frozen policies that the recipe needs, and a critic's values."""
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
@@ -167,7 +167,7 @@ class TorchLearner:
         result_BT = torch.zeros_like(batch.behaviour_BT)
         for rows in batch.micro_batches(self.recipe.optimiser):
             part = batch.part(rows)
-            result_BT[rows, : part.tokens_BT.shape[1]] = score(policy, part, self.recipe).logprobs_BT
+            result_BT[rows, : part.tokens_BT.shape[1]] = scores_of(policy, part, self.recipe).logprobs_BT
         return result_BT
 
     def assign_credit(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:

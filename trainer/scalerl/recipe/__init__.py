@@ -32,34 +32,38 @@ from scalerl.recipe.axes import (
     Uniform,
     ValueNetwork,
 )
-from scalerl.recipe.cluster import Cluster, Device, Virtual, Wall
+from scalerl.recipe.cluster import Accelerator, Virtual, Wall
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
     BatchSize,
-    Constant,
-    Cosine,
     Evaluation,
     Generation,
-    Linear,
     Optimiser,
     Scale,
     WarmStart,
 )
-from scalerl.recipe.tasks import ALL, AnyTask, Choice, Code, Downstream, FileSettings, KSmallest, Math, Modular, Qa
+from scalerl.recipe.tasks import (
+    ALL,
+    AnyTask,
+    Code,
+    Downstream,
+    FileSettings,
+    KSmallest,
+    Math,
+    Modular,
+    MultipleChoice,
+    Qa,
+)
 
 __all__ = [
     "ALL",
+    "Accelerator",
     "AnyTask",
     "BatchSize",
-    "Choice",
     "Cispo",
-    "Cluster",
     "Code",
-    "Constant",
-    "Cosine",
     "Dapo",
-    "Device",
     "Downstream",
     "Evaluation",
     "FileSettings",
@@ -70,12 +74,12 @@ __all__ = [
     "KSmallest",
     "Kl",
     "LengthPenalty",
-    "Linear",
     "LlamaModel",
     "Math",
     "Model",
     "Modular",
     "MoeModel",
+    "MultipleChoice",
     "NoCritic",
     "NoLengthControl",
     "NoPositiveResampling",

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from scalerl.frozen import Count, Frozen, Positive, Unit
 
 
-class Device(Frozen):
+class Accelerator(Frozen):
     """The accelerator the virtual clock models; the defaults are one NVIDIA H100 SXM."""
 
     name: str = "H100 SXM"
@@ -32,7 +32,7 @@ class Virtual(Frozen):
     """Devices that train."""
     slots: Annotated[Count, Unit("sequences")] = 12
     """Sequences one generator decodes at a time."""
-    device: Device = Device()
+    device: Accelerator = Accelerator()
     """The modelled accelerator."""
     parameters_stand_for: Annotated[float, Field(ge=1), Unit("parameters")] = 1.0
     """Each model parameter is charged as this many, so that a tiny model plays a large one."""
@@ -85,7 +85,7 @@ def _virtual_unless_said(written: Any) -> Any:
     return {"type": "virtual", **written} if isinstance(written, dict) else written
 
 
-Cluster = Annotated[
+ClusterSettings = Annotated[
     Annotated[Virtual | Wall, Field(discriminator="type")],
     BeforeValidator(_virtual_unless_said),
 ]

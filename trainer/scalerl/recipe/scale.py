@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Fraction, Frozen, Positive, Unit
-from scalerl.recipe.cluster import Cluster, Virtual
+from scalerl.recipe.cluster import ClusterSettings, Virtual
 from scalerl.recipe.models import LlamaModel, Model
 from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 
@@ -48,7 +48,7 @@ class Generation(Frozen):
         return self.thinking + 1 + self.answer
 
 
-class Constant(Frozen):
+class ConstantRate(Frozen):
     """The learning rate stays where warm-up left it (ScaleRL A.3)."""
 
     type: Literal["constant"] = "constant"
@@ -65,19 +65,19 @@ class Decay(Frozen):
     """Share of the peak that is left at the horizon and after."""
 
 
-class Cosine(Decay):
+class CosineDecay(Decay):
     """Half a cosine from the peak to its final share (SGDR, arXiv 1608.03983), then flat."""
 
     type: Literal["cosine"] = "cosine"
 
 
-class Linear(Decay):
+class LinearDecay(Decay):
     """A straight line from the peak to its final share, then flat."""
 
     type: Literal["linear"] = "linear"
 
 
-Schedule = Annotated[Constant | Cosine | Linear, Field(discriminator="type")]
+Schedule = Annotated[ConstantRate | CosineDecay | LinearDecay, Field(discriminator="type")]
 
 
 class Optimiser(Frozen):
@@ -87,7 +87,7 @@ class Optimiser(Frozen):
     """Peak, reached after warm-up."""
     warmup_steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 100
     """Steps of linear warm-up; it multiplies the schedule."""
-    schedule: Schedule = Constant()
+    schedule: Schedule = ConstantRate()
     """How the learning rate falls from its peak."""
     beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """First-moment decay."""
@@ -151,7 +151,7 @@ class Scale(Frozen):
     """Token limits and sampling."""
     optimiser: Optimiser = Optimiser()
     """AdamW settings."""
-    cluster: Cluster = Virtual()
+    cluster: ClusterSettings = Virtual()
     """Where generators and trainers run: modelled devices, the default, or processes of this machine."""
     evaluation: Evaluation = Evaluation()
     """When and how the pass rate is measured."""

@@ -206,7 +206,7 @@ class Code(TaskFile):
     """What one program may use on all its tests together."""
 
 
-class Choice(TaskFile):
+class MultipleChoice(TaskFile):
     """Multiple choice, as in ARC and HellaSwag; answered with a letter."""
 
     type: Literal["choice"] = "choice"
@@ -250,8 +250,8 @@ class Qa(TaskFile):
     """An answer whose F1 against one of the right answers reaches this is right too; at 1 only exact matches are."""
 
 
-AnyTask = Annotated[KSmallest | Modular | Math | Code | Choice | Qa, Field(discriminator="type")]
-FileSettings = Math | Code | Choice | Qa
+AnyTask = Annotated[KSmallest | Modular | Math | Code | MultipleChoice | Qa, Field(discriminator="type")]
+FileSettings = Math | Code | MultipleChoice | Qa
 
 
 class Measured(Frozen):
@@ -291,7 +291,7 @@ class CodeDownstream(Measured, Code):
     """Programs that are only measured, such as HumanEval and MBPP."""
 
 
-class ChoiceDownstream(Measured, Choice):
+class ChoiceDownstream(Measured, MultipleChoice):
     """Multiple choice that is only measured, such as ARC."""
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scalerl.recipe import AnyTask, Choice, Code, KSmallest, Math, Modular, Qa
+from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
 from scalerl.rollout import Outcome, Prompt
 from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
@@ -79,7 +79,7 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
             return math_task(settings, tokenizer)
         case Code():
             return code_task(settings, tokenizer)
-        case Choice():
+        case MultipleChoice():
             return choice_task(settings, tokenizer)
         case Qa():
             return qa_task(settings, tokenizer)

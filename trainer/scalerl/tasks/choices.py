@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from scalerl.recipe import Choice
+from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import Row
@@ -11,7 +11,7 @@ from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, verify_choice
 
 
-def choice_task(settings: Choice, tokenizer: Tokenizer) -> FileTask:
+def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of multiple-choice problems."""
 
     def judge(text: str, gold: tuple[str, int]) -> Outcome:
@@ -21,7 +21,7 @@ def choice_task(settings: Choice, tokenizer: Tokenizer) -> FileTask:
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 
 
-def problem(row: Row, settings: Choice) -> Problem:
+def problem(row: Row, settings: MultipleChoice) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     written = row.value("choices", settings.choices, ("choices", "options", "endings"))
