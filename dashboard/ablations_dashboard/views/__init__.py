@@ -1,1 +1,1 @@
-"""One module a page; `sweep` is the only one so far."""
+"""One file per page: `sweep` and `forecast`."""

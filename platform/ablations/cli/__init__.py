@@ -1,6 +1,6 @@
 """The commands of `platform`. Each imports what it needs when it runs: `--help` and `sweep --dry-run` start at once.
 
-    common.py    options, the home folder's sweeps by name, output
+    options.py   what commands share: options, sweeps by name, output
     run.py       sweep, train
     plan.py      what a sweep would train and cost
     submit.py    a sweep on Slurm
@@ -10,6 +10,7 @@
     forecast.py  forecast
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
+    reference.py every command as a page: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor found an error; 2 the
 input was wrong; 3 not finished, or interrupted.

@@ -2,10 +2,9 @@
 
 time_sheet          seconds a process was busy, idle and off
 messages            what the trainer's process and a generator process say to each other
-shared_weights      a policy's weights in memory that all of them see
 generator_process   what a generator process executes
 fleet               the generator processes as the trainer's process sees them: start, talk, notice a death, end
-wall_cluster        the cluster that schedules work with
+process_cluster     the cluster that schedules work with
 
 The trainer's process also draws prompts, verifies answers, evaluates and writes checkpoints. Generators decode on their
 own while it takes a step. `docs/design.md` says what the wall clock promises.

@@ -1,12 +1,13 @@
 """The typed recipe and scale: every choice of a run, with the paper's values as defaults. A map of the room:
 
-    axes       a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
-    models     the policy's model: from scratch or from a folder
-    scale      a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
-    cluster    the scale's cluster: modelled on a virtual clock, or processes on the wall clock
-    tasks      its tasks: synthetic, in files, or only measured
-    resolved   both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
-    reference  every setting as a page: docs/recipes.md
+    axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
+    models        the policy's model: from scratch or from a folder
+    scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
+    cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
+    tasks         its tasks: synthetic, in files, or only measured
+    resolved      both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
+    content_hash  what a file or folder holds, as one hash
+    reference     every setting as a page: docs/recipes.md
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
     '3f0c9a1b2d4e'

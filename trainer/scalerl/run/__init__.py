@@ -1,5 +1,6 @@
 """One run: a resolved recipe to a curve. A map of the room:
 
+assemble    the parts of a run, put together; another engine is put in here
 train       the loop, evaluations, checkpoints
 warm_start  the supervised start, shared by all runs of a scale and seed
 run_folder  the files of a run
