@@ -4,21 +4,15 @@ import ast
 import re
 
 import pytest
+from pages import PAGES, mentioned
 from places import REPOSITORY
 
-PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 FOLDERS = ("benchmarks", "dashboard", "docs", "platform", "recipes", "sweeps", "tests", "trainer")
 PACKAGES = {
     "ablations": REPOSITORY / "platform",
     "ablations_dashboard": REPOSITORY / "dashboard",
     "scalerl": REPOSITORY / "trainer",
 }
-
-
-def mentioned(page):
-    """What stands between single backticks and in blocks of code."""
-    text = page.read_text()
-    return re.findall(r"`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.MULTILINE)
 
 
 def paths(page):
