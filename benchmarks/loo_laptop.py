@@ -21,8 +21,9 @@ from record import write_record
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.curves import curves_figure
+from ablations.report.headings import comparison_headings, under
 from ablations.verdict.results import Results, read_results
-from ablations.verdict.words import columns
+from ablations.verdict.words import line_of
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"
@@ -42,13 +43,13 @@ def main() -> None:
         "sweep_min": round(training_minutes(home), 1),
         "rerun_s": round(rerun_s, 2),
         "reference": reference_facts(results),
-        "table": [columns(results, variant) for variant in results.variants],
+        "table": table_of(results),
         "comparison": results.to_json(),
     }
     write_record("loo_laptop", record)
     draw(results)
     print(json.dumps({name: record[name] for name in ("sweep_min", "rerun_s", "reference")}, indent=1))
-    print(markdown([columns(results, variant) for variant in results.variants]))
+    print(markdown(table_of(results)))
 
 
 def sweep(home: Home) -> float:
@@ -100,6 +101,11 @@ def draw(results: Results) -> None:
         flags += [f"--user-data-dir={temporary}/profile", f"--window-size={WIDTH + 16},{HEIGHT + 16}"]
         target = f"--screenshot={folder / 'loo_laptop.png'}"
         subprocess.run([chromium, *flags, target, page.as_uri()], check=True, capture_output=True)
+
+
+def table_of(results: Results) -> list[dict[str, str]]:
+    """The comparison as the report shows it, one line per variant."""
+    return under(comparison_headings(results.plan), [line_of(results, variant) for variant in results.variants])
 
 
 def markdown(lines: list[dict[str, str]]) -> str:

@@ -4,8 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from ablations.forecast.of_sweep import SweepForecast, forecast_sweep
-from ablations.forecast.words import budget_lines, notes, variant_lines
+from ablations.forecast.words import budget_lines, curve_lines, forecast_notes
 from ablations.report.forecast import FORECAST_LEGEND, forecast_figure
+from ablations.report.headings import budget_headings, curve_headings, under
 from ablations.verdict.results import Results
 from ablations_dashboard.choose import choose_sweep
 from ablations_dashboard.guard import errors_on_page
@@ -43,12 +44,15 @@ def choose_times() -> int:
 
 def show_tables(found: SweepForecast, results: Results) -> None:
     """Every variant at the chosen budget and at any, and what has no forecast."""
-    for lines in (budget_lines(found, 0), variant_lines(found)):
+    for lines in (
+        under(budget_headings(found), budget_lines(found, 0)),
+        under(curve_headings(found), curve_lines(found)),
+    ):
         st.dataframe(pd.DataFrame(lines), hide_index=True)
     unit = results.plan.compute_unit_gpu_hours
     command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / unit:g}"
     counted_in = results.plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
-    st.caption(" ".join(notes(found)))
+    st.caption(" ".join(forecast_notes(found)))
     for reason in found.reasons:
         st.warning(f"No forecast: {reason}")

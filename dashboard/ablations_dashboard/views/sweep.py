@@ -13,6 +13,7 @@ from ablations.home.state import State
 from ablations.report.ceilings import ceilings_figure
 from ablations.report.colours import Style, styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
+from ablations.report.headings import comparison_headings, under
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
@@ -20,7 +21,7 @@ from ablations.status.rows import Row, share
 from ablations.status.table import summary
 from ablations.text import counted
 from ablations.verdict.results import Results
-from ablations.verdict.words import columns, glossary, method, sentence, warnings
+from ablations.verdict.words import glossary, line_of, method, sentence, warnings
 from ablations_dashboard.charts import Axis, axis_titles, metric_figure
 from ablations_dashboard.choose import choose_sweep, choose_variants
 from ablations_dashboard.guard import errors_on_page
@@ -126,7 +127,8 @@ def show_comparison(results: Results) -> None:
     st.markdown("\n".join(f"- {sentence(results, variant)}" for variant in results.variants))
     st.caption(method(results))
     st.plotly_chart(ceilings_figure(results), theme=None, key="ceilings")
-    frame = pd.DataFrame([columns(results, variant) for variant in results.variants])
+    lines = [line_of(results, variant) for variant in results.variants]
+    frame = pd.DataFrame(under(comparison_headings(results.plan), lines))
     look = styles(results.plan)
     coloured = frame.style.map(lambda name: f"color: {look[name].colour}; font-weight: 600", subset=["variant"])
     st.dataframe(coloured, hide_index=True)

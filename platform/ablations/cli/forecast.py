@@ -58,15 +58,17 @@ def forecast(
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table for every budget, one of what does not depend on it, and what the reader must know."""
-    from ablations.forecast.words import budget_lines, notes, variant_lines
+    from ablations.forecast.words import budget_lines, curve_lines, forecast_notes
+    from ablations.report.headings import budget_headings, curve_headings, under
     from ablations.text import compute_text
 
     shown = []
     for index, hours in enumerate(found.budgets_gpu_hours):
         title = f"{found.sweep}, every run at {compute_text(hours)} {compute_name} [95 %]"
-        shown += [*_titled(title, budget_lines(found, index)), Text()]
-    shown += [*_titled(f"at any budget, compute in {compute_name} [95 %]", variant_lines(found)), Text()]
-    said = [*notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
+        shown += [*_titled(title, under(budget_headings(found), budget_lines(found, index))), Text()]
+    any_budget = f"at any budget, compute in {compute_name} [95 %]"
+    shown += [*_titled(any_budget, under(curve_headings(found), curve_lines(found))), Text()]
+    said = [*forecast_notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
     return Group(*shown, *(Text(note) for note in said))
 
 

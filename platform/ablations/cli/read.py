@@ -97,7 +97,8 @@ def compare(
 
     results = read_results(with_task(find_sweep(home, sweep), task))
     if paper:
-        from ablations.paper.comparison import paper_comparison, paper_table
+        from ablations.paper.comparison import paper_comparison
+        from ablations.report.tables import paper_table
 
         comparison = paper_comparison(results)
         if as_json:

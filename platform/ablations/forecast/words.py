@@ -1,5 +1,6 @@
 """Forecasts in words: the lines that the command and the page show, and what a reader must know to read them."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ablations.forecast.forecasts import or_dots
@@ -8,7 +9,7 @@ from ablations.verdict.interval import Interval
 
 if TYPE_CHECKING:
     from ablations.forecast.forecasts import Crossing
-    from ablations.forecast.of_sweep import SweepForecast
+    from ablations.forecast.of_sweep import Outlook, SweepForecast, VariantForecast
 
 
 def computes_text(interval: Interval | None) -> str:
@@ -18,43 +19,72 @@ def computes_text(interval: Interval | None) -> str:
     return f"{or_dots(interval.estimate)} [{or_dots(interval.lo)}, {or_dots(interval.hi)}]"
 
 
-def budget_lines(found: "SweepForecast", index: int) -> list[dict[str, str]]:
-    """One line a variant at the budget of this index, by column."""
-    lines = []
-    for one in found.variants:
-        at, cost = one.outlooks[index].prediction, one.outlooks[index].cost_of_a_point
-        less = one.outlooks[index].difference
-        lines.append(
-            {
-                "variant": one.variant,
-                "pass rate": interval_text(at.estimate, at.lo, at.hi, ".3f"),
-                f"less {found.reference}'s": interval_text(less.estimate, less.lo, less.hi, "+.3f") if less else "",
-                "P(wins)": f"{one.outlooks[index].chance.wins:.2f}",
-                "0.01 more costs": computes_text(cost),
-            }
-        )
-    return lines
+@dataclass(frozen=True, kw_only=True)
+class BudgetLine:
+    """A variant at one budget as text.
+
+    BudgetLine(variant="loo-loss", pass_rate="0.540 [0.531, 0.549]", difference="-0.068 [-0.092, -0.044]", wins="0.00",
+               cost_of_a_point="9,210 [6,110, …]")
+    """
+
+    variant: str
+    pass_rate: str
+    difference: str
+    wins: str
+    cost_of_a_point: str
 
 
-def variant_lines(found: "SweepForecast") -> list[dict[str, str]]:
-    """One line a variant with what does not depend on the budget, by column."""
-    reference, lines = found.reference, []
-    for one in found.variants:
-        reach = {} if found.score is None else {f"reaches {found.score:g} at": computes_text(one.reach)}
-        crossing = dict(zip(("at", "probability", "leads"), crossing_texts(one.crossing), strict=True))
-        lines.append(
-            {
-                "variant": one.variant,
-                "seeds": f"{one.num_seeds}",
-                **reach,
-                f"crosses {reference} at": crossing["at"],
-                "P(crosses)": crossing["probability"],
-                f"then leads {reference}": crossing["leads"],
-                "estimates by": "eq. 1" if one.is_by_eq1 else "all families",
-                "weight of eq. 1": f"{one.eq1_weight:.2f}",
-            }
-        )
-    return lines
+@dataclass(frozen=True, kw_only=True)
+class CurveLine:
+    """What does not depend on the budget as text.
+
+    CurveLine(variant="loo-loss", seeds="1", reach="812.1 [700.2, 950.3]", crosses_at="", crosses="0.00",
+              leads="no, 0.00", estimates_by="eq. 1", eq1_weight="0.62")
+    """
+
+    variant: str
+    seeds: str
+    reach: str
+    crosses_at: str
+    crosses: str
+    leads: str
+    estimates_by: str
+    eq1_weight: str
+
+
+def budget_lines(found: "SweepForecast", index: int) -> list[BudgetLine]:
+    """One line per variant at the budget of this index."""
+    return [_budget_line(one.variant, one.outlooks[index]) for one in found.variants]
+
+
+def _budget_line(variant: str, outlook: "Outlook") -> BudgetLine:
+    at, less = outlook.prediction, outlook.difference
+    return BudgetLine(
+        variant=variant,
+        pass_rate=interval_text(at.estimate, at.lo, at.hi, ".3f"),
+        difference=interval_text(less.estimate, less.lo, less.hi, "+.3f") if less else "",
+        wins=f"{outlook.chance.wins:.2f}",
+        cost_of_a_point=computes_text(outlook.cost_of_a_point),
+    )
+
+
+def curve_lines(found: "SweepForecast") -> list[CurveLine]:
+    """One line per variant."""
+    return [_curve_line(one) for one in found.variants]
+
+
+def _curve_line(one: "VariantForecast") -> CurveLine:
+    crosses_at, crosses, leads = crossing_texts(one.crossing)
+    return CurveLine(
+        variant=one.variant,
+        seeds=f"{one.num_seeds}",
+        reach=computes_text(one.reach),
+        crosses_at=crosses_at,
+        crosses=crosses,
+        leads=leads,
+        estimates_by="eq. 1" if one.is_by_eq1 else "all families",
+        eq1_weight=f"{one.eq1_weight:.2f}",
+    )
 
 
 def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
@@ -69,7 +99,7 @@ def crossing_texts(crossing: "Crossing | None") -> tuple[str, str, str]:
     return at, f"{crossing.probability:.2f}", share
 
 
-def notes(found: "SweepForecast") -> list[str]:
+def forecast_notes(found: "SweepForecast") -> list[str]:
     """Model error, the run-to-run difference, and what a crossing is."""
     from ablations.forecast.forecasts import UNTOLD
 

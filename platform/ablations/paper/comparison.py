@@ -10,18 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, geometric_mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, Grid, PaperFit, paper_fit
-from ablations.text import compute_text
 from ablations.verdict.results import Results
 from ablations.verdict.rules import PAPER_MARGIN, Difference, paper_rule
-from ablations.verdict.words import PAPER_RULE, SAID_BY_THE_PAPER_RULE
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from ablations.verdict.words import PAPER_RULE
 
 DIGITS = 9
 """0.61 - 0.59 is a little over 0.02 in floating point; both are nodes of the grid."""
@@ -31,10 +27,6 @@ WARNING = (
     "A differs by more than 0.02 in up to 32 %; of those with A within 0.02, B at the common A differs by more than "
     "1.96 standard errors in 56-74 % (simulated: benchmarks/paper_grid.py)."
 )
-GRIDS: dict[Grid, str] = {
-    "stated": "the paper's grid (A from 0.450 to 0.800 in steps of 0.005, 100 values of C_mid)",
-    "finer": "a finer grid (A from R_0 to 1 in steps of 0.001, 400 values of C_mid)",
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,55 +235,3 @@ def mean_asymptote(fits: Sequence[PaperFit]) -> float:
 def mean_exponent(fits: Sequence[PaperFit]) -> float:
     """Mean B over seeds."""
     return fmean(fit.B for fit in fits)
-
-
-def columns(comparison: PaperComparison, variant: PaperVariant) -> dict[str, str]:
-    """The variant's line as text, by column name; cells without a number are empty."""
-    reference = comparison.reference
-    is_reference = variant.name == reference
-    delta_B = "" if variant.delta_B is None or is_reference else f"{variant.delta_B:+.2f}"
-    return {
-        "variant": variant.name,
-        "seeds": str(len(variant.fits)),
-        f"A ±{PAPER_MARGIN}": f"{variant.A:.3f}",
-        f"A less {reference}'s": "" if is_reference else f"{variant.delta_A:+.3f}",
-        PAPER_RULE: "reference" if is_reference else SAID_BY_THE_PAPER_RULE[variant.difference],
-        "B": f"{variant.B:.2f}",
-        "C_mid": compute_text(variant.C_mid),
-        f"B at A {comparison.common_A:.3f}": "" if variant.B_at_common_A is None else f"{variant.B_at_common_A:.2f}",
-        f"B less {reference}'s": delta_B,
-        "on the grid's end": ", ".join(variant.edges),
-    }
-
-
-def notes(comparison: PaperComparison, compute_name: str) -> list[str]:
-    """How the numbers came about, and what to think of them."""
-    return [
-        f"Least squares on {GRIDS[comparison.grid]}, readings beyond {compute_text(comparison.fit_from)} "
-        f"{compute_name}, R_0 the reading at compute 0. B is refitted at A {comparison.common_A:.3f}, the mean of all "
-        f"A within {PAPER_MARGIN} of {comparison.reference}'s.",
-        WARNING,
-        *comparison.reasons,
-    ]
-
-
-def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> "Table":
-    """One line a variant for the terminal, with the warning below."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    lines = [columns(comparison, variant) for variant in comparison.variants]
-    table = Table(
-        title=f"{escape(sweep)} as arXiv 2510.13786 compares, against {escape(comparison.reference)}",
-        caption="\n".join(escape(note) for note in notes(comparison, compute_name)),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    for head in lines[0]:
-        is_words = head.startswith(("variant", PAPER_RULE, "on the"))
-        table.add_column(escape(head), justify="left" if is_words else "right", no_wrap=head == "variant")
-    for line in lines:
-        table.add_row(*map(escape, line.values()))
-    return table

@@ -1,7 +1,8 @@
 """What a sweep's reader sees: figures, tables and the page. A map of the room:
 
 page        the report, one HTML file
-tables      the comparison for the terminal
+tables      comparisons and fits for the terminal
+headings    of the tables that the page and the dashboard share
 curves      pass rate against compute, with fits, forecasts and asymptotes
 ceilings    the ceiling of every variant and the compute it needs, with intervals
 linearised  readings on axes on which eq. 1 is a straight line (paper mode)

@@ -24,6 +24,11 @@ class ComputeAxis:
     compute_name: str
     """What compute is counted in."""
 
+    @property
+    def hours_name(self) -> str:
+        """`GPU-hours` or `device-hours`: `compute_name` without how they are counted."""
+        return self.compute_name.rpartition(" ")[2]
+
     def grid(self, start: float, end: float) -> np.ndarray:
         """Compute from `start` to `end`, evenly spaced on the axis."""
         if self.log:

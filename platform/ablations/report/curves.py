@@ -105,7 +105,7 @@ def _points(run: FittedRun, style: Style, axis: ComputeAxis) -> "Scatter":
         fitted = before_rl | (run.fit.window[0] <= compute) & (compute <= run.fit.window[1])
     fill = [style.colour if inside else "white" for inside in fitted]
     marker = {"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}}
-    hover = f"{run.variant}, seed {run.seed}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
+    hover = f"{run.variant}, seed {run.seed}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
     return Scatter(x=compute, y=score, mode="markers", marker=marker, hovertemplate=hover)
 
 

@@ -42,7 +42,7 @@ def forecast_figure(
     last = FORECAST_TO * plan.budget_gpu_hours
     compute = last if compute is None else compute
     axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True, compute_name=plan.compute_name)
-    titles = ["", f"P(wins) at {compute_text(compute)} GPU-hours"]
+    titles = ["", f"P(wins) at {compute_text(compute)} {plan.hours_name}"]
     figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
     for variant in results.variants:
         if fits := groups.get(variant.name):
@@ -88,7 +88,7 @@ def _curves(
             grid = axis.grid(low, high)
             line = {"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash}
             estimate = estimated(fits, grid)
-            hover = f"{variant.name}<br>%{{x:.4g}} GPU-hours: %{{y:.4f}}<extra></extra>"
+            hover = f"{variant.name}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
             traces.append(Scatter(x=grid, y=estimate, mode="lines", line=line, hovertemplate=hover))
     for run in variant.runs:
         if run.curve is not None:

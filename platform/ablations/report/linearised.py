@@ -39,7 +39,7 @@ def linearised_figure(comparison: PaperComparison, plan: Plan) -> "Figure":
     figure = Figure()
     for variant in comparison.variants:
         for fit in _drawn(variant):
-            traces = [*_lines(fit, look[variant.name]), _points(fit, look[variant.name])]
+            traces = [*_lines(fit, look[variant.name]), _points(fit, look[variant.name], plan.hours_name)]
             for trace in traces:
                 trace.update(legendgroup=variant.name, showlegend=False)
             figure.add_traces(traces)
@@ -75,7 +75,7 @@ def _drawn(variant: PaperVariant) -> tuple[PaperFit, ...]:
     return variant.refits or variant.fits
 
 
-def _points(fit: PaperFit, style: Style) -> "Scatter":
+def _points(fit: PaperFit, style: Style, hours_name: str) -> "Scatter":
     from plotly.graph_objects import Scatter
 
     # The reading at compute 0 is R_0 itself.
@@ -90,7 +90,7 @@ def _points(fit: PaperFit, style: Style) -> "Scatter":
         customdata=score[shown],
         mode="markers",
         marker={"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}},
-        hovertemplate=f"{fit.curve.name}<br>%{{x:.4g}} GPU-hours: %{{customdata:.4f}}<extra></extra>",
+        hovertemplate=f"{fit.curve.name}<br>%{{x:.4g}} {hours_name}: %{{customdata:.4f}}<extra></extra>",
     )
 
 

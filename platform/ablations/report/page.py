@@ -3,7 +3,7 @@
 `page.html.jinja` is the page; Jinja escapes every text in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,14 +14,15 @@ from markupsafe import Markup
 
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
-from ablations.paper.comparison import columns as paper_columns
-from ablations.paper.comparison import notes, paper_comparison
+from ablations.paper.comparison import paper_comparison
+from ablations.paper.words import PaperLine, paper_line, paper_notes
 from ablations.report.ceilings import ceilings_figure
 from ablations.report.colours import styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
+from ablations.report.headings import comparison_headings, paper_headings, under
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.verdict.results import Results
-from ablations.verdict.words import PAPER_RULE_NOTE, columns, glossary, method, sentence, warnings
+from ablations.verdict.words import PAPER_RULE_NOTE, Line, glossary, line_of, method, sentence, warnings
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ def report_page(results: Results, *, now: datetime) -> str:
         legend=CURVES_LEGEND,
         curves=_html(curves_figure(results), with_plotly=True),
         ceilings=_html(ceilings_figure(results)),
-        rows=_rows(results.plan, {variant.name: columns(results, variant) for variant in results.variants}),
+        rows=_rows(
+            results.plan,
+            comparison_headings(results.plan),
+            [line_of(results, variant) for variant in results.variants],
+        ),
         paper_rule=PAPER_RULE_NOTE,
         paper=_paper_mode(results),
         verdicts=glossary(results),
@@ -94,11 +99,13 @@ def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
     except AblationsError as error:
         return NoPaperMode(reason=str(error))
     plan = results.plan
-    method, warning, *reasons = notes(comparison, plan.compute_name)
+    method, warning, *reasons = paper_notes(comparison, plan.compute_name)
     return PaperMode(
         warning=warning,
         notes=[method, *reasons],
-        rows=_rows(plan, {variant.name: paper_columns(comparison, variant) for variant in comparison.variants}),
+        rows=_rows(
+            plan, paper_headings(comparison), [paper_line(comparison, variant) for variant in comparison.variants]
+        ),
         figure=_html(linearised_figure(comparison, plan)),
         legend=f"{LINEARISED_LEGEND} {linearised_note(comparison)}",
     )
@@ -109,10 +116,13 @@ def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
     return Markup(figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS))
 
 
-def _rows(plan: Plan, cells: Mapping[str, Mapping[str, str]]) -> list[Row]:
-    """One row per variant, with its cells by column name."""
+def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[Line | PaperLine]) -> list[Row]:
+    """One row per variant, with its colour."""
     look = styles(plan)
-    return [Row(colour=look[name].colour, cells=of_variant) for name, of_variant in cells.items()]
+    return [
+        Row(colour=look[line.variant].colour, cells=cells)
+        for line, cells in zip(lines, under(headings, lines), strict=True)
+    ]
 
 
 def _origin(results: Results, now: datetime) -> list[tuple[str, str]]:

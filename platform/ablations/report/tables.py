@@ -8,39 +8,44 @@ from rich.table import Table
 
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
+from ablations.paper.comparison import PaperComparison
+from ablations.paper.words import paper_line, paper_notes
+from ablations.report.headings import paper_headings, under
 from ablations.text import compute_text, interval_text
 from ablations.verdict.results import FittedCurve, Results
 from ablations.verdict.words import (
     PAPER_RULE,
     PAPER_RULE_NOTE,
-    columns,
+    line_of,
     method,
     warnings,
 )
 
 STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
-LEFT = ("variant", "ceiling", PAPER_RULE, "efficiency", "fit")
-NARROW = {PAPER_RULE: 6, "fit": 11}
-"""Columns whose words go on two lines, so that intervals need not where a line has 160 characters."""
+HEADINGS = {
+    "variant": "variant",
+    "seeds": "seeds",
+    "A": "A [95 %]",
+    "delta_A": "ΔA [95 %]",
+    "ceiling": "ceiling",
+    "paper_rule": PAPER_RULE,
+    "compute_ratio": "compute ratio",
+    "efficiency": "efficiency",
+    "C_mid": "C_mid",
+    "B": "B",
+    "cost": "cost",
+    "fit": "fit",
+}
+"""Of a comparison, by field of `Line`: short, as a line has 160 characters."""
+WORDS = ("variant", "ceiling", "paper_rule", "efficiency", "fit", "edges")
+"""Fields that are words; all others are numbers, which stand on the right."""
+NARROW = {"paper_rule": 6, "fit": 11}
+"""Fields whose words go on two lines, so that intervals need not."""
 
 
 def comparison_table(results: Results) -> Table:
-    """One line a variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
+    """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan = results.plan
-    heads = {
-        "variant": "variant",
-        "seeds": "seeds",
-        "A": "A [95 %]",
-        f"A less {plan.reference}'s": "ΔA [95 %]",
-        "ceiling": "ceiling",
-        PAPER_RULE: PAPER_RULE,
-        f"compute over {plan.reference}'s": "compute ratio",
-        "efficiency": "efficiency",
-        "C_mid": "C_mid",
-        "B": "B",
-        "cost, GPU-hours": "cost",
-        "fit": "fit",
-    }
     notes = [
         f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: {plan.compute_name}.",
         method(results),
@@ -58,13 +63,31 @@ def comparison_table(results: Results) -> Table:
         box=None,
         pad_edge=False,
     )
-    for head in heads.values():
-        justify = "left" if head in LEFT else "right"
-        table.add_column(head, justify=justify, no_wrap=head == "variant", max_width=NARROW.get(head))
-    for variant in results.variants:
-        line = columns(results, variant)
-        style = STYLES.get(line["ceiling"]) or STYLES.get(line["efficiency"])
-        table.add_row(*(escape(line[name]) for name in heads), style=style)
+    for field, heading in HEADINGS.items():
+        justify = "left" if field in WORDS else "right"
+        table.add_column(heading, justify=justify, no_wrap=field == "variant", max_width=NARROW.get(field))
+    lines = [line_of(results, variant) for variant in results.variants]
+    for line, cells in zip(lines, under(HEADINGS, lines), strict=True):
+        table.add_row(*map(escape, cells.values()), style=STYLES.get(line.ceiling) or STYLES.get(line.efficiency))
+    return table
+
+
+def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Table:
+    """One line per variant as the paper compares, with the warning below."""
+    table = Table(
+        title=f"{escape(sweep)} as arXiv 2510.13786 compares, against {escape(comparison.reference)}",
+        caption="\n".join(escape(note) for note in paper_notes(comparison, compute_name)),
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    headings = paper_headings(comparison)
+    for field, heading in headings.items():
+        justify = "left" if field in WORDS else "right"
+        table.add_column(escape(heading), justify=justify, no_wrap=field == "variant")
+    for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
+        table.add_row(*map(escape, cells.values()))
     return table
 
 

@@ -1,7 +1,9 @@
-"""A comparison in words: one line of columns and one sentence a variant, and what each verdict means.
+"""A comparison in words: one line of cells and one sentence per variant, and what each verdict means.
 
 The report and the page show the same words.
 """
+
+from dataclasses import dataclass
 
 from ablations.fit.asymptote import VERDICT_MEANINGS
 from ablations.text import compute_interval_text, compute_text, counted, interval_text
@@ -48,29 +50,52 @@ SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
 }
 
 
-def columns(results: Results, variant: FittedVariant) -> dict[str, str]:
-    """The variant's line as text, by column name; cells without a number are empty."""
-    line = results.compared(variant.name)
-    shown = shown_numbers(line) if line else {}
-    cells = {
-        "variant": variant.name,
-        "seeds": f"{len(variant.fits)} of {len(variant.runs)}",
-        "A": variant.asymptote.cell() if variant.asymptote else NO_FIT,
-        f"A less {results.plan.reference}'s": difference_text(line) if line else "",
-        "ceiling": line.difference if line else NO_FIT,
-        PAPER_RULE: SAID_BY_THE_PAPER_RULE[line.paper_rule] if line else "",
-        f"compute over {results.plan.reference}'s": ratio_text(line) if line else "",
-        "efficiency": line.efficiency if line else NO_FIT,
-        "B": interval_text(shown.get("B"), None, None, ".2f"),
-        "C_mid": compute_interval_text(shown.get("C_mid"), None, None),
-        "R_0": f"{line.R_0:.3f}" if line else "",
-        "fit": _fit_cell(results, variant),
-        "cost, GPU-hours": f"{variant.cost_gpu_hours:.0f}",
-    }
-    if results.plan.published:
-        published = results.plan.published.get(variant.name, {})
-        cells["published A, B, C_mid"] = ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
-    return cells
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One variant of a comparison as text; a cell without a number is empty.
+
+    Line(variant="loo-loss", seeds="1 of 1", A="0.552 [0.540, 0.566]", delta_A="-0.058 [-0.087, -0.029]",
+         ceiling="ceiling down", paper_rule="down", compute_ratio="1.20 [1.00, 1.40]", efficiency="no difference seen",
+         B="1.80", C_mid="2,600", R_0="0.310", fit="resolved", cost="8000", published="0.59, 1.77, 2600")
+    """
+
+    variant: str
+    seeds: str
+    A: str
+    delta_A: str
+    ceiling: str
+    paper_rule: str
+    compute_ratio: str
+    efficiency: str
+    B: str
+    C_mid: str
+    R_0: str
+    fit: str
+    cost: str
+    published: str
+
+
+def line_of(results: Results, variant: FittedVariant) -> Line:
+    """The variant's line of the comparison as text."""
+    compared = results.compared(variant.name)
+    shown = shown_numbers(compared) if compared else {}
+    published = results.plan.published.get(variant.name, {})
+    return Line(
+        variant=variant.name,
+        seeds=f"{len(variant.fits)} of {len(variant.runs)}",
+        A=variant.asymptote.cell() if variant.asymptote else NO_FIT,
+        delta_A=difference_text(compared) if compared else "",
+        ceiling=compared.difference if compared else NO_FIT,
+        paper_rule=SAID_BY_THE_PAPER_RULE[compared.paper_rule] if compared else "",
+        compute_ratio=ratio_text(compared) if compared else "",
+        efficiency=compared.efficiency if compared else NO_FIT,
+        B=interval_text(shown.get("B"), None, None, ".2f"),
+        C_mid=compute_interval_text(shown.get("C_mid"), None, None),
+        R_0=f"{compared.R_0:.3f}" if compared else "",
+        fit=_fit_cell(results, variant),
+        cost=f"{variant.cost_gpu_hours:.0f}",
+        published=", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published),
+    )
 
 
 def _fit_cell(results: Results, variant: FittedVariant) -> str:

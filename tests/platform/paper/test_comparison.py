@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
-from ablations.paper.comparison import WARNING, PaperRun, columns, notes, paper_compare, paper_comparison
+from ablations.paper.comparison import WARNING, PaperRun, paper_compare, paper_comparison
 from ablations.paper.grid import paper_fit
+from ablations.paper.words import paper_line, paper_notes
 from ablations.report.colours import styles
 from ablations.report.linearised import linearised_figure, linearised_note, linearised_score
 from ablations.report.page import report_page
@@ -64,7 +65,7 @@ def test_the_margin_itself_is_still_equal(A):
 
 def test_the_table_says_up_down_or_equal_under_the_rule():
     comparison, lines = compared(ref=[run(0.61)], lower=[run(0.585)], near=[run(0.62)], higher=[run(0.64)])
-    said = {name: columns(comparison, line)["±0.02 rule"] for name, line in lines.items()}
+    said = {name: paper_line(comparison, line).paper_rule for name, line in lines.items()}
     assert said == {"ref": "reference", "lower": "down", "near": "equal", "higher": "up"}
 
 
@@ -95,7 +96,7 @@ def test_seeds_are_fitted_one_by_one_and_averaged():
     assert pytest.approx(1.9, rel=1e-6) == ref.B
     assert ref.C_mid == pytest.approx(math.sqrt(SEVENTH * third))
     assert lines["other"].delta_A == pytest.approx(0, abs=1e-12)
-    assert columns(comparison, ref)["seeds"] == "2"
+    assert paper_line(comparison, ref).seeds == "2"
 
 
 def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
@@ -104,7 +105,7 @@ def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
     assert list(lines) == ["ref"]
     (reason,) = comparison.reasons
     assert reason.startswith("short: curve 'A 0.61': 3 readings with compute in (1500, 2000]")
-    assert reason in notes(comparison, "modelled GPU-hours")
+    assert reason in paper_notes(comparison, "modelled GPU-hours")
 
 
 def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
@@ -179,7 +180,7 @@ def test_a_ceiling_beyond_the_papers_grid_moves_all_variants_to_the_finer_one(tm
     assert {fit.grid for line in comparison.variants for fit in line.fits} == {"finer"}
     assert pytest.approx(0.88, abs=0.01) == lines["loo-loss"].A
     assert lines["loo-loss"].difference == "ceiling up"
-    assert "a finer grid" in notes(comparison, "modelled GPU-hours")[0]
+    assert "a finer grid" in paper_notes(comparison, "modelled GPU-hours")[0]
 
 
 def command(*arguments: str, code: int = 0) -> str:
@@ -193,7 +194,9 @@ def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
     printed = re.sub(r"\s+", " ", command("compare", "loo", "--paper", "--home", str(home.path)))
     comparison = paper_comparison(results)
     for variant in comparison.variants:
-        assert " ".join(cell for cell in columns(comparison, variant).values() if cell) in printed
+        assert (
+            " ".join(cell for cell in dataclasses.asdict(paper_line(comparison, variant)).values() if cell) in printed
+        )
     assert WARNING in printed
     assert "loo as arXiv 2510.13786 compares, against scalerl" in printed
 
@@ -227,7 +230,7 @@ def test_the_report_shows_table_figure_and_warning_of_paper_mode(finished):
     assert linearised_note(comparison) in section
     for variant in comparison.variants:
         assert f"<td>{variant.A:.3f}</td>" in section
-        assert f"<td>{columns(comparison, variant)['±0.02 rule']}</td>" in section
+        assert f"<td>{paper_line(comparison, variant).paper_rule}</td>" in section
 
 
 def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():

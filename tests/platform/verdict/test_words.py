@@ -13,7 +13,7 @@ from ablations.verdict.words import (
     DIFFERENCES,
     EFFICIENCIES,
     SAID_BY_THE_PAPER_RULE,
-    columns,
+    line_of,
     numbers,
     sentence,
 )
@@ -60,7 +60,7 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     said = sentence(without, results.variant("loo-loss"))
     assert said.startswith("loo-loss: ceiling down; compute cannot be told apart. A 0.5")
     assert said.count("compute") == 1
-    assert columns(without, results.variant("loo-loss"))["compute over scalerl's"] == ""
+    assert line_of(without, results.variant("loo-loss")).compute_ratio == ""
 
 
 @pytest.mark.parametrize("changes", [{"A_hi": None, "verdict": "lower bound only"}, {"verdict": "no rise"}])
@@ -70,10 +70,10 @@ def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(resu
     shown = numbers(open_ended, variant)
     assert [shown[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
     assert shown["A_lo"] == results.compared("loo-loss").A_lo
-    assert (columns(open_ended, variant)["B"], columns(open_ended, variant)["C_mid"]) == ("", "")
+    assert (line_of(open_ended, variant).B, line_of(open_ended, variant).C_mid) == ("", "")
     bounded = numbers(results, variant)
     assert bounded["A"] == pytest.approx(0.54, abs=0.01)
-    assert columns(results, variant)["B"] == f"{bounded['B']:.2f}"
+    assert f"{bounded['B']:.2f}" == line_of(results, variant).B
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,11 @@ def test_without_a_ceiling_no_number_stands_for_it_nor_for_what_hangs_on_it(resu
     [("ceiling up", "up"), ("ceiling down", "down"), ("no difference seen", "equal"), ("cannot tell", "cannot tell")],
 )
 def test_the_rule_of_the_paper_stands_beside_the_verdict(results, said, cell):
-    line = columns(with_line(results, "loo-loss", paper_rule=said), results.variant("loo-loss"))
-    assert (line["ceiling"], line["±0.02 rule"]) == ("ceiling down", cell)
-    assert columns(results, results.variant("scalerl"))["±0.02 rule"] == ""
-    assert columns(results, results.variant("loo-loss"))["±0.02 rule"] == "down"  # 0.54 against 0.61
+    line = line_of(with_line(results, "loo-loss", paper_rule=said), results.variant("loo-loss"))
+    assert (line.ceiling, line.paper_rule) == ("ceiling down", cell)
+    assert line_of(results, results.variant("scalerl")).paper_rule == ""
+    assert line_of(results, results.variant("loo-loss")).paper_rule == "down"  # 0.54 against 0.61
 
 
-def test_every_line_has_the_same_columns(results):
-    assert len({tuple(columns(results, variant)) for variant in results.variants}) == 1
+def test_every_line_of_a_csv_file_has_the_same_columns(results):
     assert len({tuple(numbers(results, variant)) for variant in results.variants}) == 1

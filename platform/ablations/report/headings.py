@@ -1,0 +1,81 @@
+"""The headings of the tables that the page and the dashboard share; those of the terminal are narrower (`tables`)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from ablations.forecast.of_sweep import SweepForecast
+from ablations.forecast.words import BudgetLine, CurveLine
+from ablations.home.plan import Plan
+from ablations.paper.comparison import PaperComparison
+from ablations.paper.words import PaperLine
+from ablations.verdict.rules import PAPER_MARGIN
+from ablations.verdict.words import PAPER_RULE, Line
+
+
+def under(
+    headings: Mapping[str, str], lines: Sequence[Line | PaperLine | BudgetLine | CurveLine]
+) -> list[dict[str, str]]:
+    """The cells of each line by their heading; `headings` are by field, and choose the columns and their order."""
+    return [{heading: asdict(line)[field] for field, heading in headings.items()} for line in lines]
+
+
+def comparison_headings(plan: Plan) -> dict[str, str]:
+    """Of a comparison, by field of `Line`."""
+    headings = {
+        "variant": "variant",
+        "seeds": "seeds",
+        "A": "A",
+        "delta_A": f"A less {plan.reference}'s",
+        "ceiling": "ceiling",
+        "paper_rule": PAPER_RULE,
+        "compute_ratio": f"compute over {plan.reference}'s",
+        "efficiency": "efficiency",
+        "B": "B",
+        "C_mid": "C_mid",
+        "R_0": "R_0",
+        "fit": "fit",
+        "cost": f"cost, {plan.hours_name}",
+    }
+    return headings | ({"published": "published A, B, C_mid"} if plan.published else {})
+
+
+def paper_headings(comparison: PaperComparison) -> dict[str, str]:
+    """Of a comparison as the paper makes it, by field of `PaperLine`."""
+    return {
+        "variant": "variant",
+        "seeds": "seeds",
+        "A": f"A ±{PAPER_MARGIN}",
+        "delta_A": f"A less {comparison.reference}'s",
+        "paper_rule": PAPER_RULE,
+        "B": "B",
+        "C_mid": "C_mid",
+        "B_at_common_A": f"B at A {comparison.common_A:.3f}",
+        "delta_B": f"B less {comparison.reference}'s",
+        "edges": "on the grid's end",
+    }
+
+
+def budget_headings(found: SweepForecast) -> dict[str, str]:
+    """Of a forecast at one budget, by field of `BudgetLine`."""
+    return {
+        "variant": "variant",
+        "pass_rate": "pass rate",
+        "difference": f"less {found.reference}'s",
+        "wins": "P(wins)",
+        "cost_of_a_point": "0.01 more costs",
+    }
+
+
+def curve_headings(found: SweepForecast) -> dict[str, str]:
+    """Of a forecast at any budget, by field of `CurveLine`."""
+    reach = {} if found.score is None else {"reach": f"reaches {found.score:g} at"}
+    return {
+        "variant": "variant",
+        "seeds": "seeds",
+        **reach,
+        "crosses_at": f"crosses {found.reference} at",
+        "crosses": "P(crosses)",
+        "leads": f"then leads {found.reference}",
+        "estimates_by": "estimates by",
+        "eq1_weight": "weight of eq. 1",
+    }
