@@ -31,8 +31,8 @@ def plan(folder: Path, schedule: str, budget: float | None = None) -> None:
 @pytest.mark.parametrize("name", ["cosine", "linear"])
 def test_a_sweep_names_the_variant_its_horizon_the_budget_and_what_would_be_right(tmp_path, name):
     said = (
-        "sweep 'schedules', variant 'falling': optimiser.schedule.horizon 0.4 lies below the budget of 0.5: the "
-        "learning rate is 0 from there on, and what is trained after it has no effect; use a horizon of at least 0.5, "
+        "sweep 'schedules', variant 'falling': optimiser.schedule.horizon 0.4 is below the budget of 0.5: the "
+        "learning rate is 0 after the horizon, so later steps have no effect; use a horizon of at least 0.5, "
         "a final share above 0, or a budget of at most 0.4"
     )
     with pytest.raises(AblationsError, match=re.escape(said)):
@@ -53,7 +53,7 @@ def test_schedules_that_move_something_to_the_end_are_taken(tmp_path, schedule):
 
 def test_a_budget_on_the_command_line_counts(tmp_path):
     plan(tmp_path, "{type: cosine, horizon: 0.4}", budget=0.4)
-    with pytest.raises(AblationsError, match=r"lies below the budget of 0\.6"):
+    with pytest.raises(AblationsError, match=r"is below the budget of 0\.6"):
         plan(tmp_path, "{type: cosine, horizon: 0.5}", budget=0.6)
 
 
@@ -62,7 +62,7 @@ def test_a_single_run_is_refused_before_its_folder_is_made(tmp_path):
     arguments = ["train", "scalerl", "--scale", "smoke", "--budget", "0.3", "--set", schedule, "--home", str(tmp_path)]
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, AblationsError)
-    assert "recipe scalerl: optimiser.schedule.horizon 0.2 lies below the budget of 0.3" in str(result.exception)
+    assert "recipe scalerl: optimiser.schedule.horizon 0.2 is below the budget of 0.3" in str(result.exception)
     assert not list(tmp_path.iterdir())
 
 

@@ -104,7 +104,7 @@ def test_a_constant_schedule_has_no_horizon():
 def test_a_run_whose_rate_would_be_0_before_its_budget_ends_says_so_and_trains_nothing(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.create(tiny_recipe(optimiser={"schedule": {"type": "cosine", "horizon": 2.0}}), 0)
-    with pytest.raises(ValueError, match=r"horizon 2 lies below the budget of 3"):
+    with pytest.raises(ValueError, match=r"horizon 2 is below the budget of 3"):
         train(folder.path, budget_gpu_hours=3.0, warm_starts=tmp_path)
     status = folder.read_status()
     assert status["state"] == "failed"

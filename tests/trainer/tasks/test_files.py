@@ -200,8 +200,8 @@ def test_a_relative_path_starts_at_the_current_folder(file, monkeypatch):
         ({"validation": 0.2, "validation_path": "held.jsonl"}, "validation has no effect with validation_path"),
         ({"validation_split": "test"}, "validation_split has no effect without validation_path"),
         ({"template": "no place"}, "a template says where {question} goes"),
-        ({"name": "all"}, "'all' is what the mean over all tasks is called"),
-        ({"weight": 2.0}, "weight has no effect on a task that is the only one"),
+        ({"name": "all"}, "'all' is the name of the mean over all tasks"),
+        ({"weight": 2.0}, "weight has no effect on the only task"),
     ],
 )
 def test_settings_without_effect_are_refused(file, monkeypatch, settings, message):
@@ -220,7 +220,7 @@ def test_two_tasks_need_two_names_and_weights_for_all_or_none(file):
 
     with pytest.raises(ValidationError, match="two are called 'math'"):
         tasks(one, one)
-    with pytest.raises(ValidationError, match="'k_smallest' has no weight but others have"):
+    with pytest.raises(ValidationError, match="'k_smallest' has no weight but others do"):
         tasks(one | {"weight": 2.0}, {"type": "k_smallest"})
     assert [task.title for task in tasks(one, one | {"name": "again"}).tasks] == ["math", "again"]
 

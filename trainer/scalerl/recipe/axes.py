@@ -47,8 +47,9 @@ class Grpo(Frozen):
     """The token ratio is clipped to [1 - clip, 1 + clip]."""
     max_weight: Annotated[Positive, Unit("ratio")] | None = None
     """Cap of the truncated importance weight pi_start / pi_gen of each token (3 in TRL). The clipped ratio is then
-    pi_train / pi_start; null leaves it pi_train / pi_gen and there is no weight. pi_start are the weights at the start
-    of the round: those that generated the batch under ppo_off_policy, else those before its first step."""
+    pi_train / pi_start; with null it is pi_train / pi_gen, and no weight is applied. pi_start is the policy at the
+    start of the round: under ppo_off_policy the one that generated the batch, otherwise the one before the first step
+    on it."""
 
 
 class Dapo(Frozen):
@@ -93,17 +94,18 @@ class Uniform(Frozen):
 
 
 class Ordered(Frozen):
-    """Easy prompts first: at first only the easiest share is drawn from, and it grows until all prompts are in it."""
+    """Easy prompts first: draws come from the easiest share of the prompts, and the share grows until it includes
+    all."""
 
     type: Literal["ordered"] = "ordered"
     by: Literal["difficulty", "length"] = "difficulty"
-    """What makes a prompt easy: the difficulty its task gives it, or few tokens."""
+    """What makes a prompt easy: a low difficulty, as its task states it, or few tokens."""
     pace: Literal["linear", "exponential"] = "linear"
     """How the share grows with the draws: start + (1 - start) t (arXiv 1903.09848), or start^(1 - t)."""
     start: Annotated[float, Field(gt=0, lt=1), Unit("share of prompts")] = 0.2
-    """Share of the prompts that the first draws are from."""
+    """Share of the prompts that the first draws come from."""
     epochs: Annotated[Positive, Unit("epochs")] = 1.0
-    """All prompts are in after so many draws for each prompt there is."""
+    """All prompts are included after this many draws per prompt."""
 
 
 class Interruption(Frozen):
@@ -113,14 +115,14 @@ class Interruption(Frozen):
     earliest: Annotated[float, Field(gt=0, le=1), Unit("share of thinking")] = 10 / 12
     """The cut is drawn uniformly from [earliest, 1] of the thinking budget."""
     phrase: str | None = None
-    """What is forced at the cut, up to and with `</think>`; null takes the tokenizer's own: "Okay, time is up. Let me
-    stop thinking and formulate a final answer now. </think>" for text, `</think>` alone for symbols. Its tokens are
-    allowed on top of the budget."""
+    """Text that is forced at the cut; it must end in `</think>`. null takes the tokenizer's own: "Okay, time is up. Let
+    me stop thinking and formulate a final answer now. </think>" for text, `</think>` alone for symbols. Its tokens do
+    not count towards the budget."""
 
     @model_validator(mode="after")
     def _ends_thinking(self) -> Self:
         if self.phrase is not None and not self.phrase.endswith("</think>"):
-            raise ValueError(f"phrase {self.phrase!r} must end in '</think>', or the model would go on thinking")
+            raise ValueError(f"phrase {self.phrase!r} must end in '</think>', or the model would keep thinking")
         return self
 
 
@@ -139,21 +141,23 @@ class NoLengthControl(Frozen):
 
 
 class Kl(Frozen):
-    """KL penalty that holds the policy to a frozen copy of what the run started from (PPO-RLHF, DeepSeekMath).
+    """KL penalty towards a frozen copy of the policy that the run started from (PPO-RLHF, DeepSeekMath).
 
     With r = pi_ref / pi of a sampled token (Schulman 2020, joschu.net/blog/kl-approx): k1 = -log r, k2 = (log r)^2 / 2,
     k3 = r - 1 - log r.
     """
 
-    coefficient: Annotated[float, Field(ge=0), Unit("reward or loss a nat")] = 0.0
-    """Weight of the penalty; 0 is off, and then no reference model is held. DeepSeekMath has 0.04, ScaleRL none."""
+    coefficient: Annotated[float, Field(ge=0), Unit("reward or loss per nat")] = 0.0
+    """Weight of the penalty; 0 switches it off, and no reference model is kept. DeepSeekMath uses 0.04, ScaleRL
+    none."""
     estimator: Literal["k1", "k2", "k3"] = "k3"
-    """Estimate of KL(pi || pi_ref) from the sampled token. In the loss, on-policy, the gradient of k1 is only noise
-    around 0, that of k2 is the KL's, that of k3 is the gradient of KL(pi_ref || pi) (arXiv 2506.09477)."""
+    """Estimate of KL(pi || pi_ref) from the sampled token. In the loss and on-policy, the gradient of k1 is only noise
+    around 0, the gradient of k2 is that of KL(pi || pi_ref), and the gradient of k3 is that of KL(pi_ref || pi) (arXiv
+    2506.09477)."""
     where: Literal["loss", "reward"] = "loss"
-    """loss: added token by token and averaged like the policy loss, pi the trained policy (DeepSeekMath, arXiv
-    2402.03300). reward: its sum over the answer is taken off the reward, pi the generator (arXiv 2203.02155); which
-    prompts have variance is decided on the rewards before."""
+    """loss: the penalty of each token is added to the policy loss and averaged with it; pi is the trained policy
+    (DeepSeekMath, arXiv 2402.03300). reward: the sum over the answer is subtracted from the reward; pi is the generator
+    (arXiv 2203.02155). Whether a prompt has variance is decided before the subtraction."""
 
     @model_validator(mode="after")
     def _in_effect(self) -> Self:
@@ -168,20 +172,21 @@ class Kl(Frozen):
 
 
 class ValueNetwork(Frozen):
-    """PPO's value network (arXiv 1707.06347) in place of the mean of a group: a copy of the policy's body with a head
-    of one number, trained on the same batches by an AdamW of its own.
+    """PPO's value network (arXiv 1707.06347) instead of the mean of a group: a copy of the policy's body with a scalar
+    head, trained on the same batches with its own AdamW.
 
-    Its loss has no coefficient: it shares no weight with the policy, and AdamW does not see a constant factor.
+    Its loss has no coefficient: it shares no weights with the policy, and a constant factor does not change AdamW's
+    steps.
     """
 
     type: Literal["value_network"] = "value_network"
-    gamma: Annotated[float, Field(gt=0, le=1), Unit("a token")] = 1.0
-    """Discount from one token of the policy's own to the next."""
+    gamma: Annotated[float, Field(gt=0, le=1), Unit("per token")] = 1.0
+    """Discount from one of the policy's own tokens to the next."""
     gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
     """Lambda of GAE (arXiv 1506.02438): 0 trusts the next value, 1 only the reward at the end; 0.95 in PPO."""
     value_clip: Annotated[Positive, Unit("reward")] | None = 0.5
-    """How far a value may move from that of the start of the round before the loss stops rewarding it; null for no
-    clip. In the reward's unit, where right and wrong are 2 apart."""
+    """How far a value may move from that at the start of the round before the loss stops rewarding the move; null for
+    no clip. In units of reward: right and wrong differ by 2."""
     learning_rate: Positive | None = None
     """Peak learning rate of the value network, under the policy's warm-up and schedule; null takes the policy's."""
     parameters: Literal["fp32", "bf16"] = "fp32"
@@ -212,42 +217,43 @@ class Recipe(Frozen):
     """How per-token losses become one number: mean of prompt means, mean of sample means, mean over all tokens, or
     their sum, whose gradient norm grows with the tokens of the batch."""
     critic: Critic = NoCritic()
-    """What an answer's reward is held against: the mean of its prompt's rollouts, or a value network."""
+    """Baseline of an answer's reward: the mean over its prompt's rollouts, or a value network."""
     advantage: Literal["batch", "prompt", "none", "running"] = "batch"
-    """Whose standard deviation divides the centred rewards: the batch's advantages, the prompt's rewards, none, or all
-    advantages since the run began. With a critic batch centres and divides the advantages of all tokens, none leaves
-    them, and the other two are refused."""
+    """Which standard deviation divides the centred rewards: that of the batch's advantages, that of the prompt's
+    rewards, none, or that of all advantages since the run began. With a critic, batch centres and divides the
+    advantages of all tokens, none leaves them unchanged, and prompt and running are refused."""
     logits: Literal["fp32", "bf16"] = "fp32"
     """Precision of the language-model head, in generator and trainer alike."""
     parameters: Literal["fp32", "mixed", "bf16", "fp16"] = "fp32"
     """Precision of everything but the head, in generator and trainer alike; norms, softmax and residual stream are
     always FP32. mixed: matrix products in BF16, weights and optimiser in FP32. bf16: products, weights, gradients and
-    moments in BF16, with no FP32 copy. fp16: as mixed, but products in FP16 and a loss scaled as far as they allow."""
+    moments in BF16, with no FP32 copy. fp16: as mixed, but with products in FP16 and dynamic loss scaling."""
     zero_variance: Literal["drop", "keep", "resample"] = "drop"
-    """What becomes of prompts whose generations all got one reward: drop takes them out of the loss and its averages,
-    keep leaves them in, resample throws them away as soon as they are generated and draws others until the batch is
-    full (DAPO, arXiv 2503.14476), at most ten batches for one."""
+    """What happens to prompts whose generations all got the same reward: drop removes them from the loss and its
+    averages, keep leaves them in, resample discards them as soon as they are generated and draws others until the batch
+    is full (DAPO, arXiv 2503.14476), at most ten batches' worth of prompts per batch."""
     curriculum: Curriculum = NoPositiveResampling()
     """Which training prompts are drawn."""
     length_control: LengthControl = Interruption()
     """What keeps answers inside the token limit."""
     truncated: Literal["keep", "mask"] = "keep"
-    """Whether answers cut off at the token limit carry loss; mask is DAPO's overlong filtering (arXiv 2503.14476).
-    Their rewards stay in the mean and the standard deviation of their group either way."""
+    """Whether answers cut off at the token limit count in the loss; mask is DAPO's overlong filtering (arXiv
+    2503.14476). Either way their rewards count in the mean and the standard deviation of their group."""
     kl: Kl = Kl()
-    """Penalty on leaving the policy the run started from."""
-    entropy_bonus: Annotated[float, Field(ge=0), Unit("loss a nat")] = 0.0
-    """Weight of the policy's entropy in nats, taken off the loss token by token and averaged like it; 0 in ScaleRL,
-    0.01 in PPO (arXiv 1707.06347)."""
-    epochs: Annotated[Count, Unit("steps a batch")] = 1
-    """Optimiser steps taken on each batch, every one over all of it; 1 in ScaleRL, 2 to 8 usual in PPO. Ratios stay
-    against the log-probs of generation, or of the start of the round where the loss has a `max_weight`."""
+    """Penalty on moving away from the policy that the run started from."""
+    entropy_bonus: Annotated[float, Field(ge=0), Unit("loss per nat")] = 0.0
+    """Weight of the policy's entropy in nats, which is subtracted from the loss of each token; 0 in ScaleRL, 0.01 in
+    PPO (arXiv 1707.06347)."""
+    epochs: Annotated[Count, Unit("steps per batch")] = 1
+    """Optimiser steps per batch, each over the whole batch; 1 in ScaleRL, usually 2 to 8 in PPO. Ratios are always
+    taken against the log-probs of generation, or against those at the start of the round if the loss has a
+    `max_weight`."""
 
     @model_validator(mode="after")
     def _normalises_what_there_is(self) -> Self:
         if self.critic.type != "none" and self.advantage in ("prompt", "running"):
             raise ValueError(
-                f"advantage {self.advantage!r} is of rewards centred on their prompt's mean, which a critic takes the "
-                f"place of; with a critic use 'batch' or 'none', or critic type 'none'"
+                f"advantage {self.advantage!r} centres rewards on their prompt's mean, which a critic replaces; with a "
+                f"critic use 'batch' or 'none', or use critic type 'none'"
             )
         return self

@@ -23,7 +23,7 @@ class Accelerator(Frozen):
 
 
 class Virtual(Frozen):
-    """What the virtual clock plays: generators and trainers 4 to 1 (ScaleRL §2: 64 and 16 of 80 GPUs)."""
+    """Modelled devices on a virtual clock, 4 generators per trainer (ScaleRL §2: 64 and 16 of 80 GPUs)."""
 
     type: Literal["virtual"] = "virtual"
     generators: Annotated[Count, Unit("devices")] = 64

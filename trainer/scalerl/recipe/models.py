@@ -27,11 +27,11 @@ class LlamaModel(Frozen):
     layers: Count = 4
     """Decoder blocks."""
     heads: Count = 4
-    """Attention heads; hidden must be divisible by it into an even head size."""
+    """Attention heads; hidden / heads must be an even number."""
     mlp: Annotated[int, Field(ge=8)] = 192
     """Width of the gated feed-forward layer."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
-    """One token a symbol of the synthetic tasks, or one a byte of any text."""
+    """One token per symbol of the synthetic tasks, or one per byte of any text."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -48,7 +48,7 @@ class MoeModel(Frozen):
     layers: Count = 4
     """Decoder blocks."""
     heads: Count = 4
-    """Attention heads; hidden must be divisible by it into an even head size."""
+    """Attention heads; hidden / heads must be an even number."""
     mlp: Annotated[int, Field(ge=8)] = 96
     """Width of one expert, a gated feed-forward layer."""
     experts: Annotated[int, Field(ge=2)] = 8
@@ -56,10 +56,10 @@ class MoeModel(Frozen):
     experts_per_token: Count = 2
     """Experts that one token is sent to; must lie below `experts`."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 is off,
-    Mixtral has 0.001."""
+    """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 switches
+    it off, Mixtral uses 0.001."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
-    """One token a symbol of the synthetic tasks, or one a byte of any text."""
+    """One token per symbol of the synthetic tasks, or one per byte of any text."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -77,7 +77,8 @@ class PretrainedModel(Frozen):
 
     type: Literal["pretrained"] = "pretrained"
     path: str
-    """The folder, relative to where the command is given; stored absolute. Not part of what a run is: its hash is."""
+    """The folder, relative to where the command is run; stored as an absolute path. A run's identity holds its hash,
+    not its path."""
     path_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     """Filled in: the hash of the folder's configuration, weights and tokenizer."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0

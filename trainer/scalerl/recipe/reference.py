@@ -72,7 +72,7 @@ def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def table(model: type[BaseModel]) -> str:
-    """One row a setting; the `type` of a block stands in its heading."""
+    """One row per setting; the `type` of a block stands in its heading."""
     rows = ["| setting | default | range | unit | meaning |", "|---|---|---|---|---|"]
     for name, field in model.model_fields.items():
         if name != "type":

@@ -38,8 +38,8 @@ class ResolvedRecipe(Recipe, Scale):
             return self
         raise ValueError(
             f"loss.max_weight {self.loss.max_weight:g}: {self.loss.type} then clips pi_train / pi_start, which is 1 "
-            f"when a round has one optimiser step, so its clip has no effect; give epochs of 2 or more, use "
-            f"ppo_off_policy with k of 2 or more, or use loss cispo, whose gradient this would be"
+            f"when a round has one optimiser step, so its clip has no effect; use epochs of 2 or more, ppo_off_policy "
+            f"with k of 2 or more, or loss cispo, which has the same gradient"
         )
 
     @model_validator(mode="after")
@@ -48,7 +48,7 @@ class ResolvedRecipe(Recipe, Scale):
             return self
         raise ValueError(
             f"critic.value_clip {self.critic.value_clip:g}: has no effect when a round has one optimiser step, because "
-            f"values have not moved from those of its start; write value_clip: null, give epochs of 2 or more, or use "
+            f"values have not moved since its start; write value_clip: null, use epochs of 2 or more, or "
             f"ppo_off_policy with k of 2 or more"
         )
 
@@ -56,8 +56,8 @@ class ResolvedRecipe(Recipe, Scale):
     def _router_sees_sequences(self) -> Self:
         if self.optimiser.packing == "prompts" and self.model.type != "llama" and self.model.router_loss > 0:
             raise ValueError(
-                "optimiser.packing 'prompts' computes a prompt once for several sequences, and model.router_loss is of "
-                "each sequence; use packing 'sequences', or a router_loss of 0"
+                "optimiser.packing 'prompts' computes a prompt once for several sequences, but model.router_loss is "
+                "computed per sequence; use packing 'sequences', or a router_loss of 0"
             )
         return self
 
@@ -88,9 +88,9 @@ class ResolvedRecipe(Recipe, Scale):
             return
         if schedule.horizon < compute * (1 - 1e-9):
             raise ValueError(
-                f"optimiser.schedule.horizon {schedule.horizon:g} lies below the budget of {compute:g}: the learning "
-                f"rate is 0 from there on, and what is trained after it has no effect; use a horizon of at least "
-                f"{compute:g}, a final share above 0, or a budget of at most {schedule.horizon:g}"
+                f"optimiser.schedule.horizon {schedule.horizon:g} is below the budget of {compute:g}: the learning "
+                f"rate is 0 after the horizon, so later steps have no effect; use a horizon of at least {compute:g}, a "
+                f"final share above 0, or a budget of at most {schedule.horizon:g}"
             )
 
     def canonical_json(self) -> str:

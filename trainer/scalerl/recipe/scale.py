@@ -38,7 +38,7 @@ class Generation(Frozen):
     thinking: Annotated[Count, Unit("tokens")] = 12288
     """Thinking budget in tokens, end-of-thinking phrase not counted."""
     answer: Annotated[Count, Unit("tokens")] = 2048
-    """Answer budget in tokens, end of sequence included; what follows the thinking part is truncated there."""
+    """Answer budget in tokens, end of sequence included; a longer answer is truncated."""
     temperature: Positive = 1.0
     """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
 
@@ -55,12 +55,13 @@ class ConstantRate(Frozen):
 
 
 class Decay(Frozen):
-    """What every falling schedule has to say."""
+    """Settings of every falling schedule."""
 
     horizon: Annotated[Positive, Unit("see `unit`")] = 1.0
-    """Where the decay ends. Part of what a run is: another horizon is another run, not the same one extended."""
+    """Where the decay ends. It is part of a run's identity: a run with another horizon is another run, not an
+    extension."""
     unit: Literal["compute", "steps"] = "compute"
-    """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one for each batch."""
+    """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one per batch."""
     final: Annotated[float, Field(ge=0, lt=1), Unit("share of the peak")] = 0.0
     """Share of the peak that is left at the horizon and after."""
 
@@ -102,12 +103,12 @@ class Optimiser(Frozen):
     micro_batch_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Tokens in one forward and backward pass, padding counted; gradients accumulate to those of the whole batch."""
     packing: Literal["none", "sequences", "prompts"] = "none"
-    """How the sequences of a pass are laid out: none pads each to the longest; sequences puts them one after the other,
-    and no one attends to another; prompts also computes a prompt once for all of its rollouts in the pass. The gradient
-    is the same but for rounding, and so is what the virtual clock charges."""
+    """How the sequences of a pass are laid out: none pads each to the longest; sequences packs them one after the
+    other, and none attends to another; prompts also computes each prompt only once for all of its rollouts in the pass.
+    The gradient is the same up to rounding, and the virtual clock charges the same."""
     gradient_checkpointing: bool = False
-    """Whether the backward pass computes each block's activations again instead of keeping them: a third more work, and
-    memory for one block instead of all. The virtual clock does not charge it."""
+    """Whether the backward pass computes each block's activations again instead of keeping them: a third more work, but
+    memory for one block instead of all. The virtual clock does not charge the extra work."""
 
     @model_validator(mode="after")
     def _decays_after_warm_up(self) -> Self:
@@ -124,10 +125,10 @@ class Evaluation(Frozen):
 
     every: Annotated[Positive, Unit("compute units")] = 0.025
     """Interval in compute units; step 0 is always evaluated."""
-    samples: Annotated[Count, Unit("rollouts a prompt")] = 16
+    samples: Annotated[Count, Unit("rollouts per prompt")] = 16
     """Generations per held-out prompt."""
     downstream: tuple[Downstream, ...] = ()
-    """Task files that are measured beside it and never trained on."""
+    """Task files that are measured as well, and never trained on."""
 
 
 def _start_of(scale: dict[str, Any]) -> WarmStart:
@@ -152,14 +153,14 @@ class Scale(Frozen):
     optimiser: Optimiser = Optimiser()
     """AdamW settings."""
     cluster: ClusterSettings = Virtual()
-    """Where generators and trainers run: modelled devices, the default, or processes of this machine."""
+    """Where generators and trainers run: modelled devices (the default) or processes on this machine."""
     evaluation: Evaluation = Evaluation()
     """When and how the pass rate is measured."""
     compute_unit_gpu_hours: Annotated[Positive, Unit("GPU-hours")] = 16000.0
     """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
     threads: Annotated[Count, Unit("threads")] = 1
-    """CPU threads of the process that trains, on the virtual clock of the whole run; virtual results are bit-exact for
-    one thread count on one kind of processor."""
+    """CPU threads of the process that trains; on the virtual clock, of the whole run. Results on the virtual clock are
+    equal to the bit for the same thread count and kind of processor."""
     device: Literal["cpu"] = "cpu"
     """Where models are trained and decoded, by PyTorch's name; only `cpu` so far."""
 
@@ -168,15 +169,17 @@ class Scale(Frozen):
         titles = [task.title for task in (*self.tasks, *self.evaluation.downstream)]
         for title in titles:
             if titles.count(title) > 1:
-                raise ValueError(f"tasks: two are called {title!r}; give each a `name` of its own, downstream ones too")
+                raise ValueError(
+                    f"tasks: two are called {title!r}; give each its own `name`, downstream files included"
+                )
         return self
 
     @model_validator(mode="after")
     def _weights_have_effect(self) -> Self:
         weighted = [task for task in self.tasks if task.weight is not None]
         if weighted and len(self.tasks) == 1:
-            raise ValueError("tasks: weight has no effect on a task that is the only one; leave it out")
+            raise ValueError("tasks: weight has no effect on the only task; leave it out")
         if weighted and len(weighted) < len(self.tasks):
             lacking = next(task.title for task in self.tasks if task.weight is None)
-            raise ValueError(f"tasks: {lacking!r} has no weight but others have; give all of them one, or none")
+            raise ValueError(f"tasks: {lacking!r} has no weight but others do; give every task a weight, or none")
         return self

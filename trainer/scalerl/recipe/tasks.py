@@ -25,7 +25,7 @@ ALL = "all"
 
 def _not_all(name: str) -> str:
     if name == ALL:
-        raise ValueError(f"{ALL!r} is what the mean over all tasks is called; give another name")
+        raise ValueError(f"{ALL!r} is the name of the mean over all tasks; choose another")
     return name
 
 
@@ -38,10 +38,11 @@ class OneTask(Frozen):
     """What every task may say of its place in a mix."""
 
     name: TaskName | None = None
-    """Names its rows and curve; null takes the type. Every task of a scale has a name of its own."""
+    """Names its rows and curve; null takes the type. Every task of a scale needs its own name."""
     weight: Annotated[Positive, Unit("relative")] | None = None
     """Share of the training prompts that are drawn from it, relative to the weights of the other tasks. Without weights
-    tasks are drawn in proportion to the number of their training prompts. All tasks of a mix have one, or none has."""
+    tasks are drawn in proportion to the number of their training prompts. Either all tasks of a mix have a weight, or
+    none does."""
 
     @property
     def title(self) -> str:
@@ -72,7 +73,7 @@ class KSmallest(OneTask):
                 f"found {self.min_length}, {self.max_length}, {self.symbols}"
             )
         most = sum(n * math.perm(self.symbols, n) for n in range(self.min_length, self.max_length + 1))
-        # One prompt in eight is held out; drawing the last few of those there are would take for ever.
+        # One prompt in eight is held out; drawing the last few distinct ones would take for ever.
         if self.train_prompts > 0.9 * most * 7 / 8 or self.validation_prompts > 0.9 * most / 8:
             raise ValueError(
                 f"symbols and lengths give too few distinct prompts: {most} for {self.train_prompts} to train on and "
@@ -86,8 +87,8 @@ class Modular(OneTask):
 
     type: Literal["modular"] = "modular"
     modulus: Literal[17, 19, 23, 29, 31] = 17
-    """A prime from 17 on, so that there are enough distinct prompts for the held-out ones to be new; one symbol writes
-    each number below it."""
+    """A prime of at least 17, so that enough distinct prompts exist for the held-out ones to be new; each number below
+    it is one symbol."""
     min_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 1
     """Operations of the shortest program that a prompt is made from."""
     max_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 3
@@ -112,7 +113,7 @@ class TaskFile(OneTask):
     path_sha256: Sha256 = None
     """Hash of its content, filled in when the recipe is resolved."""
     split: Column = None
-    """Which split, where the folder has several."""
+    """Which split, if the folder has several."""
     validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] | None = None
     """Share of the problems held out by the hash of their ids; null holds out a tenth, or takes those in
     `validation_path`."""
@@ -121,7 +122,7 @@ class TaskFile(OneTask):
     validation_path_sha256: Sha256 = None
     """Hash of its content, filled in when the recipe is resolved."""
     validation_split: Column = None
-    """Which split, where the folder of the held-out problems has several."""
+    """Which split, if the folder of the held-out problems has several."""
     id: Column = None
     """Column that names each problem; null takes the hash of the question. The split depends on it alone."""
     difficulty: Column = None
@@ -175,10 +176,10 @@ class Math(TaskFile):
 
     type: Literal["math"] = "math"
     question: Column = None
-    """Column of the question; null takes the first there is of question, problem and prompt."""
+    """Column of the question; null takes the first that exists of question, problem and prompt."""
     answer: Column = None
     r"""Column of the answer: its last \boxed{}, else what follows its last "####", else all of it. Null takes the first
-    there is of answer and solution."""
+    that exists of answer and solution."""
     solution: Column = None
     """Column of a written solution, demonstrated in the warm start; null takes solution where there is one, else the
     part of the answer before "####"."""
@@ -189,21 +190,22 @@ class Math(TaskFile):
 
 
 class Code(TaskFile):
-    """Programs, judged by tests in the sandbox; the tests are never in it (`scalerl.verifiers.code_tests`)."""
+    """Programs that run in the sandbox and are judged by tests, which never enter it
+    (`scalerl.verifiers.code_tests`)."""
 
     type: Literal["code"] = "code"
     question: Column = None
-    """Column of the question; null takes the first there is of question, problem, prompt and text."""
+    """Column of the question; null takes the first that exists of question, problem, prompt and text."""
     tests: Column = None
-    """Column of the tests; null takes the first there is of tests, test_list, test and input_output. Its forms are in
-    `scalerl.tasks.code_test_forms`."""
+    """Column of the tests; null takes the first that exists of tests, test_list, test and input_output. Its forms are
+    in `scalerl.tasks.code_test_forms`."""
     solution: Column = None
-    """Column of a program, demonstrated in the warm start; null takes the first there is of solution, code and
+    """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
     canonical_solution."""
     template: Template = "{question}\n\nWrite a Python program, whole, in one ```python block."
     """Text of the prompt."""
     limits: Limits = Limits()
-    """What one program may use on all its tests together."""
+    """What one program may use for all its tests together."""
 
 
 class MultipleChoice(TaskFile):
@@ -211,13 +213,13 @@ class MultipleChoice(TaskFile):
 
     type: Literal["choice"] = "choice"
     question: Column = None
-    """Column of the question; null takes the first there is of question, problem, prompt and ctx."""
+    """Column of the question; null takes the first that exists of question, problem, prompt and ctx."""
     choices: Column = None
-    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first there is of
-    choices, options and endings."""
+    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first that exists
+    of choices, options and endings."""
     answer: Column = None
-    """Column of the right one: its letter or label, or its position from 0. Null takes the first there is of answerKey,
-    answer and label."""
+    """Column of the right choice: its letter, its label, or its position from 0. Null takes the first that exists of
+    answerKey, answer and label."""
     solution: Column = None
     """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
     one."""
@@ -237,17 +239,17 @@ class Qa(TaskFile):
 
     type: Literal["qa"] = "qa"
     question: Column = None
-    """Column of the question; null takes the first there is of question, problem and prompt."""
+    """Column of the question; null takes the first that exists of question, problem and prompt."""
     answers: Column = None
-    """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null takes the first there is
-    of answers and answer."""
+    """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null takes the first that
+    exists of answers and answer."""
     solution: Column = None
     """Column of a written thought, demonstrated in the warm start before the first answer; null takes solution where
     there is one."""
     template: Template = "{question}\n\nAnswer in a few words."
     """Text of the prompt."""
     min_f1: Annotated[float, Field(gt=0, le=1), Unit("F1")] = 1.0
-    """An answer whose F1 against one of the right answers reaches this is right too; at 1 only exact matches are."""
+    """An answer whose F1 against one of the right answers reaches this counts as right; at 1 only exact matches do."""
 
 
 AnyTask = Annotated[KSmallest | Modular | Math | Code | MultipleChoice | Qa, Field(discriminator="type")]
@@ -255,12 +257,12 @@ FileSettings = Math | Code | MultipleChoice | Qa
 
 
 class Measured(Frozen):
-    """How often a task file is measured that is never trained on, and what is reported of it."""
+    """How often a task file that is never trained on is measured, and what is reported."""
 
-    samples: Annotated[Count, Unit("rollouts a problem")] = 16
+    samples: Annotated[Count, Unit("rollouts per problem")] = 16
     """Generations per problem."""
     every: Annotated[Count, Unit("evaluations")] = 1
-    """Measured at every so many evaluations, the first included."""
+    """Measured at every n-th evaluation, beginning with the first."""
     k: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
     """pass@k is estimated for each of these, without bias (arXiv 2107.03374, eq. 1)."""
 
