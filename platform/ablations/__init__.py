@@ -20,7 +20,7 @@ The rooms by height; each imports only what stands below it:
     verdict    variants against the reference              pools     where runs train: processes of this machine
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
-    errors, text    what the platform raises on purpose; numbers and messages as people read them
+    errors, signals, text    what the platform raises on purpose; signals; numbers and messages as people read them
 """
 
 from importlib import import_module

@@ -14,6 +14,7 @@ from rich.table import Table
 from ablations.cli.options import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
+from ablations.signals import handled
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def doctor(
     out, findings = console(stderr=as_json), []
     try:
         with (
-            interrupted_by(signal.SIGTERM, signal.SIGHUP),
+            handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP),
             saying(out) as say,
             closing(examine(question, say)) as lines,
         ):
@@ -116,14 +117,3 @@ def conclude(out: Console, findings: "list[Finding]", as_json: bool) -> None:
         out.print(f"\n[{STYLES[worst]}]{text}[/{STYLES[worst]}]", highlight=False)
     if number["error"]:
         raise typer.Exit(FAILED)
-
-
-@contextmanager
-def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
-    """These signals raise KeyboardInterrupt inside, as Ctrl-C does."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

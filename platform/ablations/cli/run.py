@@ -5,8 +5,6 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,11 +31,13 @@ from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
 from ablations.running.on_this_machine import OnThisMachine
+from ablations.signals import handled
 
 Executor = Literal["local", "slurm"]
 
 if TYPE_CHECKING:
     from ablations.search.record import SearchRecord
+    from scalerl.recipe import ResolvedRecipe
 
 
 def sweep(
@@ -85,21 +85,16 @@ def sweep(
         where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
-        threads = study.reference.recipe.threads
-        where = OnThisMachine(
-            threads=threads, jobs=jobs or max(1, (os.cpu_count() or 1) // study.reference.recipe.total_threads)
-        )
+        where = on_this_machine(study.reference.recipe, jobs)
     try:
-        with terminated_as_interrupted():
+        # As Ctrl-C, so that no job on this machine outlives the sweep that started it.
+        with handled(signal.default_int_handler, signal.SIGTERM):
             run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
-        if executor == "slurm":
-            out.print("left; its jobs train on, and the same command goes on with what is to decide")
-        else:
-            out.print("stopped; the same command goes on from the last checkpoints")
+        out.print(where.interrupted)
         raise typer.Exit(NOT_FINISHED) from None
     started = started.reread()  # a search has added its trials
-    if executor == "slurm" and not all_ended(started, run_rows(started)):
+    if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)
         return
     conclude(started, out, as_json)
@@ -107,14 +102,9 @@ def sweep(
         raise typer.Exit(code)
 
 
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt inside, as Ctrl-C does, so that no job outlives the sweep that started it."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine:
+    """As many runs at a time as were asked for, else as many as there are cores for."""
+    return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
 
 
 def check_budget(budget: float) -> None:

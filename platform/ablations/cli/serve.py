@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -18,10 +19,10 @@ from ablations.cli.options import (
     find_sweep,
     print_json,
 )
-from ablations.cli.run import terminated_as_interrupted
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
 from ablations.home.started_sweep import StartedSweep
+from ablations.signals import handled
 
 SYNC_EVERY_S = 30.0
 
@@ -103,7 +104,7 @@ def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) ->
     say(f"{sweep.name}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
     watch = SyncWatch(sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
     try:
-        with terminated_as_interrupted():
+        with handled(signal.default_int_handler, signal.SIGTERM):
             is_everything = watch.run()
     except KeyboardInterrupt:
         is_everything = watch.has_everything()

@@ -6,7 +6,6 @@ submission has its own folder, because submitit returns old results from a folde
 
 import os
 import signal
-import threading
 import time
 import uuid
 from collections.abc import Generator, Iterable, Iterator
@@ -21,6 +20,7 @@ from ablations.home.home import Home
 from ablations.home.state import State, ask_to_stop, read_state
 from ablations.pools.job import THREAD_VARIABLES, train_run
 from ablations.pools.pool import Ended, Tick
+from ablations.signals import handled
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -127,7 +127,9 @@ class LocalPool:
         executor = submitit.LocalExecutor(folder)
         executor.update_parameters(timeout_min=NO_TIME_LIMIT_MIN, name=run_id)
         run = self.home.run(run_id).path
-        with environment({variable: str(self.threads) for variable in THREAD_VARIABLES}), interrupts_ignored():
+        threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
+        # A terminal sends Ctrl-C to all of its processes; jobs ignore it, and the sweep asks them to stop.
+        with environment(threads), handled(signal.SIG_IGN, signal.SIGINT):
             return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
 
     def _reap(self) -> list[Ended]:
@@ -160,19 +162,6 @@ class LocalPool:
         while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
             self._ask_to_stop(self._running)
             time.sleep(POLL_S)
-
-
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Processes started inside ignore Ctrl-C, which a terminal sends to all of them; the sweep asks them to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""A sweep's runs as jobs of Slurm's: what is submitted with, and what is put right in the queue before.
+"""A sweep's runs as Slurm jobs: how they are submitted, and what is mended in the queue before.
 
-submitit is slow to load, so that the pool is imported when it is made.
+submitit loads slowly, so the pool is imported when it is made.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
+from ablations.running.ending import all_ended
+from ablations.running.train_missing import train_missing
+from ablations.status.live import say
+from ablations.status.progress import run_rows
+from ablations.status.table import summary
+from ablations.study.expand import Study
 from ablations.study.resources import Resources
 from ablations.text import counted
+from ablations.tracking.beside_a_sweep import Tracker
 
 if TYPE_CHECKING:
     from ablations.slurm.pool import SlurmPool
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OnSlurm:
-    """Jobs of Slurm's."""
+    """Slurm jobs, one per run."""
 
     resources: Resources
     threads: int
@@ -31,17 +38,27 @@ class OnSlurm:
     prune: bool = False
     """Cancel the jobs of runs that left the sweep file."""
     agree: Callable[[int], None]
-    """Called with the number of jobs before anything is written; raises when they are not wanted."""
+    """Called with the number of jobs before anything is written; raises if the user does not want them."""
+
+    @property
+    def outlives_command(self) -> bool:
+        """Whether runs keep training when the command ends: Slurm runs them."""
+        return True
+
+    @property
+    def interrupted(self) -> str:
+        """What an interrupted command says."""
+        return "Detached. Jobs keep training; run the same command again to resume deciding."
 
     def ask(self, sweep: StartedSweep, num_to_come: int = 0) -> None:
-        """Ask whether what a sweep would submit is wanted, `num_to_come` runs of trials not proposed yet included."""
+        """Ask the user about the cost of what a sweep would submit, `num_to_come` runs of a search included."""
         from ablations.running.reconcile import num_missing
 
         if num_jobs := num_missing(sweep) + num_to_come:
             self.agree(num_jobs)
 
     def pool(self, sweep: StartedSweep, console: Console) -> "SlurmPool":
-        """What submits a sweep's runs, after what went wrong in the queue before is put right."""
+        """What submits the sweep's runs; interrupted submissions and held jobs are cleared away first."""
         from ablations.running.reconcile import cancel_held, prune
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
@@ -63,3 +80,23 @@ class OnSlurm:
             hold=self.hold,
             after=self.after,
         )
+
+    def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
+        """Submit the runs that have not reached the budget; stay only while the sweep decides something."""
+        pool = self.pool(sweep, console)
+        if sweep.plan.is_steered:
+            train_missing(study, sweep, pool, tracking_uri, console)
+        else:
+            submit_missing(sweep, pool, tracking_uri, console)
+
+
+def submit_missing(sweep: StartedSweep, pool: "SlurmPool", tracking_uri: str | None, console: Console) -> None:
+    """Give Slurm every run that is not done and has no job there; its jobs need no command of ours."""
+    for run in sweep.plan.runs:
+        pool.add(run.id, sweep.plan.budget_gpu_hours)
+    for submission in pool.submit():
+        say(console, f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}")
+    rows = run_rows(sweep)
+    say(console, f"{sweep.name}: {summary(sweep.plan, rows)}")
+    if all_ended(sweep, rows):
+        Tracker(sweep, tracking_uri).finish(console)

@@ -151,7 +151,7 @@ def prepare_search(state: SearchState) -> None:
     state.record.write(folder)
 
 
-def run_search(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
+def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | None, console: Console) -> None:
     """Train the reference and the trials, `jobs` runs at a time, and keep MLflow informed beside them."""
     from ablations.search.objective import is_maximised  # loads SciPy, and the next Optuna
     from ablations.search.optuna_study import OptunaStudy

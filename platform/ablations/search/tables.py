@@ -9,8 +9,8 @@ from ablations.search.objective import title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.text import counted
 
-BEST = ("best", "Pareto front")
-"""What is said of the best trials by one objective and by several."""
+BEST, PARETO_FRONT = "best", "Pareto front"
+"""What the best trials are called: by one objective, and by several."""
 
 
 def space_table(record: SearchRecord) -> Table:
@@ -52,22 +52,22 @@ def trials_table(record: SearchRecord) -> Table:
         table.add_column(escape(name), justify="right")
     table.add_column("", overflow="fold")
     for cells in trial_lines(record):
-        table.add_row(*map(escape, cells.values()), style="green" if cells[""] in BEST else None)
+        table.add_row(*map(escape, cells.values()), style="green" if cells[""] in (BEST, PARETO_FRONT) else None)
     return table
 
 
 def trial_lines(record: SearchRecord) -> list[dict[str, str]]:
     """The trials as text by column name: name, objectives, settings, and what there is to say."""
     best = [trial.name for trial in record.best]
+    name_of_best = BEST if len(record.objectives) == 1 else PARETO_FRONT
     lines = []
     for trial in [*record.ranked, *(one for one in record.trials if one.state != "done")]:
-        word = BEST[min(len(record.objectives), 2) - 1] if trial.name in best else ""
         lines.append(
             {
                 "trial": trial.name,
                 **dict(zip(map(title, record.objectives), _values(record, trial), strict=True)),
                 **{name: _param(trial.params[name]) for name in record.space},
-                "": word or _what(trial),
+                "": name_of_best if trial.name in best else _what(trial),
             }
         )
     return lines

@@ -95,7 +95,9 @@ def test_a_sweep_that_is_asked_to_terminate_ends_as_one_that_is_interrupted(tmp_
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr("ablations.running.run_sweep.run_sweep", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     file = steered_sweep(tmp_path, 1.5)
-    assert "goes on from the last checkpoints" in run("sweep", str(file), "--home", str(tmp_path / "home"), code=3)
+    assert "Run the same command again to resume from the last checkpoints." in run(
+        "sweep", str(file), "--home", str(tmp_path / "home"), code=3
+    )
     assert signal.getsignal(signal.SIGTERM) == before
 
 

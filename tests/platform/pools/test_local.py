@@ -18,7 +18,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.pools.local import LocalPool
 from ablations.pools.pool import Tick
-from ablations.running import run_sweep
+from ablations.running import train_missing
 from ablations.status.progress import run_rows
 from ablations.study.sweep import Stop
 
@@ -86,7 +86,7 @@ def test_a_run_that_a_killed_sweep_left_training_is_asked_to_stop_too(tmp_path):
 
 
 def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_sweep.Tracker, "finish", lambda *_: None)
+    monkeypatch.setattr(train_missing.Tracker, "finish", lambda *_: None)
     home = make_home(tmp_path, fraction=0.9, state="cancelled").home
     steering, sweep = steered(home, Stop(gain_below=0.05))
     (reference,) = steering.begin()
@@ -97,7 +97,8 @@ def test_a_sweep_that_starts_again_asks_the_runs_it_had_stopped(tmp_path, monkey
         assert (row.state.state, row.state.pid) == ("stopped", process.pid)
         assert row.state.message.endswith("; still training")
         console = Console(quiet=True)
-        run_sweep.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)  # nothing is missing
+        # Nothing is missing.
+        train_missing.train_missing(steering._study, sweep, pool_of(home, tmp_path), None, console)
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 

@@ -20,7 +20,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ablations.home.home import Home
-from ablations.pools.local import THREAD_VARIABLES
+from ablations.pools.job import THREAD_VARIABLES
+from ablations.signals import handled
 from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
 from ablations.slurm.snapshot import take_snapshot
@@ -186,15 +187,15 @@ def interrupts_wait() -> Iterator[None]:
     """Ctrl-C and `kill` take effect when the block is done."""
     came: list[int] = []
     held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in held}
-    # Commands that are started here inherit the mask, because a terminal sends Ctrl-C to them too.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     try:
-        yield
+        with handled(lambda number, _: came.append(number), *held):
+            # Commands that are started here inherit the mask, because a terminal sends Ctrl-C to them too.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+            try:
+                yield
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in before.items():
-            signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
 

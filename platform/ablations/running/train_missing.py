@@ -1,0 +1,51 @@
+"""A sweep's missing runs, trained while this command watches, steers and informs MLflow."""
+
+from contextlib import closing
+
+from rich.console import Console
+
+from ablations.home.started_sweep import StartedSweep
+from ablations.pools.pool import Ended, Pool
+from ablations.status.live import Progress, say
+from ablations.status.progress import run_rows
+from ablations.status.table import status_table, summary
+from ablations.study.expand import Study
+from ablations.text import counted
+from ablations.tracking.beside_a_sweep import Tracker
+
+
+def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: str | None, console: Console) -> None:
+    """Train the runs that have not reached the budget, and keep MLflow informed beside them."""
+    from ablations.steering.steering import Steering  # loads SciPy, which --dry-run does without
+
+    names = {run.id: run.variant for run in study.runs}
+    steering = Steering(study, sweep)
+    missing = steering.begin()
+    for run_id in steering.stopped:  # by a sweep that was killed: its jobs live on
+        pool.stop(run_id)
+    tracker = Tracker(sweep, tracking_uri)
+    if missing:
+        say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
+        for run_id, budget_gpu_hours in missing.items():
+            pool.add(run_id, budget_gpu_hours)
+        with Progress(sweep, console) as progress, closing(pool.work()) as events:
+            for event in events:
+                if isinstance(event, Ended):
+                    say(console, f"{names[event.run]}: {event.why}")
+                for said in steering.steer(pool):
+                    say(console, said)
+                progress.update()
+                tracker.tick()
+        say(console, f"{sweep.name}: {summary(sweep.plan, run_rows(sweep), sweep.read_allocation())}")
+    say_decisions(sweep, console)
+    tracker.finish(console)
+
+
+def say_decisions(sweep: StartedSweep, console: Console) -> None:
+    """Print which runs were stopped or given more compute, and why; nothing for a sweep that decides nothing."""
+    if not sweep.plan.is_steered:
+        return
+    allocation = sweep.read_allocation()
+    console.print(status_table(sweep.plan, run_rows(sweep), allocation))
+    if allocation and allocation.finished:
+        say(console, f"{sweep.name}: {counted(len(allocation.rounds), 'round')}; {allocation.finished}")
