@@ -24,8 +24,7 @@ Moment = tuple[str, int]
 
 
 def attempt(path: Path, budget: float, warm_starts: Path, moment: Moment | None, kill: int = signal.SIGKILL) -> None:
-    """Train the run, checkpointing after every step, and send the process `kill` at `moment`."""
-    scalerl_train.CHECKPOINT_EVERY_S = 0.0
+    """Train the run and send the process `kill` at `moment`; its recipe says how often it writes checkpoints."""
     if moment is not None:
         watch(moment, kill)
     try:

@@ -388,7 +388,7 @@ BUDGET = 0.0015
 
 
 def new_run(path, schedule):
-    recipe = schedule_recipe(schedule, 2, evaluation={"every": BUDGET / 3, "samples": 2})
+    recipe = schedule_recipe(schedule, 2, checkpoint_every_s=0, evaluation={"every": BUDGET / 3, "samples": 2})
     folder = RunFolder(path)
     folder.create(recipe, seed=0)
     return folder

@@ -115,6 +115,14 @@ def test_a_device_that_nothing_can_train_on_is_refused():
         ResolvedRecipe.model_validate({"device": "cuda"})
 
 
+def test_the_time_between_checkpoints_is_not_part_of_the_identity():
+    often = ResolvedRecipe.model_validate({"checkpoint_every_s": 0})
+    assert often.checkpoint_every_s == 0
+    assert often.identity(seed=0) == DEFAULT.identity(seed=0)
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        ResolvedRecipe.model_validate({"checkpoint_every_s": -1})
+
+
 def test_identity_is_twelve_hex_digits_and_the_same_in_every_process():
     identity = DEFAULT.identity(seed=0)
     assert len(identity) == 12
@@ -127,10 +135,11 @@ def test_identity_changes_with_the_seed():
     assert len({DEFAULT.identity(seed=seed) for seed in range(100)}) == 100
 
 
-HAS_ONE_VALUE = {"device"}
+WITHOUT_EFFECT = {"device", "checkpoint_every_s"}
+"""The first has one value; the second changes no result."""
 
 
-@pytest.mark.parametrize("name", [name for name in ResolvedRecipe.model_fields if name not in HAS_ONE_VALUE])
+@pytest.mark.parametrize("name", [name for name in ResolvedRecipe.model_fields if name not in WITHOUT_EFFECT])
 def test_identity_changes_with_every_field(name):
     assert ResolvedRecipe.model_validate({name: OTHER_VALUES[name]}).identity(seed=0) != DEFAULT.identity(seed=0)
 

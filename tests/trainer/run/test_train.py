@@ -39,7 +39,9 @@ LEARNER = {
 
 def recipe_of(schedule, **changes):
     evaluation = {"every": BUDGET[schedule] / 4, "samples": 2}
-    return tiny_recipe(**LEARNER, off_policy=SCHEDULES[schedule], evaluation=evaluation, **changes)
+    return tiny_recipe(
+        **LEARNER, off_policy=SCHEDULES[schedule], evaluation=evaluation, **{"checkpoint_every_s": 0.0, **changes}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +171,18 @@ def test_another_seed_is_another_run(tmp_path, warm_starts, undisturbed):
         next(row for row in rows_of(f) if row["kind"] == "train") for f in (folder, undisturbed["pipeline"])
     )
     assert first["loss"] != second["loss"]
+
+
+def test_checkpoints_are_written_as_often_as_the_recipe_says(tmp_path, warm_starts, monkeypatch):
+    written = {}
+    for seconds in (0.0, 3600.0):
+        folder, saved = new_run(tmp_path / str(seconds), recipe_of("pipeline", checkpoint_every_s=seconds)), []
+        monkeypatch.setattr(scalerl_train, "write_checkpoint", lambda *_, saved=saved: saved.append(1))
+        train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
+        written[seconds] = len(saved)
+    num_steps = len(list(read_rows(folder.metrics, kind="train")))
+    assert num_steps > 1
+    assert written == {0.0: num_steps + 1, 3600.0: 1}  # one more where the budget is reached
 
 
 def test_a_run_that_is_done_stays_as_it_is(undisturbed, warm_starts):

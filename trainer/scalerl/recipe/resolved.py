@@ -15,6 +15,8 @@ PATHS = {"path", "validation_path"}
 
 LATER: dict[str, Any] = {"device": "cpu"}
 """Defaults of settings that are younger than the first runs: left out of the identity, so that runs keep theirs."""
+OUTSIDE = {"checkpoint_every_s"}
+"""Settings that change no result: never part of the identity."""
 
 
 class ResolvedRecipe(Recipe, Scale):
@@ -79,7 +81,9 @@ class ResolvedRecipe(Recipe, Scale):
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
         settings = without_places(self.model_dump(mode="json", include=set(blocks) or None))
-        return {name: value for name, value in settings.items() if LATER.get(name, ...) != value}
+        return {
+            name: value for name, value in settings.items() if name not in OUTSIDE and LATER.get(name, ...) != value
+        }
 
     def check_budget(self, compute: float) -> None:
         """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""

@@ -163,6 +163,9 @@ class Scale(Frozen):
     equal to the bit for the same thread count and kind of processor."""
     device: Literal["cpu"] = "cpu"
     """Where models are trained and decoded, by PyTorch's name; only `cpu` so far."""
+    checkpoint_every_s: Annotated[float, Field(ge=0), Unit("seconds")] = 15.0
+    """Wall-clock time between two checkpoints, which is the work that a crash may cost; 0 writes one after every step.
+    It changes no result, so runs keep their ids whatever it is."""
 
     @model_validator(mode="after")
     def _tasks_told_apart(self) -> Self:

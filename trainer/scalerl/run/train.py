@@ -31,8 +31,6 @@ from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder
 from scalerl.run.status import StatusFile
 from scalerl.schedules import SCHEDULES
 
-CHECKPOINT_EVERY_S = 15.0
-"""Wall-clock seconds of work that a crash may cost."""
 LOCK_LIMIT_S = 2.0
 """Whoever only asks whether a run is alive holds its lock for an instant."""
 
@@ -140,7 +138,7 @@ class Run:
                 # A long step may pass several points of the grid; rounding must not repeat one.
                 self.evaluations = max(self.evaluations, math.floor(self.cluster.compute_gpu_hours / every) + 1)
             self._stop_if_asked()
-            if time.monotonic() - saved >= CHECKPOINT_EVERY_S:
+            if time.monotonic() - saved >= self.recipe.checkpoint_every_s:
                 self.save()
                 saved = time.monotonic()
         self.save()
