@@ -31,9 +31,9 @@ class Batch:
     prompt_B: Tensor
     """Tokens of the prompt."""
     reference_BT: Tensor | None = None
-    """Log-probabilities under the frozen reference policy, where a KL penalty needs them."""
+    """Log-probabilities under the frozen reference policy, if a KL penalty needs them."""
     start_BT: Tensor | None = None
-    """Log-probabilities under the trainer's weights at the start of the round, where truncated weights need them."""
+    """Log-probabilities under the policy at the start of the round, if truncated importance weights need them."""
 
     values_BT: Tensor | None = None
     """A critic's values at the start of the round, of the state before each token."""
@@ -53,7 +53,7 @@ class Batch:
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
 
     def packing(self, kind: Literal["none", "sequences", "prompts"]) -> Packing | None:
-        """How its rows are laid out without padding; None where they are not."""
+        """How its rows are laid out without padding; None if they are padded."""
         if kind == "none":
             return None
         if kind == "sequences":

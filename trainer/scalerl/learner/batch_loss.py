@@ -1,4 +1,4 @@
-"""The loss of a batch: log-probabilities of its tokens in, one number and what is logged of it out.
+"""The loss of a batch, and the columns that are logged of it.
 
     loss = sum over tokens of weight x (policy loss + kl.coefficient KL - entropy_bonus H) + router_loss x balance
 
@@ -60,7 +60,7 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     """Row indices that the loss depends on.
 
     A rollout without an advantage, as all of a prompt without variance that is kept, weighs in the averages and moves
-    nothing, unless a KL penalty, an entropy bonus or a router's loss is of every rollout.
+    nothing, unless a KL penalty, an entropy bonus or a router loss applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
     is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
@@ -88,7 +88,7 @@ def scores_of(policy: Policy, part: Batch, recipe: ResolvedRecipe) -> Scores:
 def token_objective(
     part: Batch, advantage_BT: Tensor, scores: Scores, recipe: ResolvedRecipe
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Per-token loss with its KL penalty and entropy bonus, and what is logged the token means of, all [B, T].
+    """Per-token loss with its KL penalty and entropy bonus, and the values whose token means are logged, all [B, T].
 
     loss = policy loss + kl.coefficient KL - entropy_bonus H
     """

@@ -1,8 +1,9 @@
 """The value network of PPO with its own optimiser (arXiv 1707.06347): values in, advantages and its own update out.
 
-It is a copy of the policy that the run started from, with one number in place of the logits, 0 at first. It is trained
-on the same batches and for as many epochs as the policy, whose optimiser settings hold for it too, its learning rate
-apart. Its loss has no coefficient: nothing is shared with the policy, and AdamW does not see a constant factor.
+It is a copy of the policy that the run started from, with a scalar head instead of the logits, which starts at 0. It is
+trained on the same batches for as many epochs as the policy, with the policy's optimiser settings except the learning
+rate. Its loss has no coefficient: it shares no weights with the policy, and a constant factor does not change AdamW's
+steps.
 """
 
 import copy
@@ -24,7 +25,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class ValueModel(nn.Module):
-    """A policy's body with a head of one row, 0 at first, all of it in one precision."""
+    """A policy's body with a head of one row, which starts at 0; all of it in one precision."""
 
     def __init__(self, policy: Policy, dtype: torch.dtype) -> None:
         super().__init__()
@@ -42,8 +43,8 @@ class ValueModel(nn.Module):
 class ValueLearner:
     """AdamW on the value loss of a value network.
 
-    Advantages and value clip are against the values at the start of the round, as PPO has them: where a round has
-    several batches a frozen copy keeps its weights.
+    Advantages and the value clip use the values at the start of the round, as in PPO; if a round has several batches, a
+    frozen copy keeps those weights.
     """
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:

@@ -22,9 +22,9 @@ FALLS = {"cosine": cosine_fall, "linear": linear_fall}
 
 
 def learning_rate(optimiser: Optimiser, *, step: int, compute: float | None) -> float:
-    """Of the step that comes after `step` steps and `compute` compute units of the scale.
+    """The learning rate of the step that follows `step` steps and `compute` compute units of the scale.
 
-    `compute` may be None where nobody keeps the time; a horizon in compute then cannot be served, and is an error.
+    `compute` may be None if no time is kept; a horizon in compute is then an error.
     """
     warm = optimiser.learning_rate * min(1.0, (step + 1) / max(1, optimiser.warmup_steps))
     schedule = optimiser.schedule

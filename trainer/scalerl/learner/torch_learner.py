@@ -72,9 +72,9 @@ class NotFinite:
 class TorchLearner:
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
-    Beside the policy it holds a frozen copy of it only where the recipe needs one: `reference`, the policy the run
-    started from, for a KL penalty; `start`, the weights of the start of the round, for truncated importance weights.
-    A `critic` is trained beside it, and steps when it does.
+    It keeps a frozen copy of the policy only if the recipe needs one: `reference`, the policy that the run started
+    from, for a KL penalty; `start`, the weights at the start of the round, for truncated importance weights. A `critic`
+    is trained on the same batches and steps when the policy does.
     """
 
     def __init__(self, policy: Policy, recipe: ResolvedRecipe) -> None:
@@ -144,7 +144,8 @@ class TorchLearner:
         )
 
     def _start_round(self) -> None:
-        """Take the weights of now as pi_start where a round begins: with every batch the generators were frozen for."""
+        """At the start of a round, keep the present weights as pi_start; a round is the batches that one frozen policy
+        generated."""
         if self.version % self.recipe.batches_of_a_round:
             return
         if self.start is not None:
@@ -163,7 +164,7 @@ class TorchLearner:
 
     @torch.no_grad()
     def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
-        """Of the batch's tokens under `policy`, [B, T], in the micro-batches of training."""
+        """Log-probabilities of the batch's tokens under `policy`, [B, T], computed in the micro-batches of training."""
         result_BT = torch.zeros_like(batch.behaviour_BT)
         for rows in batch.micro_batches(self.recipe.optimiser):
             part = batch.part(rows)
@@ -250,7 +251,7 @@ class TorchLearner:
         return batch_loss(self.policy, batch, advantage_BT, self.recipe, backward=backward)
 
     def _count_bad_step(self, measured: dict[str, Any]) -> None:
-        """Raises Diverged where there were too many in a row."""
+        """Raises Diverged after MAX_BAD_STEPS of them in a row."""
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
             found = ", ".join(f"{name} {measured[name]}" for name in DECISIVE if name in measured)

@@ -25,7 +25,7 @@ class Packing:
     token_BT: Tensor
     """Which of the N tokens stands there; 0 where padding is."""
     from_B: Tensor
-    """Column of the first token of each sequence that is foretold: 1, or the first of the answer."""
+    """Column of the first token of each sequence that is predicted: 1, or the first of the answer."""
     length_B: Tensor
 
     @classmethod
@@ -38,7 +38,7 @@ class Packing:
     def with_shared_prompts(cls, length_B: Tensor, prompt_B: Tensor, group_B: Tensor) -> "Packing":
         """The same, but sequences of one group share the first `prompt_B` tokens, which stand in its first sequence.
 
-        Only answers are foretold.
+        Only answers are predicted.
         """
         same_BB = group_B[:, None] == group_B
         return cls._of(length_B, prompt_B, same_BB.int().argmax(dim=1))
@@ -71,20 +71,20 @@ class Packing:
         return packed.index_select(0, self.token_BT.flatten()).unflatten(0, self.token_BT.shape)
 
     @property
-    def is_foretold_BT(self) -> Tensor:
-        """True where a token is foretold from those before it."""
+    def is_predicted_BT(self) -> Tensor:
+        """True where a token is predicted from those before it."""
         column_T = torch.arange(self.token_BT.shape[1], device=self.token_BT.device)
         return (column_T >= self.from_B[:, None]) & (column_T < self.length_B[:, None])
 
     def before(self, packed: Tensor) -> Tensor:
-        """Of [N, ...] what stands before each foretold token, row after row."""
-        sequence, position = self.is_foretold_BT.nonzero(as_tuple=True)
+        """Of [N, ...] what stands before each predicted token, row after row."""
+        sequence, position = self.is_predicted_BT.nonzero(as_tuple=True)
         return packed.index_select(0, self.token_BT[sequence, position - 1])
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """[B, T] of one value for each foretold token, 0 elsewhere."""
+        """[B, T] of one value for each predicted token, 0 elsewhere."""
         empty_BT = values.new_zeros(self.token_BT.shape)
-        return empty_BT.index_put(self.is_foretold_BT.nonzero(as_tuple=True), values)
+        return empty_BT.index_put(self.is_predicted_BT.nonzero(as_tuple=True), values)
 
     def may_attend(self) -> Tensor:
         """Whether each token (row) may look at each other (column), [N, N]: itself and what its sequence has before."""

@@ -1,4 +1,4 @@
-"""What every policy is: hidden states of tokens, a head of its own precision, and log-probabilities from both.
+"""What every policy has: hidden states of tokens, a head with its own precision, and log-probabilities from both.
 
 llama                 the built-in decoder, fast on a CPU
 transformers_policy   any causal language model that `transformers` loads
@@ -59,7 +59,7 @@ class Scores:
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """The hidden states that all tokens but the first of each sequence are foretold from, and these tokens."""
+    """The hidden states that all tokens but the first of each sequence are predicted from, and these tokens."""
 
     hidden: Tensor
     """[..., hidden]"""
@@ -165,14 +165,14 @@ class Policy(nn.Module, ABC):
         return scores.logprobs_BT, scores.entropy_BT
 
     def before(self, tokens_BT: Tensor, packing: Packing | None = None) -> "Before":
-        """What the tokens of right-padded rows are foretold from, computed without padding where a packing is given."""
+        """What the tokens of right-padded rows are predicted from, computed without padding if a packing is given."""
         if packing is None:
             states = self.states(tokens_BT)
             return Before(hidden=states.hidden[:, :-1], tokens=tokens_BT[:, 1:], routing=states.routing)
         states = self.packed_states(packing.packed(tokens_BT), packing)
         return Before(
             hidden=packing.before(states.hidden),
-            tokens=tokens_BT[packing.is_foretold_BT],
+            tokens=tokens_BT[packing.is_predicted_BT],
             routing=states.routing,
             packing=packing,
         )
@@ -186,7 +186,7 @@ class Policy(nn.Module, ABC):
         packing: Packing | None = None,
         entropy_gradient: bool = False,
     ) -> Scores:
-        """Log-probabilities and entropy of right-padded rows; with a packing of what it foretells alone.
+        """Log-probabilities and entropy of right-padded rows; with a packing only of the tokens that it predicts.
 
         Log-probabilities carry a gradient, the entropy only if asked to.
         """

@@ -34,7 +34,8 @@ def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, 
 
 
 def balance(routing: Routing, length_B: Tensor, shape: torch.Size | None) -> Tensor:
-    """Mean over layers of `sequence_balance`, [B], padding left out; `shape` is [B, T] where there is padding."""
+    """Mean over layers of `sequence_balance`, [B], padding left out; `shape` is [B, T] if the rows are padded, else
+    None."""
     packing = Packing.of(length_B)
     layers = []
     for logits in routing.logits:

@@ -9,8 +9,8 @@ Masks = Tensor | dict[str, Tensor]
 def attention_masks(config: PreTrainedConfig, seen: Tensor, distance: Tensor) -> Masks:
     """What layers may attend to, [R, 1, W, K], by the kind of layer where a model has several.
 
-    `seen` is causality, and what of the cache is filled; a sliding window also hides what is `sliding_window` or more
-    positions back.
+    `seen` says what causality and the filled part of the cache allow; a sliding window also hides what is
+    `sliding_window` or more positions back.
     """
     window = getattr(config, "sliding_window", None)
     kinds = set(getattr(config, "layer_types", None) or ["sliding_attention" if window else "full_attention"])
@@ -29,7 +29,7 @@ def head_size(config: PreTrainedConfig) -> int:
 
 
 def refuse_positions(config: PreTrainedConfig, positions: int) -> None:
-    """Raises ValueError where the model knows fewer positions, or turns cached ones another way as a row grows."""
+    """Raises ValueError if the model knows fewer positions, or if its cached keys would turn as a row grows."""
     most = getattr(config, "max_position_embeddings", None)
     if most is not None and positions > most:
         raise ValueError(

@@ -1,8 +1,9 @@
 """Any causal language model that `transformers` loads, as a policy: Llama, Qwen, Mistral, Mixtral, Qwen-MoE, ...
 
 The body is the library's. The head is ours, so that its precision is a setting and a tied embedding is its matrix on
-both sides. What a family does to its logits beyond that product, or caches beyond keys and values, we would compute
-wrongly: weights are compared with the model's own forward pass when they are loaded, and refused where we differ.
+both sides. If a family changes its logits after that product, or caches more than keys and values, our result would be
+wrong: when weights are loaded, our logits are compared with the model's own, and a model whose logits differ is
+refused.
 
 The library calls `update` of the cache it is given in every attention layer; ours writes into one preallocated tensor
 and hands back what the layer may see, and a mask of our own says which of it each row has reached.
@@ -54,7 +55,7 @@ class TransformersPolicy(Policy):
 
     @property
     def size(self) -> ModelSize:
-        """What work on it costs; of experts, only those that a token is sent to are active."""
+        """What work on it costs; only the experts that a token is sent to are active."""
         numbers = self.num_parameters()
         experts = sum(weight.numel() for name, weight in self.named_parameters() if ".experts." in name)
         idle = 0
@@ -87,7 +88,10 @@ class TransformersPolicy(Policy):
         masks = attention_masks(self.config, seen, distance)
         recompute = self.recompute and cache is None and torch.is_grad_enabled()
         if recompute and not self._layers:
-            raise ValueError(f"{self.config.model_type} has no gradient checkpointing; leave it out of the optimiser")
+            raise ValueError(
+                f"{self.config.model_type} does not support gradient checkpointing; leave "
+                f"optimiser.gradient_checkpointing out"
+            )
         for layer in self._layers:
             # The library recomputes only layers in training mode; what is inside them stays free of dropout.
             layer.gradient_checkpointing = layer.training = recompute
@@ -145,7 +149,7 @@ class TransformersPolicy(Policy):
         self.model.save_pretrained(folder)
 
     def load_weights(self, folder: Path) -> None:
-        """Fill from a folder, sharded or not; ValueError where the model computes something that we do not."""
+        """Fill from a folder, sharded or not; ValueError if the model computes something that we do not."""
         theirs = AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch.float32, attn_implementation="sdpa", experts_implementation="eager"
         )

@@ -1,7 +1,7 @@
 """Advantages: rewards of a prompt's generations, centred on their mean, over a standard deviation (ScaleRL §3.2).
 
-Prompts may have different numbers of generations: `mask_PG` is true where there is one, and all else is 0 in what comes
-back. Without a mask there is one everywhere.
+Prompts may have different numbers of generations: `mask_PG` is true for those that exist, and all others are 0 in the
+result. Without a mask all of them exist.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def normalise_running(
 
 
 def present(values_PG: Tensor, mask_PG: Tensor | None) -> Tensor:
-    """Those there are, row after row, [B]."""
+    """The values of generations that exist, row after row, [B]."""
     return values_PG.flatten() if mask_PG is None else values_PG[mask_PG]
 
 
@@ -74,7 +74,8 @@ ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": norm
 def advantages(
     rewards_PG: Tensor, normalisation: str, so_far: RunningStatistics, mask_PG: Tensor | None = None
 ) -> tuple[Tensor, RunningStatistics]:
-    """Advantages [P, G] of prompts that stay in the loss, and the statistics of all up to them where these are kept."""
+    """Advantages [P, G] of prompts that stay in the loss, and the running statistics; these change only if they are
+    used."""
     if normalisation == "running":
         return normalise_running(rewards_PG, so_far, mask_PG)
     return ADVANTAGES[normalisation](rewards_PG, mask_PG), so_far

@@ -1,4 +1,4 @@
-"""Policy losses, one value a token, to be minimised; how they become one number is in `aggregation`.
+"""Policy losses to be minimised, one value per token; `aggregation` makes one number of them.
 
 Every function takes the trainer's log-probs, the generator's, the advantages and the mask of the policy's own tokens,
 and returns the loss and whether the ratio was clipped, both [B, T]. Advantages are [B, T], or [B, 1] where all tokens

@@ -5,8 +5,8 @@
     scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
     tasks         its tasks: synthetic, in files, or only measured
-    resolved      both in one namespace: what a run trains, what is stored beside it, what its identity is the hash of
-    content_hash  what a file or folder holds, as one hash
+    resolved      both in one namespace, as stored beside a run; their hash is its identity
+    content_hash  one hash of what a file or folder holds
     reference     every setting as a page: docs/recipes.md
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)

@@ -1,4 +1,4 @@
-"""What a file or folder holds, as one hash: wherever it lies, the same content has the same."""
+"""One hash of what a file or folder holds: the same content has the same hash, wherever it lies."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A recipe and a scale in one namespace, and the identity that a run has by it."""
+"""A recipe and a scale in one namespace, and the identity that they give a run."""
 
 import hashlib
 import json
@@ -8,10 +8,6 @@ from pydantic import model_validator
 
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.scale import Scale
-
-PATHS = {"path", "validation_path"}
-"""Of a task in a file; where a file lies is not part of what a run is."""
-
 
 LATER: dict[str, Any] = {"device": "cpu"}
 """Defaults of settings that are younger than the first runs: left out of the identity, so that runs keep theirs."""
@@ -107,7 +103,7 @@ class ResolvedRecipe(Recipe, Scale):
 
 
 def without_places(value: Any) -> Any:
-    """`value` without every `path` that has a `path_sha256` beside it: what is read is known by its content."""
+    """`value` without every `path` that has a `path_sha256` beside it: a file is identified by its content."""
     if isinstance(value, dict):
         return {key: without_places(part) for key, part in value.items() if f"{key}_sha256" not in value}
     return [without_places(part) for part in value] if isinstance(value, list) else value

@@ -29,7 +29,7 @@ class Tokenizer(Protocol):
 
     @property
     def eos_ids(self) -> tuple[int, ...]:
-        """Each of them ends a sequence; the first is the one that demonstrations are written with."""
+        """Each of them ends a sequence; demonstrations end with the first."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Tokenizer(Protocol):
 
     @property
     def interruption(self) -> str:
-        """What is forced where thinking is cut short, unless the recipe has a phrase of its own; ends in `</think>`."""
+        """Text that is forced when thinking is cut short, unless the recipe has its own; it ends in `</think>`."""
         ...
 
     def encode(self, text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""One token a byte of UTF-8, and four special ones: any text, at the price of length.
+"""One token per byte of UTF-8 and four special ones: any text, at the price of longer sequences.
 
 CharacterTokenizer().encode("2+2?<think>")    (54, 47, 54, 67, 2)
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAD, EOS, THINK, END_THINK = SPECIAL = ("<pad>", "<eos>", "<think>", "</think>")
 SIZE = 272
-"""4 + 256 ids, rounded up to a multiple of 16; nothing teaches the spare ones."""
+"""4 + 256 ids, rounded up to a multiple of 16; the spare ones are never trained."""
 PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
 """ScaleRL A.10."""
 

@@ -71,7 +71,8 @@ class PretrainedTokenizer:
         return text
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """The question as a user's turn, or as it is where there is no template; then the start of thinking."""
+        """The question as a user's turn, or unchanged if the tokenizer has no chat template; then the start of
+        thinking."""
         if self._tokenizer.chat_template is None:
             text = (self._tokenizer.bos_token if self._adds_bos() else "") + question
         else:

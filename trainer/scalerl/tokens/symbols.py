@@ -1,4 +1,4 @@
-"""One token a symbol, and five special ones: the smallest vocabulary that the synthetic tasks can be written in.
+"""One token per symbol and five special ones: the smallest vocabulary for the synthetic tasks.
 
 SymbolTokenizer().encode("3:k9a<think>")    (8, 4, 25, 14, 15, 2)
 """
@@ -13,7 +13,7 @@ VOCABULARY = (PAD, EOS, THINK, END_THINK, COLON, *SYMBOLS)
 ID = {token: index for index, token in enumerate(VOCABULARY)}
 PAD_ID, EOS_ID, THINK_ID, END_THINK_ID = ID[PAD], ID[EOS], ID[THINK], ID[END_THINK]
 VOCABULARY_SIZE = 48
-"""Rounded up from len(VOCABULARY), because matrix products like multiples of 16; nothing teaches the spare ids."""
+"""Rounded up from len(VOCABULARY), because matrix products like multiples of 16; the spare ids are never trained."""
 
 _TOKENS = re.compile("</?think>|.", re.DOTALL)
 
@@ -38,7 +38,7 @@ class SymbolTokenizer:
         return tuple(ID[token] for token in tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids; what is no symbol but padding or an end is left out, spare ids read "?"."""
+        """Text of token ids; padding and ends of sequence are left out, spare ids become "?"."""
         skipped = (PAD_ID, EOS_ID)
         return "".join(VOCABULARY[i] if i < len(VOCABULARY) else "?" for i in tokens if i not in skipped)
 
