@@ -9,6 +9,7 @@ has the colours of a light and of a dark page.
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ SWEEP = "off_policy@smoke"
 LABELS = {"scalerl": "PipelineRL-8", "ppo-off-policy-8": "PPO-off-policy-8"}
 LEFT, RIGHT, TOP, BOTTOM = 62, 600, 78, 340
 """Edges of the axes in a picture of 760 x 400."""
+Readings = Mapping[str, Sequence[ablations.Curve]]
 
 
 def main() -> None:
@@ -33,7 +35,9 @@ def main() -> None:
     arguments = [*COMMAND.split()[1:], "--home", str(home)]
     subprocess.run([sys.executable, "-m", "ablations.cli", *arguments], check=True, cwd=ROOT)
     results = ablations.open_sweep(SWEEP, home)
-    curves = {variant.name: [run.curve for run in variant.runs] for variant in results.variants}
+    curves = {
+        variant.name: [run.curve for run in variant.runs if run.curve is not None] for variant in results.variants
+    }
     fits = {variant.name: variant.fits for variant in results.variants}
     comparison = results.to_json()
     readings = {
@@ -55,7 +59,7 @@ def verdict(variant: dict[str, Any]) -> str:
     return f"{name} and {reference}: {variant['efficiency']}, compute ratio {ratio}"
 
 
-def draw(curves: dict[str, list[ablations.Curve]], fits: dict[str, list[ablations.Fit]], title: str) -> None:
+def draw(curves: Readings, fits: Mapping[str, Sequence[ablations.Fit]], title: str) -> None:
     """The readings of all seeds, and the mean of each variant's fitted curves."""
     every = [curve for variant in curves.values() for curve in variant]
     most = max(curve.compute[-1] for curve in every)
