@@ -165,7 +165,7 @@ def test_two_sweeps_of_one_name_do_not_run_at_once(platform, study, home):
     wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=process)
     try:
         refused = platform("sweep", str(study), code=2)
-        assert "already being run" in refused.stderr
+        assert "another process already runs sweep" in refused.stderr
     finally:
         kill_tree(process)
 

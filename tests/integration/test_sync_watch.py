@@ -74,7 +74,7 @@ def test_a_server_that_comes_late_gets_everything_and_the_watch_ends_with_the_sw
     for run in sweep.plan.runs:
         write_state(sweep.home, run.id, "done")
     said = watching.end(0)
-    assert said.splitlines()[-1].endswith("loo: nothing trains or waits any more, and MLflow has everything")
+    assert said.splitlines()[-1].endswith("loo: the sweep has ended, and MLflow has everything")
     assert said.count("rows are left") == 1
     assert len(said.splitlines()) == 5
 

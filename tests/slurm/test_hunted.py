@@ -109,7 +109,7 @@ def test_retry_undoes_a_submission_that_was_killed_before_its_own_record(study):
     orphan = record(Home(study.home), None)
     sleeper(study.cluster, "--hold", f"--job-name={orphan.name}")
     said = study.platform("retry")
-    assert f"{orphan.name} was interrupted while it was submitted" in said
+    assert f"submission {orphan.name} was interrupted" in said
     assert orphan.name not in study.queued()
     assert len(study.queued()) == 3
 

@@ -51,7 +51,7 @@ def test_prune_cancels_what_left_the_file_and_nothing_else(study):
     text = study.file.read_text()
     study.file.write_text(text.replace("    loss:\n", ""))
     said = study.submit("--prune", "--hold")
-    assert "1 job of runs that left the sweep file cancelled" in said
+    assert "cancelled 1 job of runs that left the sweep file" in said
     (submission,) = study.submissions()
     assert len(study.queued()) == 2
     assert set(study.queued()) == {submission.name}
@@ -95,7 +95,7 @@ def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, 
     assert "3 runs in a row failed" in said
     path.write_text(whole)
     said = study.platform("retry", **environment)
-    assert "3 held jobs cancelled" in said
+    assert "cancelled 3 held jobs" in said
     assert "trains 6 runs" in said
     study.until(lambda _: set(states()) == {"done"})
 

@@ -27,22 +27,24 @@ INDENT = "  "
 
 def doctor(
     partition: Annotated[
-        list[str] | None, typer.Option("--partition", help="Look at this one; may be repeated. Else the default one.")
+        list[str] | None,
+        typer.Option("--partition", help="Partition to examine, else the default one; repeatable."),
     ] = None,
-    no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job: nothing is seen of a node.")] = False,
+    no_job: Annotated[bool, typer.Option("--no-job", help="Submit no probe job, so no node is examined.")] = False,
     wait_s: Annotated[float, typer.Option("--wait-s", min=0.0, help="Seconds a probe may wait for a node.")] = 120.0,
     setup: Annotated[
         list[str] | None,
-        typer.Option("--setup", help="Shell line before the probe, as in resources.setup; repeatable."),
+        typer.Option("--setup", help="Shell line before the probe, as in resources.setup; may be repeated."),
     ] = None,
     sbatch: Annotated[
-        list[str] | None, typer.Option("--sbatch", help="name=value for sbatch, such as account=physics; repeatable.")
+        list[str] | None,
+        typer.Option("--sbatch", help="name=value for sbatch, such as account=physics; may be repeated."),
     ] = None,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Examine this machine, Slurm and a node: is all there that a sweep needs? Exit code 1 when something is not."""
+    """Check that this machine, Slurm and a node have what a sweep needs. Exit code 1 if something is missing."""
     from ablations.slurm.doctor import Question, examine
     from ablations.slurm.doctor.here import absolute
     from ablations.tracking.ledger import default_tracking_uri
@@ -73,7 +75,7 @@ def doctor(
                     show(out, finding, after=findings[-1] if findings else None)
                 findings.append(finding)
     except KeyboardInterrupt:
-        console(stderr=True).print("stopped; no probe job is left behind")
+        console(stderr=True).print("Stopped. No probe job is left behind.")
         raise typer.Exit(NOT_FINISHED) from None
     conclude(out, findings, as_json)
 

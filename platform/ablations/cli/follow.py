@@ -33,12 +33,12 @@ WATCH_EVERY_S = 2.0
 
 def status(
     sweep: SweepArgument = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again until nothing trains or waits.")] = False,
-    all_runs: Annotated[bool, typer.Option("--all", help="Every run of a long sweep, one by one.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until no run trains or waits.")] = False,
+    all_runs: Annotated[bool, typer.Option("--all", help="Show every run of a long sweep.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where each run of a sweep is, when it will end, and why runs failed."""
+    """Show what each run of a sweep is doing, when it will end, and why runs failed."""
     from ablations.status.failures import group_failures
     from ablations.status.live import clock
     from ablations.status.progress import run_rows, to_json
@@ -75,18 +75,18 @@ def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
 
 
 def logs(
-    run: Annotated[str, typer.Argument(help="Run id, its first digits, or VARIANT of the sweep.")],
-    sweep: Annotated[str | None, typer.Option(help="Sweep the variant belongs to; else the one last started.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the variant; else its first.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; else the last.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")] = False,
+    run: Annotated[str, typer.Argument(help="Run id, its first digits, or the name of a variant.")],
+    sweep: Annotated[str | None, typer.Option(help="Sweep of the variant; by default the one last started.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the variant; by default its first.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Attempt; by default the last.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     attempts: Annotated[bool, typer.Option("--attempts", help="List the attempts and how they ended.")] = False,
     home: HomeOption = None,
 ) -> None:
     """Print what a run printed."""
     if attempts and (follow or attempt):
         raise AblationsError(
-            f"{'--follow' if follow else '--attempt'} has no effect beside --attempts, which is a list"
+            f"{'--follow' if follow else '--attempt'} has no effect with --attempts, which prints a list"
         )
     place = find_home(home)
     run_id = find_run(place, run, sweep, seed)
@@ -128,10 +128,8 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
         print(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
         return
     if not of_jobs:
-        there = ", ".join(str(number) for number in numbers) or "none yet"
-        raise AblationsError(
-            f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; there are: {there}"
-        )
+        known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has one yet"
+        raise AblationsError(f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; {known}")
     note(f"run {run_id}: its last job ended before training began. This is what it printed:")
     for path in of_jobs:
         note(f"==> {path} <==")

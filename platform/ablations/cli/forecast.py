@@ -21,17 +21,17 @@ def forecast(
     sweep: SweepArgument = None,
     budget: Annotated[
         list[float] | None,
-        typer.Option(help="Compute of a run, in the scale's unit; may be repeated. Else 1, 2 and 10 budgets."),
+        typer.Option(help="Compute per run, in the scale's unit; may be repeated. By default 1, 2 and 10 budgets."),
     ] = None,
-    score: Annotated[float | None, typer.Option(help="Pass rate whose compute is wanted.")] = None,
+    score: Annotated[float | None, typer.Option(help="Pass rate to reach: forecast the compute it takes.")] = None,
     backtest: Annotated[
-        bool, typer.Option("--backtest", help="Forecast finished runs from 30, 50, 70 % of themselves, and compare.")
+        bool, typer.Option("--backtest", help="Forecast finished runs from their first 30, 50 and 70 %, and compare.")
     ] = False,
     task: TaskOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forecast every variant at larger budgets, and who would lead there."""
+    """Forecast every variant at larger budgets, and which would lead."""
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task

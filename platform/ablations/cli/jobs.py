@@ -23,7 +23,7 @@ SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this 
 def cancel(
     sweep: SweepArgument = None, variant: VariantOption = None, seed: SeedOption = None, home: HomeOption = None
 ) -> None:
-    """Stop a sweep, or some of its runs: running ones write a checkpoint and end, no other is started."""
+    """Stop a sweep, or some of its runs. Runs that train write a checkpoint and end; the others do not start."""
     from ablations.running.reconcile import cancel_runs
     from ablations.status.progress import run_rows
 
@@ -31,38 +31,36 @@ def cancel(
     rows = chosen(started.plan, run_rows(started), variant, seed)
     some = bool(variant or seed)
     if some and started.plan.total_gpu_hours is not None:
-        raise AblationsError(
-            f"sweep '{started.name}' shares a total among its runs; it can only be cancelled as a whole"
-        )
+        raise AblationsError(f"sweep '{started.name}' shares a total among its runs; cancel it as a whole")
     started.cancellation.add([row.id for row in rows] if some else None)
     cancelled, others = cancel_runs(started, [row.id for row in rows])
     here = [row.state.pid for row in rows if row.state.pid is not None and row.id not in {*cancelled, *others}]
     for pid in here:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    done = [f"{counted(len(here), 'running run')} asked to stop"] if here or not cancelled else []
-    done += [f"{counted(len(cancelled), 'job')} of Slurm cancelled"] if cancelled else []
-    print(f"{started.name}: {', '.join(done)}; `platform sweep` goes on from their checkpoints")
+    done = [f"asked {counted(len(here), 'running run')} to stop"] if here or not cancelled else []
+    done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
+    print(f"{started.name}: {', '.join(done)}; `platform sweep` resumes from their checkpoints")
     if others:
-        print(f"{counted(len(others), 'run')} left alone: another sweep submitted the job")
+        print(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
     known = {*cancelled, *others}
     if elsewhere := [
         row for row in rows if row.state.state == State.RUNNING and row.state.pid is None and row.id not in known
     ]:
-        trains = f"{counted(len(elsewhere), 'run')} {'trains' if len(elsewhere) == 1 else 'train'}"
-        print(f"{trains} on another machine and cannot be asked from here")
+        print(f"{counted(len(elsewhere), 'run')} not cancelled: training on another machine")
 
 
 def retry(
     sweep: SweepArgument = None,
     state: Annotated[
-        list[str] | None, typer.Option("--state", help="Only runs in this state; may be repeated. Else all failures.")
+        list[str] | None,
+        typer.Option("--state", help="Only runs in this state; may be repeated. By default all failures."),
     ] = None,
     variant: VariantOption = None,
     seed: SeedOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Submit failed, lost and timed-out runs to Slurm again, from their checkpoints and with the present code."""
+    """Submit failed, lost and timed-out runs again. They resume from their checkpoints, with the current code."""
     from ablations.running.retry import retry_runs
     from ablations.status.progress import run_rows
 
@@ -82,7 +80,7 @@ def named_states(words: list[str]) -> list[State]:
 
 
 def chosen(plan: "Plan", rows: "list[Row]", variants: list[str] | None, seeds: list[int] | None) -> "list[Row]":
-    """The rows of these variants and seeds, all where none is named; AblationsError for a name that there is not."""
+    """The rows of these variants and seeds, all if none is named; AblationsError for an unknown name."""
     names = [variant.name for variant in plan.variants]
     for name in variants or ():
         if name not in names:

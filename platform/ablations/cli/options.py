@@ -20,17 +20,21 @@ FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 PIPE_WIDTH = 160
 
 HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Home folder; else ABLATIONS_HOME, else ./ablation-runs.")
+    Path | None, typer.Option("--home", help="Home folder; by default ABLATIONS_HOME, or ./ablation-runs.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="path=value for every variant; may be repeated.")]
 TrackingOption = Annotated[
-    str | None, typer.Option("--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow; else the home folder's own.")
+    str | None,
+    typer.Option(
+        "--tracking-uri", envvar="MLFLOW_TRACKING_URI", help="MLflow server; by default the home folder's own store."
+    ),
 ]
 TaskOption = Annotated[
-    str | None, typer.Option("--task", help="Task whose curves are fitted; else the only one, or all of a mix.")
+    str | None,
+    typer.Option("--task", help="Task whose curves are fitted; by default the only one, or all tasks of a mix."),
 ]
-SweepArgument = Annotated[str | None, typer.Argument(help="Sweep name or file; else the one last started.")]
+SweepArgument = Annotated[str | None, typer.Argument(help="Sweep name or file; by default the one last started.")]
 
 
 def console(*, stderr: bool = False) -> Console:

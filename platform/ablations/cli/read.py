@@ -24,9 +24,10 @@ from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
 def fit(
     source: Annotated[str, typer.Argument(help="CSV file with columns curve,compute,score, or a sweep.")],
     fit_from: Annotated[
-        str | None, typer.Option("--from", help='Leave out readings up to here; "auto": until they follow the law.')
+        str | None,
+        typer.Option("--from", help='Compute up to which readings are left out; "auto": until they follow the law.'),
     ] = None,
-    fit_to: Annotated[float | None, typer.Option("--to", help="Leave out readings beyond.")] = None,
+    fit_to: Annotated[float | None, typer.Option("--to", help="Compute beyond which readings are left out.")] = None,
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
     loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
     task: TaskOption = None,
@@ -85,7 +86,7 @@ def check_end(fit_to: float | None, fit_from: float | Auto | None) -> None:
 def compare(
     sweep: SweepArgument = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="As arXiv 2510.13786 does, to reproduce it: its grid, its rule of 0.02.")
+        bool, typer.Option("--paper", help="Compare as arXiv 2510.13786 does: its grid, its rule of 0.02.")
     ] = False,
     task: TaskOption = None,
     home: HomeOption = None,
@@ -115,7 +116,7 @@ def compare(
 
 
 def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:
-    """Write the report of a sweep again, one HTML file that opens anywhere."""
+    """Write the report of a sweep: one HTML file that opens anywhere."""
     from ablations.report.page import write_report
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task

@@ -45,24 +45,25 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
-    budget: Annotated[float | None, typer.Option(help="Compute of each run, in the scale's unit.")] = None,
-    executor: Annotated[
-        Executor, typer.Option(help="Where runs are trained: on this machine, or as jobs of Slurm's.")
-    ] = "local",
+    budget: Annotated[float | None, typer.Option(help="Compute per run, in the scale's unit.")] = None,
+    executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time; else as many as there are cores, or resources.at_once.")
+        int | None,
+        typer.Option(min=1, help="Runs at a time; by default as many as the cores allow, or resources.at_once."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
     hold: Annotated[
-        bool, typer.Option("--hold", help="Slurm: submit, but start nothing before `scontrol release`.")
+        bool, typer.Option("--hold", help="Slurm: submit held jobs, which `scontrol release` starts.")
     ] = False,
-    after: Annotated[str | None, typer.Option(help="Slurm: job that must have ended first.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that left the file.")] = False,
+    after: Annotated[str | None, typer.Option(help="Slurm: job that must end first.")] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Slurm: cancel jobs of runs that the file no longer has.")
+    ] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train every variant that is missing, record, fit and compare."""
+    """Train the missing runs of a sweep, then fit and compare its variants."""
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.run_sweep import run_sweep
@@ -186,5 +187,5 @@ def train(
     except GeneratorDied as error:
         raise AblationsError(f"run {run_id}: {error}; the same command resumes it from its last checkpoint") from error
     except Cancelled:
-        print("stopped; the same command goes on from the checkpoint")
+        print("Stopped. Run the same command again to resume from the checkpoint.")
         raise typer.Exit(NOT_FINISHED) from None

@@ -49,7 +49,7 @@ def dashboard(port: PortOption = 8501, home: HomeOption = None) -> None:
 
 
 def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
-    """Serve MLflow's own pages for the home folder's store."""
+    """Serve MLflow's pages for the home folder's store."""
     from ablations.tracking.ledger import default_tracking_uri
 
     store = default_tracking_uri(find_home(home))
@@ -64,18 +64,18 @@ def become(command: list[str]) -> NoReturn:
 def sync(
     sweep: SweepArgument = None,
     tracking_uri: TrackingOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until the sweep has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Push again and again until the sweep ends.")] = False,
     every: Annotated[
-        float | None, typer.Option(min=1, help=f"Seconds between two pushes of --watch; else {SYNC_EVERY_S:g}.")
+        float | None, typer.Option(min=1, help=f"Seconds between two pushes of --watch; by default {SYNC_EVERY_S:g}.")
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring MLflow up to date with the run folders; nothing is sent twice."""
+    """Bring MLflow up to date with the run folders. Nothing is sent twice."""
     if every is not None and not watch:
         raise AblationsError(f"--every {every:g} has no effect without --watch")
     if watch and as_json:
-        raise AblationsError("--json has no effect with --watch, which tells what changes in lines")
+        raise AblationsError("--json has no effect with --watch, which prints a line per change")
     started = find_sweep(home, sweep)
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
@@ -101,7 +101,7 @@ def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) ->
         print(f"{clock():%H:%M:%S}  {text}", flush=True)
 
     uri = tracking_uri or default_tracking_uri(sweep.home)
-    say(f"{sweep.name}: MLflow at {uri} gets what is new every {every_s:g} s, until the sweep has ended")
+    say(f"{sweep.name}: pushing new rows to MLflow at {uri} every {every_s:g} s until the sweep ends")
     watch = SyncWatch(sweep=sweep, tracking_uri=tracking_uri, every_s=every_s, say=say)
     try:
         with handled(signal.default_int_handler, signal.SIGTERM):

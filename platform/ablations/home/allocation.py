@@ -117,8 +117,8 @@ def read_allocation(folder: Path, total_gpu_hours: float) -> Allocation:
         return Allocation(total_gpu_hours=total_gpu_hours)
     except (ValueError, KeyError, TypeError) as error:
         raise AblationsError(
-            f"{path}: not a list of rounds ({error}); delete it, and `platform sweep` shares a whole total out anew, "
-            "on top of what is trained"
+            f"{path}: not a list of rounds ({error}); delete it, and `platform sweep` shares the whole total out "
+            "again, on top of what is trained"
         ) from error
     if written.total_gpu_hours == total_gpu_hours:
         return written

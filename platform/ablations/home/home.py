@@ -69,7 +69,7 @@ class Home:
                 os.fsync(file.fileno())
         except OSError as error:
             raise AblationsError(
-                f"home folder {self.path}: {error.strerror or error}; name one that can be written with --home or "
+                f"home folder {self.path}: {error.strerror or error}; choose a writable one with --home or "
                 "ABLATIONS_HOME"
             ) from error
 

@@ -63,14 +63,12 @@ class OnSlurm:
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
         for name in forget_interrupted(sweep.home, sweep.name):
-            console.print(
-                f"{sweep.name}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
-            )
+            console.print(f"{sweep.name}: submission {name} was interrupted; its jobs, if any, are cancelled")
         why, held = cancel_held(sweep)
         if held:
-            console.print(f"{sweep.name}: {counted(len(held), 'held job')} cancelled, to be submitted again ({why})")
+            console.print(f"{sweep.name}: cancelled {counted(len(held), 'held job')} to submit new ones ({why})")
         if self.prune and (pruned := prune(sweep)):
-            console.print(f"{sweep.name}: {counted(len(pruned), 'job')} of runs that left the sweep file cancelled")
+            console.print(f"{sweep.name}: cancelled {counted(len(pruned), 'job')} of runs that left the sweep file")
         return SlurmPool(
             home=sweep.home,
             sweep=sweep.name,

@@ -21,7 +21,7 @@ def retry_runs(sweep: StartedSweep, rows: list[Row], *, states: Iterable[State])
     """
     wanted = frozenset(states)
     for name in forget_interrupted(sweep.home, sweep.name):
-        yield f"{sweep.name}: {name} was interrupted while it was submitted; its jobs, if any, are cancelled"
+        yield f"{sweep.name}: submission {name} was interrupted; its jobs, if any, are cancelled"
     slurm = SlurmStates(sweep.home)
     for row in rows:
         if row.state.state in wanted and slurm.submission(row.id) is None:
@@ -31,13 +31,11 @@ def retry_runs(sweep: StartedSweep, rows: list[Row], *, states: Iterable[State])
     chosen = [row for row in rows if row.state.state in wanted or row.id in held]
     submissions = {row.id: last for row in chosen if (last := slurm.submission(row.id))}
     if why:
-        yield f"{sweep.name}: {counted(len(held), 'held job')} cancelled ({why})"
+        yield f"{sweep.name}: cancelled {counted(len(held), 'held job')} ({why})"
     if not chosen:
-        there = (
-            ", ".join(sorted({row.state.state for row in rows if not row.state.state.is_finished}))
-            or "none that is not done"
-        )
-        yield f"{sweep.name}: no run is {' or '.join(sorted(wanted))}; there are: {there}"
+        states = sorted({row.state.state for row in rows if not row.state.state.is_finished})
+        others = f"unfinished runs are {' or '.join(states)}" if states else "all runs are done"
+        yield f"{sweep.name}: no run is {' or '.join(sorted(wanted))}; {others}"
     sweep.cancellation.lift()
     for run_ids, first in _by_resources(submissions):
         pool = SlurmPool(
@@ -54,8 +52,8 @@ def retry_runs(sweep: StartedSweep, rows: list[Row], *, states: Iterable[State])
             yield f"{sweep.name}: job {submission.job} trains {counted(len(submission.runs), 'run')}"
         if left := len(run_ids) - sum(len(one.runs) for one in submitted):
             yield (
-                f"{sweep.name}: {counted(left, 'run')} left alone: the job still waits or runs, or all is trained; "
-                "`platform cancel` ends a job that does nothing"
+                f"{sweep.name}: {counted(left, 'run')} not submitted: their jobs still wait or run, or they are done; "
+                "`platform cancel` ends a job that hangs"
             )
 
 

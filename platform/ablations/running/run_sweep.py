@@ -61,7 +61,7 @@ def locked(sweep: StartedSweep) -> Iterator[None]:
             yield
     except Timeout:
         raise AblationsError(
-            f"sweep '{sweep.name}' is already being run from another process; `platform status {sweep.name}` shows it"
+            f"another process already runs sweep '{sweep.name}'; `platform status {sweep.name}` shows it"
         ) from None
 
 

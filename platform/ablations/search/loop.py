@@ -287,7 +287,7 @@ class TrialLoop:
         record = replace(self.state.record, is_exhausted=True)
         self.state = replace(self.state, record=record)
         record.write(self.state.sweep.folder)
-        self._say(f"the space holds no further recipe; the search ends with {counted(len(record.trials), 'trial')}")
+        self._say(f"the space has no further recipe; the search ends after {counted(len(record.trials), 'trial')}")
         return None
 
     def _proposals(self) -> Iterator["Asked"]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.search.objective import title, value_text
+from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.text import counted
 
@@ -31,9 +31,9 @@ def space_table(record: SearchRecord) -> Table:
 
 
 def objective_text(record: SearchRecord) -> str:
-    """`objective: A, lower end, to be high`; several make a Pareto front."""
-    parts = [f"{title(one)}, to be {'low' if one.type == 'compute_to_reach' else 'high'}" for one in record.objectives]
-    return f"objective: {parts[0]}" if len(parts) == 1 else f"Pareto front of: {'; '.join(parts)}"
+    """`objective: maximise A, lower end`; several make a Pareto front."""
+    parts = [f"{'maximise' if is_maximised(one) else 'minimise'} {title(one)}" for one in record.objectives]
+    return f"objective: {parts[0]}" if len(parts) == 1 else f"Pareto front: {'; '.join(parts)}"
 
 
 def to_come_text(record: SearchRecord, num_seeds: int, compute_name: str) -> str:

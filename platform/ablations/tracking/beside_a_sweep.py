@@ -56,10 +56,10 @@ class Tracker:
                 self._process.communicate(timeout=SYNC_LIMIT_S)
             self._process = self._start()
             output, _ = self._process.communicate(timeout=SYNC_LIMIT_S)
-            said = output.strip().splitlines()[-1] if output.strip() else "MLflow: the synchroniser said nothing"
+            said = output.strip().splitlines()[-1] if output.strip() else "MLflow: the push printed nothing"
             console.print(said, markup=False, highlight=False, soft_wrap=True)
         except subprocess.TimeoutExpired:
             assert self._process is not None
             self._process.kill()
             self._process.wait()
-            console.print(f"MLflow did not answer in time; `platform sync {self._sweep.name}` goes on later")
+            console.print(f"MLflow did not answer in time; `platform sync {self._sweep.name}` pushes the rest later")

@@ -46,7 +46,7 @@ class SyncWatch:
             is_over = not is_still_going(sweep, run_rows(sweep))
             is_stuck = not self.has_everything() and not self._push() and not self._is_silent
             if is_over and self.has_everything():
-                self.say(f"{self.sweep.name}: nothing trains or waits any more, and MLflow has everything")
+                self.say(f"{self.sweep.name}: the sweep has ended, and MLflow has everything")
                 return True
             if is_over and is_stuck:  # what is left cannot be pushed, such as the rows after a damaged line
                 return False

@@ -108,7 +108,7 @@ def test_cancel_reaches_a_stopped_run_that_still_trains(tmp_path):
     steering.begin()
     with left_behind(home, sweep.plan.variants[1].runs[0].id) as process:
         result = CliRunner().invoke(app, ["cancel", "loo", "--home", str(tmp_path)], catch_exceptions=False)
-        assert "loo: 1 running run asked to stop" in result.stdout
+        assert "loo: asked 1 running run to stop" in result.stdout
         assert process.wait(timeout=10) == -signal.SIGTERM
 
 

@@ -471,7 +471,7 @@ def test_several_objectives_keep_the_pareto_front(bench):
     for trial in record.trials:
         if trial not in record.best and None not in trial.values:
             assert any(best[0] >= trial.values[0] and best[1] <= trial.values[1] for best in values)
-    assert objective_text(record) == "Pareto front of: A, lower end, to be high; compute to 0.45, to be low"
+    assert objective_text(record) == "Pareto front: maximise A, lower end; minimise compute to 0.45"
 
 
 def test_a_score_that_no_trial_reaches_makes_none_the_best(bench):
