@@ -9,7 +9,7 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 
 
 def choose_sweep() -> StartedSweep:
-    """The sweep named in the URL, or the one last started; the page ends here when there is none."""
+    """The sweep named in the URL, or the one last started; without any, the page ends here."""
     home = find_home(None)
     names = home.sweep_names()
     if not names:

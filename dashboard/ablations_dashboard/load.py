@@ -44,7 +44,7 @@ def may_change(sweep: StartedSweep, rows: Sequence[Row], *, now: float) -> bool:
 
 
 def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
-    """The optimiser steps of a run, one a row, with columns step, wall_s and every number that was logged.
+    """The optimiser steps of a run, one per row, with columns step, wall_s and every number that was logged.
 
     ValueError when the run log is damaged.
     """
@@ -53,12 +53,12 @@ def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
 
 
 def comparison_csv(results: Results) -> bytes:
-    """The comparison with all its numbers, one line a variant."""
+    """The comparison with all its numbers, one line per variant."""
     return pd.DataFrame([numbers(results, variant) for variant in results.variants]).to_csv(index=False).encode()
 
 
 def stamp(path: Path) -> Stamp:
-    """The file's stamp; (0, 0) when there is none."""
+    """The file's stamp; (0, 0) without a file."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -79,7 +79,7 @@ PROGRESS_COLUMNS = {
 
 
 def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
-    """One line a run."""
+    """One line per run."""
     return pd.DataFrame(
         {
             "variant": row.variant,
@@ -151,7 +151,7 @@ def show_metrics(sweep: StartedSweep, shown: list[str]) -> None:
     plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
         command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
-        st.info(f"No optimiser step yet. `{command}` shows when there is.")
+        st.info(f"No optimiser step yet. `{command}` shows when the first one is done.")
         return
     titles = axis_titles(plan.compute_name)
     chosen = choose_metric({name for rows, _ in runs.values() for name in rows.columns} - set(titles))

@@ -19,12 +19,12 @@ VERDICT_MEANINGS: dict[Verdict, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asymptote:
-    """A with its 95 % interval: `Asymptote(A=0.612, lo=0.590, hi=0.633, rises=True)`.
+class AsymptoteEstimate:
+    """A with its 95 % interval: `AsymptoteEstimate(A=0.612, lo=0.590, hi=0.633, rises=True)`.
 
     Without an upper end A itself means nothing; without a rise neither A nor its interval does.
 
-    >>> bounded, open_ended = (Asymptote(A=0.612, lo=0.59, hi=hi, rises=True) for hi in (0.633, None))
+    >>> bounded, open_ended = (AsymptoteEstimate(A=0.612, lo=0.59, hi=hi, rises=True) for hi in (0.633, None))
     >>> str(bounded), bounded.cell()
     ('A 0.612 [0.590, 0.633]', '0.612 [0.590, 0.633]')
     >>> str(open_ended), open_ended.cell()

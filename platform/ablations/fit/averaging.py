@@ -13,10 +13,10 @@ import numpy as np
 
 from ablations.fit.engine.anchor import anchor_deviance
 from ablations.fit.engine.family import FAMILIES, SIGMOID, Family
-from ablations.fit.engine.noise import one_blas_thread
+from ablations.fit.engine.noise import LEAST_SD, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import solve
-from ablations.fit.fitting import LEAST_SD, noises_to_weigh
+from ablations.fit.fitting import noises_to_weigh
 from ablations.fit.result import Fit
 
 WHOLE_FROM = 2.0
@@ -24,7 +24,7 @@ WHOLE_FROM = 2.0
 PRIOR_OF_EQ_1 = 0.5
 """The law that published runs followed up to 100k GPU-hours (ScaleRL figure 1); the other families share the rest.
 With equal priors the mixture's median errs twice as much as eq. 1 where that is true, and as much where it is not."""
-LEAST_READINGS = max(family.num_parameters for family in FAMILIES) + 3
+LEAST_FOR_AICC = max(family.num_parameters for family in FAMILIES) + 3
 """AICc of every family exists from here on."""
 
 
@@ -85,9 +85,9 @@ def aicc(mean_square: float, *, num_readings: int, autocorrelation: float, num_p
 
     n_eff = n (1 - rho) / (1 + rho) independent readings say as much of a mean as n of lag-1 autocorrelation rho. The
     correction keeps n: 31 readings with rho = .6 count as 8, and at 8 it is 30 for k = 5 and 13 for k = 4, which would
-    decide whatever the readings say. n is no less than LEAST_READINGS, so that it exists.
+    decide whatever the readings say. n is no less than LEAST_FOR_AICC, so that it exists.
     """
-    n, k = max(num_readings, LEAST_READINGS), num_parameters
+    n, k = max(num_readings, LEAST_FOR_AICC), num_parameters
     n_eff = num_readings * (1 - autocorrelation) / (1 + autocorrelation)
     return n_eff * float(np.log(mean_square)) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.noise import LEAST_SD
 from ablations.fit.engine.projection import Prior, Solution, solve
 
 LAG = 3
@@ -36,8 +37,6 @@ LEAST_FALL = 3.0
 NUM_PARAMETERS = 4
 LEAST_FITTED = 6
 """Two readings more than parameters, so that something is left over to judge the noise by."""
-LEAST_SD = 1e-5
-"""No pass rate is known as well as this."""
 LARGEST_AUTOCORRELATION = 0.9
 """Some 30 readings cannot tell noise that lasts longer from the curve."""
 

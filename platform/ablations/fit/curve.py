@@ -84,10 +84,12 @@ def read_curves(path: Path | str) -> list[Curve]:
         compute = reading["compute"]
         if compute in readings.setdefault(name, {}):
             found = f"{compute:g} appears twice in curve {name!r}"
-            raise Place(source=str(path), line=line, key="compute").error(found, "a curve has one score a compute")
+            raise Place(source=str(path), line=line, key="compute").error(
+                found, "a curve has one score at each compute"
+            )
         readings[name][compute] = reading
     if not readings:
-        raise Place(source=str(path)).error("no rows below a header", "a curve needs one row a reading")
+        raise Place(source=str(path)).error("no rows below a header", "a curve needs one row per reading")
     return [_curve(name, [of_curve[compute] for compute in sorted(of_curve)]) for name, of_curve in readings.items()]
 
 

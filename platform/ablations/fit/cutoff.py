@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import Asymptote, Verdict
+from ablations.fit.asymptote import AsymptoteEstimate, Verdict
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 
@@ -24,7 +24,7 @@ BLOCK_READINGS = 4
 LARGEST_MISS = 3.0
 """Standard errors."""
 LEAST_TAIL = 1e-300
-LEAST_READINGS = 10
+LEAST_FOR_CUTOFF = 10
 """The least number whose last 60 % are the six that a fit needs."""
 
 
@@ -43,9 +43,9 @@ class CutoffRow:
     verdict: Verdict
 
     @property
-    def asymptote(self) -> Asymptote:
+    def asymptote(self) -> AsymptoteEstimate:
         """A with its interval as it may be shown."""
-        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
+        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def automatic_cutoff(curve: Curve, *, fit: Callable[[float], Fit]) -> Cutoff:
     end = fit_at(0.0).window[1]
     fitted = (curve.compute > 0) & (curve.compute <= end)
     compute, score = curve.compute[fitted], curve.score[fitted]
-    if compute.size < LEAST_READINGS:  # a collapse has left too few to choose from
+    if compute.size < LEAST_FOR_CUTOFF:  # a collapse has left too few to choose from
         return Cutoff(fit_from=0.0, fit=fit_at(0.0), off_the_law=None)
     first = num_early(compute.size)
     off_the_law = None
@@ -164,8 +164,8 @@ def cutoff_before(compute: np.ndarray, index: int) -> float:
 
 
 def _require_readings(curve: Curve, num_readings: int, which: str) -> None:
-    if num_readings < LEAST_READINGS:
+    if num_readings < LEAST_FOR_CUTOFF:
         raise AblationsError(
             f"curve {curve.name!r}: {num_readings} readings {which}; "
-            f"an automatic cut-off needs at least {LEAST_READINGS}, to fit the last 60 % of them"
+            f"an automatic cut-off needs at least {LEAST_FOR_CUTOFF}, to fit the last 60 % of them"
         )

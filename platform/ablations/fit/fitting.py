@@ -12,7 +12,7 @@ from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.engine.anchor import anchor_deviance, anchors
 from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
-from ablations.fit.engine.noise import AR1, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
+from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
 from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
@@ -20,8 +20,6 @@ from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
 
-LEAST_SD = 1e-5
-"""Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
 FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
 NUM_LOWER = 33
@@ -154,7 +152,7 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss
         if value not in known:
             raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
     if start_score is None and r0 == "fixed":
-        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0 and there is none")
+        raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0, and the curve has none")
 
 
 def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, float]:

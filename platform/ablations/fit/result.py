@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ablations.fit.asymptote import VERDICT_MEANINGS, Asymptote, Verdict
+from ablations.fit.asymptote import VERDICT_MEANINGS, AsymptoteEstimate, Verdict
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.options import FitSettings, R0Mode
@@ -22,7 +22,7 @@ MUCH_AUTOCORRELATION = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveSet:
-    """Curves of eq. 1, one an entry."""
+    """Curves of eq. 1, one per entry."""
 
     A: np.ndarray
     B: np.ndarray
@@ -97,9 +97,9 @@ class Fit:
         return self.verdict != "no rise"
 
     @property
-    def asymptote(self) -> Asymptote:
+    def asymptote(self) -> AsymptoteEstimate:
         """A with its interval as it may be shown."""
-        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.rises)
+        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.rises)
 
     @property
     def doubts(self) -> list[str]:

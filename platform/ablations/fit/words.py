@@ -8,7 +8,7 @@ def in_words(fit: Fit, unit: str = "") -> str:
     """The paragraph; `unit` follows every compute, for example " GPU-hours"."""
     parts = [_what(fit, unit), _reach(fit), _noise(fit), _start(fit)]
     if fit.verdict == "collapsed":
-        parts.insert(1, "The score falls after that: the run collapsed, and only what came before is fitted.")
+        parts.insert(1, "The score falls after that: the run collapsed. Only the readings before the fall are fitted.")
     return " ".join(part for part in parts if part)
 
 
@@ -44,7 +44,7 @@ def _reach(fit: Fit) -> str:
     reach = last / fit.C_mid
     said = f"The last reading is at {reach:.1f} C_mid; {more}"
     if reach < least_reach(fit.B):
-        said += f" A known to 0.02 needs about {least_reach(fit.B):.1f} C_mid at this B."
+        said += f" To know A to ±0.02 takes readings up to about {least_reach(fit.B):.1f} C_mid at this B."
     return said
 
 
@@ -69,7 +69,7 @@ def _start(fit: Fit) -> str:
     if not fit.rises:
         return ""
     if fit.r0_slack is None:
-        return "R_0 is free: no reading before RL bears on it." if fit.r0 == "free" else ""
+        return "R_0 is free: no reading before RL says what it is." if fit.r0 == "free" else ""
     if fit.r0_slack > OFF_THE_LAW:
         return f"The early phase is off the law (probability {fit.r0_slack:.2f}): the step-0 reading hardly counts."
     return f"The step-0 reading lies on the law (probability {1 - fit.r0_slack:.2f})."

@@ -132,7 +132,7 @@ def check(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
 
 
 def score(fraction: float, checks: Sequence[Check]) -> Score:
-    """Bias, mean absolute error and coverage over the checks that there are."""
+    """Bias, mean absolute error and coverage over the checks that were made."""
     made = [one for one in checks if one.error is not None]
     if not made:
         return Score(

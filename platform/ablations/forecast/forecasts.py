@@ -1,9 +1,9 @@
 """What more compute would buy: pass rates at any compute, compute to a target, crossings, and who is likely to win.
 
-Every function takes the fits of one variant, one a seed, and works on joint draws: draw i of a variant is the mean over
-its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities hold model error
-beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws as long as the 80 %
-interval holds it, else that of all draws, so that an estimate never contradicts its interval; with a fifth of the
+Every function takes the fits of one variant, one per seed, and works on joint draws: draw i of a variant is the mean
+over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities hold model
+error beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws as long as the 80
+% interval holds it, else that of all draws, so that an estimate never contradicts its interval; with a fifth of the
 weight or more eq. 1 always lies within. How much two runs of one recipe differ comes in as `run_offsets` describes.
 """
 
@@ -214,7 +214,7 @@ def compute_to_reach(fits: Sequence[Fit], score: float) -> Interval | None:
 def crossing(fits: Sequence[Fit], other: Sequence[Fit]) -> Crossing:
     """Where the curves of two variants cross for the last time, and how likely they cross at all.
 
-    With one or two seeds of a variant it is about these runs: how much others of its recipe would differ is not in it.
+    With one or two seeds of a variant it describes these runs: it does not include how much other runs would differ.
     """
     grid = _grid((*fits, *other), start=1.0)
     averaged, of_eq1 = (

@@ -110,20 +110,20 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
     chances = [one.outlooks[0].chance for one in found.variants]
     rules = " or ".join(dict.fromkeys(chance.rule for chance in chances))
     said = [
-        "In the fitted range everything is by eq. 1. Beyond it intervals hold other families, fully from twice the "
-        f"range on, weighed by AICc and a prior of 1/2 for eq. 1 (mean weights): {listed}. Estimates are by eq. 1 "
-        f"as long as the 80 % interval holds them, else the median over all families{_worse(found)}. A difference is "
-        "taken under one law, by eq. 1 where both are.",
-        f"P(wins): share of joint draws, with {rules}.",
-        "Crossings, the last of two curves, are looked for from the first reading fitted to 100 times the last; who "
-        f"leads then cannot be told between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` is beyond that, or a "
-        "curve that may be flat.",
+        "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families of "
+        "curves, with their full weight from twice the range on; they are weighed by AICc and a prior of 1/2 for eq. 1 "
+        f"(mean weights: {listed}). An estimate is eq. 1's as long as the 80 % interval holds it, else the median over "
+        f"all families{_worse(found)}. A difference compares curves of one family, by eq. 1 where both estimates are.",
+        f"P(wins) is the share of joint draws in which the variant is highest, with {rules}.",
+        "A crossing is the last one of two curves between the first reading fitted and 100 times the last. Who leads "
+        f"after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a compute "
+        "beyond that range, or for a curve that may be flat.",
     ]
     if any(chance.is_assumed for chance in chances):
-        said.append("Pass rates, crossings and costs of one or two seeds are about these runs, not their recipe.")
+        said.append("With one or two seeds, pass rates, crossings and costs describe these runs, not their recipe.")
     return said
 
 
 def _worse(found: "SweepForecast") -> str:
     worse = [f"{one.variant} ({one.eq1_weight:.2f})" for one in found.variants if not one.is_by_eq1]
-    return f"; eq. 1 fits worse than others, by its weight, for {', '.join(worse)}" if worse else ""
+    return f"; eq. 1 fits worse than others for {', '.join(worse)}, by its weight" if worse else ""

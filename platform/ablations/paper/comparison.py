@@ -14,7 +14,7 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
-from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, Grid, PaperFit, paper_fit
+from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, PaperFit, PaperGrid, paper_fit
 from ablations.verdict.results import Results
 from ablations.verdict.rules import PAPER_MARGIN, Difference, paper_rule
 from ablations.verdict.words import PAPER_RULE
@@ -107,7 +107,7 @@ class PaperComparison:
     variants: tuple[PaperVariant, ...]
     common_A: float
     """Mean A of the reference and of all variants equal to it."""
-    grid: Grid
+    grid: PaperGrid
     fit_from: float
     """Readings up to this compute were left out."""
     budget: float
@@ -137,10 +137,10 @@ def paper_compare(
     *,
     fit_from: float = EARLY_CUTOFF_GPU_HOURS,
     budget: float = PAPER_BUDGET_GPU_HOURS,
-    grid: Grid = "stated",
+    grid: PaperGrid = "stated",
     left_out: Sequence[str] = (),
 ) -> PaperComparison:
-    """Compare every variant, one run a seed, with the variant called `reference` by the paper's rule.
+    """Compare every variant, one run per seed, with the variant called `reference` by the paper's rule.
 
     A variant is left out with a reason where a run of it cannot be fitted; `left_out` are the reasons there are
     already. Raises AblationsError when the reference is left out.
@@ -205,7 +205,7 @@ def paper_comparison(results: Results) -> PaperComparison:
     budget = plan.budget_gpu_hours
     fit_from = plan.fit_from_gpu_hours or EARLY_CUTOFF_GPU_HOURS / PAPER_BUDGET_GPU_HOURS * budget
 
-    def on(grid: Grid) -> PaperComparison:
+    def on(grid: PaperGrid) -> PaperComparison:
         return paper_compare(
             runs_by_variant,
             plan.reference,
@@ -220,7 +220,7 @@ def paper_comparison(results: Results) -> PaperComparison:
 
 
 def _fits(
-    runs: Sequence[PaperRun], *, fit_from: float, budget: float, grid: Grid, A: float | None = None
+    runs: Sequence[PaperRun], *, fit_from: float, budget: float, grid: PaperGrid, A: float | None = None
 ) -> tuple[PaperFit, ...]:
     return tuple(
         paper_fit(run.curve, fit_from=fit_from, fit_to=run.fit_to, grid=grid, budget=budget, A=A) for run in runs

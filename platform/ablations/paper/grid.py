@@ -16,7 +16,7 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 
-Grid = Literal["stated", "finer"]
+PaperGrid = Literal["stated", "finer"]
 
 EARLY_CUTOFF_GPU_HOURS = 1500.0
 """Readings up to here are left out: early learning is nearly linear and noisy (ScaleRL §2.1, A.6)."""
@@ -39,7 +39,7 @@ LEAST_SUM = 1e-300
 ROUNDING = 1e-12
 """Of sums that nearly cancel where a curve goes through its readings exactly."""
 PAIRS_AT_ONCE = 256
-MAX_POLISH_STEPS = 40
+MAX_NEWTON_STEPS = 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +57,7 @@ class PaperFit:
     C_mid: float
     R_0: float
     """The reading at compute 0."""
-    grid: Grid
+    grid: PaperGrid
     edges: tuple[str, ...]
     """Which of A, B, C_mid lie on the end of what was searched: there the grid decides and not the readings."""
     window: tuple[float, float]
@@ -107,7 +107,7 @@ class PaperReadings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Pairs (A, C_mid) worth a closer look, one an entry, with ln B of the best node.
+    """Pairs (A, C_mid) worth a closer look, one per entry, with ln B of the best node.
 
     `least` is a bound: no B brings the pair's squared error below it.
     """
@@ -127,7 +127,7 @@ def paper_fit(
     *,
     fit_from: float = EARLY_CUTOFF_GPU_HOURS,
     fit_to: float = float("inf"),
-    grid: Grid = "stated",
+    grid: PaperGrid = "stated",
     budget: float = PAPER_BUDGET_GPU_HOURS,
     A: float | None = None,
 ) -> PaperFit:
@@ -180,13 +180,13 @@ def _readings(curve: Curve, fit_from: float, fit_to: float) -> PaperReadings:
     return PaperReadings(compute=curve.compute[chosen], gained=curve.score[chosen] - R_0, R_0=R_0)
 
 
-def _asymptotes(grid: Grid, R_0: float) -> np.ndarray:
+def _asymptotes(grid: PaperGrid, R_0: float) -> np.ndarray:
     if grid == "stated":
         return STATED_A
     return np.arange(np.ceil(R_0 * FINER_STEPS_OF_A), FINER_STEPS_OF_A + 1) / FINER_STEPS_OF_A
 
 
-def _midpoints(grid: Grid, budget: float) -> np.ndarray:
+def _midpoints(grid: PaperGrid, budget: float) -> np.ndarray:
     if grid == "stated":
         return np.linspace(LEAST_C_MID * budget, LARGEST_C_MID * budget, NUM_STATED_C_MID)
     return np.geomspace(LEAST_C_MID * budget, LARGEST_C_MID * budget, NUM_FINER_C_MID)
@@ -264,7 +264,7 @@ def _polish(pairs: Pairs, readings: PaperReadings) -> tuple[np.ndarray, np.ndarr
     lo = np.maximum(pairs.log_B - step_of_nodes, np.log(LEAST_B))
     hi = np.minimum(pairs.log_B + step_of_nodes, np.log(LARGEST_B))
     log_B = pairs.log_B
-    for _ in range(MAX_POLISH_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         u = np.exp(log_B)[:, None] * log_ratio
         g = 1 / (1 + np.exp(np.minimum(u, LARGEST_EXPONENT)))
         spread = gain * u * g * (1 - g)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from ablations.paper.comparison import WARNING, PaperComparison, PaperVariant
-from ablations.paper.grid import Grid
+from ablations.paper.grid import PaperGrid
 from ablations.text import compute_text
 from ablations.verdict.rules import PAPER_MARGIN
 from ablations.verdict.words import SAID_BY_THE_PAPER_RULE
 
-GRIDS: dict[Grid, str] = {
+GRIDS: dict[PaperGrid, str] = {
     "stated": "the paper's grid (A from 0.450 to 0.800 in steps of 0.005, 100 values of C_mid)",
     "finer": "a finer grid (A from R_0 to 1 in steps of 0.001, 400 values of C_mid)",
 }

@@ -32,8 +32,8 @@ FIGURE_SETTINGS = {"displaylogo": False, "responsive": True}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """A variant's line of a table: `Row(colour="#4477aa", cells={"variant": "loo-loss", "A [95 %]": "0.59 [...]"})`."""
+class TableRow:
+    """A variant's line of a table: `TableRow(colour="#4477aa", cells={"variant": "loo-loss", "A": "0.59 [...]"})`."""
 
     colour: str
     cells: Mapping[str, str]
@@ -45,7 +45,7 @@ class PaperMode:
 
     warning: str
     notes: list[str]
-    rows: list[Row]
+    rows: list[TableRow]
     figure: Markup
     legend: str
     reason: str = ""
@@ -116,11 +116,11 @@ def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
     return Markup(figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS))
 
 
-def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[Line | PaperLine]) -> list[Row]:
+def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[Line | PaperLine]) -> list[TableRow]:
     """One row per variant, with its colour."""
     look = styles(plan)
     return [
-        Row(colour=look[line.variant].colour, cells=cells)
+        TableRow(colour=look[line.variant].colour, cells=cells)
         for line, cells in zip(lines, under(headings, lines), strict=True)
     ]
 

@@ -21,7 +21,7 @@ from ablations.verdict.words import (
     warnings,
 )
 
-STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
+ROW_STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
 HEADINGS = {
     "variant": "variant",
     "seeds": "seeds",
@@ -37,9 +37,9 @@ HEADINGS = {
     "fit": "fit",
 }
 """Of a comparison, by field of `Line`: short, as a line has 160 characters."""
-WORDS = ("variant", "ceiling", "paper_rule", "efficiency", "fit", "edges")
+WORD_FIELDS = ("variant", "ceiling", "paper_rule", "efficiency", "fit", "edges")
 """Fields that are words; all others are numbers, which stand on the right."""
-NARROW = {"paper_rule": 6, "fit": 11}
+MAX_WIDTHS = {"paper_rule": 6, "fit": 11}
 """Fields whose words go on two lines, so that intervals need not."""
 
 
@@ -47,14 +47,15 @@ def comparison_table(results: Results) -> Table:
     """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan = results.plan
     notes = [
-        f"ΔA and compute ratio (to the common target): against {plan.reference}. C_mid, cost: {plan.compute_name}.",
+        f"ΔA and compute ratio (to the common target) compare with {plan.reference}. "
+        f"C_mid and cost: {plan.compute_name}.",
         method(results),
         PAPER_RULE_NOTE,
         *warnings(results),
         *results.reasons,
     ]
     of_task = f", task {escape(plan.fit_settings.task)}" if plan.fit_settings.task else ""
-    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} a run"
+    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} per run"
     table = Table(
         title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}{of_task}, {budget}",
         caption="\n".join(escape(note) for note in notes if note),
@@ -64,11 +65,13 @@ def comparison_table(results: Results) -> Table:
         pad_edge=False,
     )
     for field, heading in HEADINGS.items():
-        justify = "left" if field in WORDS else "right"
-        table.add_column(heading, justify=justify, no_wrap=field == "variant", max_width=NARROW.get(field))
+        justify = "left" if field in WORD_FIELDS else "right"
+        table.add_column(heading, justify=justify, no_wrap=field == "variant", max_width=MAX_WIDTHS.get(field))
     lines = [line_of(results, variant) for variant in results.variants]
     for line, cells in zip(lines, under(HEADINGS, lines), strict=True):
-        table.add_row(*map(escape, cells.values()), style=STYLES.get(line.ceiling) or STYLES.get(line.efficiency))
+        table.add_row(
+            *map(escape, cells.values()), style=ROW_STYLES.get(line.ceiling) or ROW_STYLES.get(line.efficiency)
+        )
     return table
 
 
@@ -84,7 +87,7 @@ def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -
     )
     headings = paper_headings(comparison)
     for field, heading in headings.items():
-        justify = "left" if field in WORDS else "right"
+        justify = "left" if field in WORD_FIELDS else "right"
         table.add_column(escape(heading), justify=justify, no_wrap=field == "variant")
     for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
         table.add_row(*map(escape, cells.values()))
@@ -92,7 +95,7 @@ def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -
 
 
 def fit_table(fitted: Sequence[FittedCurve]) -> Table:
-    """One line a curve, or why it has no fit."""
+    """One line per curve, or why it has no fit."""
     table = Table("curve", box=None, pad_edge=False)
     for name in ("A [95 %]", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
         table.add_column(name, justify="right")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import Asymptote, Verdict, verdict_on_interval
+from ablations.fit.asymptote import AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
 from ablations.verdict.differences import c_mid_ratio, ceiling_difference, compute_ratio, mean_ceiling
 from ablations.verdict.interval import Interval
@@ -64,9 +64,9 @@ class VariantResult:
     """What the interval of compute_ratio says."""
 
     @property
-    def asymptote(self) -> Asymptote:
+    def asymptote(self) -> AsymptoteEstimate:
         """A with its interval as it may be shown."""
-        return Asymptote(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
+        return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, `asymptote` among it."""
@@ -86,7 +86,7 @@ class Comparison:
 
 
 def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, float], reference: str) -> Comparison:
-    """Compare every variant, one fit a seed, with the variant called `reference`; `costs` is in any one unit.
+    """Compare every variant, one fit per seed, with the variant called `reference`; `costs` is in any one unit.
 
     Raises AblationsError when the reference, a fit or a cost is missing.
     """

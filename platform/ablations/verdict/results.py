@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import Asymptote
+from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.curve import Curve, read_curves
 from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
@@ -48,7 +48,7 @@ FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "point
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedCurve:
-    """A curve and its fit, or the reason why there is none.
+    """A curve and its fit, or the reason why it has no fit.
 
     FittedCurve(name="loo-loss-s0", curve=curve, fit=None, reason="... a fit needs at least 6 beyond step 0")
     """
@@ -86,7 +86,7 @@ class FittedRun(FittedCurve):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedVariant:
-    """The runs of one variant, one a seed."""
+    """The runs of one variant, one per seed."""
 
     name: str
     overrides: dict[str, Any]
@@ -104,18 +104,18 @@ class FittedVariant:
 
     @property
     def reasons(self) -> list[str]:
-        """Why runs have no fit, one sentence a run."""
+        """Why runs have no fit, one sentence per run."""
         return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
 
     @property
-    def asymptote(self) -> Asymptote | None:
+    def asymptote(self) -> AsymptoteEstimate | None:
         """The mean A of all seeds as it may be shown; None without a fit. It rises only if every seed does."""
         if not self.fits:
             return None
         ceiling = mean_ceiling(self.fits)
         assert ceiling.lo is not None  # every fit bounds A from below
         rises = all(fit.rises for fit in self.fits)
-        return Asymptote(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)
+        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,7 +173,7 @@ class Results:
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
-        """The numbers of a variant's line of the comparison that there are, and its cost; no A without an upper end."""
+        """The numbers of a variant that the comparison has, and its cost; no A without an upper end."""
         line = self.compared(name)
         shown = shown_numbers(line) if line else {}
         numbers = {field: float(shown[field]) for field in FIT_FIELDS if shown.get(field) is not None}
@@ -186,7 +186,7 @@ class Results:
         return empty | (line.to_json() | shown_numbers(line) if line else {"verdict": "no fit"}) | known
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: a line for every variant, null where there is no number, every fit, and the reasons."""
+        """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
         return {
             "sweep": self.plan.sweep,
             "reference": self.plan.reference,
@@ -302,7 +302,7 @@ def _reading_at(curve: Curve, compute: float) -> float:
 
 
 def _try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
-    """The fit, or why there is none."""
+    """The fit, or why the curve has none."""
     try:
         return fit_with(curve, settings), ""
     except AblationsError as error:

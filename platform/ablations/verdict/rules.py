@@ -27,7 +27,7 @@ def ceiling_rule(delta: Interval) -> Difference:
 
 
 def paper_rule(delta: float | None) -> Difference:
-    """The paper's rule on a difference in A: within 0.02 there is none (ScaleRL §4, A.5); None where an A is open."""
+    """The paper's rule: two A within 0.02 are equal (ScaleRL §4, A.5). `delta` is None where an A has no upper end."""
     if delta is None:
         return "cannot tell"
     if abs(delta) <= PAPER_MARGIN:

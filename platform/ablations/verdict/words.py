@@ -16,30 +16,30 @@ DIFFERENCES: dict[Difference, str] = {
     "ceiling down": "the 95 % interval of the difference in A lies below 0",
     "no difference seen": "the interval holds 0 and is narrow enough to rule out a large difference",
     "cannot tell": "the interval holds 0, or has no end, and is too wide to say more",
-    "reference": "what every other variant is compared with",
+    "reference": "the variant that all others are compared with",
 }
 EFFICIENCIES: dict[Efficiency, str] = {
     "less compute": "the 95 % interval of the compute ratio lies below 1",
     "more compute": "the 95 % interval of the compute ratio lies above 1",
     "no difference seen": "the interval holds 1 and is narrow enough to rule out a large difference",
     "cannot tell": "the interval holds 1, or has no end, and is too wide to say more",
-    "reference": "what every other variant is compared with",
+    "reference": "the variant that all others are compared with",
 }
 SAID_OF_THE_CEILING: dict[Difference, str] = {
-    "no difference seen": "no difference in the ceiling seen",
-    "cannot tell": "the ceiling cannot be told apart",
+    "no difference seen": "no difference seen in the ceiling",
+    "cannot tell": "the ceilings cannot be told apart",
 }
 SAID_OF_COMPUTE: dict[Efficiency, str] = {
     "less compute": "less compute to the common target",
     "more compute": "more compute to the common target",
-    "no difference seen": "no difference in compute seen",
-    "cannot tell": "compute cannot be told apart",
+    "no difference seen": "no difference seen in compute",
+    "cannot tell": "cannot tell which needs less compute",
 }
 NO_FIT = "no fit"
 PAPER_RULE = f"±{PAPER_MARGIN} rule"
 PAPER_RULE_NOTE = (
     f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} are equal, whatever their intervals. "
-    "It is there to compare with the paper, not to decide by."
+    "Use it to compare with the paper, not to decide."
 )
 SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
     "ceiling up": "up",
@@ -128,7 +128,7 @@ def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str |
 
 
 def sentence(results: Results, variant: FittedVariant) -> str:
-    """What is to be said of a variant, baseline, intervals and numbers of seeds included."""
+    """What was found of a variant, with its baseline, intervals and numbers of seeds."""
     reference, line = results.plan.reference, results.compared(variant.name)
     if line is None:
         return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
@@ -179,10 +179,11 @@ def warnings(results: Results) -> list[str]:
     unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
     if plan.total_gpu_hours is not None:
         costs = [run.cost_gpu_hours for run in results.runs]
+        bought = sum(results.allocation.bought.values()) if results.allocation else 0.0
         found.append(
-            f"A total of {compute_text(plan.total_gpu_hours)} {plan.compute_name} is shared out, "
-            f"{compute_text(sum(results.allocation.bought.values()) if results.allocation else 0.0)} of it given out: "
-            f"the runs were trained to from {compute_text(min(costs))} to {compute_text(max(costs))}."
+            f"The runs share a total of {compute_text(plan.total_gpu_hours)} {plan.compute_name}; "
+            f"{compute_text(bought)} is given out so far. "
+            f"They were trained for {compute_text(min(costs))} to {compute_text(max(costs))}."
         )
     elif unfinished:
         have = "has" if len(unfinished) == 1 else "have"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablations.fit.asymptote import Asymptote, verdict_on_interval
+from ablations.fit.asymptote import AsymptoteEstimate, verdict_on_interval
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from ablations.fit.asymptote import Asymptote, verdict_on_interval
     ],
 )
 def test_an_asymptote_is_shown_with_its_interval_or_as_a_bound(hi, rises, cell, sentence, json):
-    asymptote = Asymptote(A=0.612, lo=0.588, hi=hi, rises=rises)
+    asymptote = AsymptoteEstimate(A=0.612, lo=0.588, hi=hi, rises=rises)
     assert (asymptote.cell(), str(asymptote), asymptote.to_json()) == (cell, sentence, json)
     assert asymptote.is_bounded == cell.startswith("0.612")
 

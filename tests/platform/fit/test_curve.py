@@ -40,7 +40,7 @@ def test_columns_may_come_in_any_order_beside_others(tmp_path):
     [
         ("", "missing columns ['curve', 'compute', 'score'], found []"),
         ("curve,compute\na,1\n", "missing columns ['score'], found ['curve', 'compute']"),
-        ("curve,compute,score\n", "no rows below a header; a curve needs one row a reading"),
+        ("curve,compute,score\n", "no rows below a header; a curve needs one row per reading"),
         ("curve,compute,score\na,1,.2\na,ten,.3\n", "curves.csv:3: compute: found 'ten'; it must be a number"),
         ("curve,compute,score\na,1\n", "curves.csv:2: score: found None; it must be a number"),
         ("curve,compute,score\na,-1,.2\n", "curves.csv:2: compute: found -1; it cannot be negative"),

@@ -58,7 +58,7 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     nothing = dict.fromkeys(("compute_ratio", "compute_ratio_lo", "compute_ratio_hi"))
     without = with_line(results, "loo-loss", **nothing, efficiency="cannot tell")
     said = sentence(without, results.variant("loo-loss"))
-    assert said.startswith("loo-loss: ceiling down; compute cannot be told apart. A 0.5")
+    assert said.startswith("loo-loss: ceiling down; cannot tell which needs less compute. A 0.5")
     assert said.count("compute") == 1
     assert line_of(without, results.variant("loo-loss")).compute_ratio == ""
 

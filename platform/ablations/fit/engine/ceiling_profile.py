@@ -1,6 +1,6 @@
-"""The profile of the ceiling: how badly the best curve fits whose A is given, whatever its other parameters.
+"""Profile likelihood of A: misfit of the best curve at each fixed A.
 
-It knows nothing of the prior of B. Where it rises little up to A = 1, the readings alone do not bound A, and an upper
+It does not use the prior of B. Where it rises little up to A = 1, the readings alone do not bound A, and an upper
 end that the posterior has comes from the prior.
 """
 

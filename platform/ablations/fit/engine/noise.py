@@ -22,6 +22,8 @@ RUN_NOISE_FACTORS = np.geomspace(1 / 4, 4, 10)
 """Standard deviations of the run noise over that of the residuals, equally likely beforehand. A fit of twelve readings
 absorbs all but a quarter of noise with rho = .93; under a quarter, run noise is lost in the rest."""
 
+LEAST_SD = 1e-5
+"""Keeps the deviance finite when a curve goes through its readings exactly; no pass rate is known as well as this."""
 MOST_AUTOCORRELATION = 0.9
 
 P = ParamSpec("P")

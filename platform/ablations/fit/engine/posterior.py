@@ -32,7 +32,7 @@ FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 
 
 class Draws(NamedTuple):
-    """Equally likely curves r + a g(p, q), one an entry, with the noise and the anchor that each was drawn with.
+    """Equally likely curves r + a g(p, q), one per entry, with the noise and the anchor that each was drawn with.
 
     `g_end` is g at the last reading; `A_mean` and `A_sd` are those of A given everything else, before the walls.
     """
@@ -85,7 +85,7 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Grid:
+class DensityGrid:
     """The log posterior density of each (rho, s, anchor, node), up to a constant; the nodes are shapes in a box."""
 
     nodes: Nodes
@@ -94,7 +94,7 @@ class Grid:
 
 
 class Cells(NamedTuple):
-    """Cells of the grid, one an entry: the place of each one's rho, s, anchor and node."""
+    """Cells of the grid, one per entry: the place of each one's rho, s, anchor and node."""
 
     rho: np.ndarray
     s: np.ndarray
@@ -163,7 +163,7 @@ def sample(
     return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: Model, variance: float) -> Grid:
+def _grid(model: Model, variance: float) -> DensityGrid:
     """The density over a box of shapes that has next to none of it at its edge."""
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance)
@@ -172,7 +172,7 @@ def _grid(model: Model, variance: float) -> Grid:
         log_density = _log_density(model, nodes)
         wider = widened(nodes, log_density, box, family.box(x))
         if wider is None:
-            return Grid(nodes=nodes, box=box, log_density=log_density)
+            return DensityGrid(nodes=nodes, box=box, log_density=log_density)
         box = wider
 
 
@@ -218,7 +218,7 @@ def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
 
 
 def _moved_within_cells(
-    whole: Box, grid: Grid, node: np.ndarray, rng: np.random.Generator
+    whole: Box, grid: DensityGrid, node: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shape (p, q) of each node, moved at random within its cell, inside the `whole` box of the family."""
     sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, FINE_SHAPE, strict=True)]

@@ -35,7 +35,7 @@ class Prior:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nodes:
-    """Shapes (p, q), one a row, with their basis g and the sums over readings that the closed form needs."""
+    """Shapes (p, q), one per row, with their basis g and the sums over readings that the closed form needs."""
 
     p: np.ndarray
     q: np.ndarray

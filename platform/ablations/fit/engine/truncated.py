@@ -18,7 +18,7 @@ def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 
 
 def truncated_normals(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Standard normals between `lo` and `hi`, one an entry, and the probability of that range; the nearer end where
+    """Standard normals between `lo` and `hi`, one per entry, and the probability of that range; the nearer end where
     it is too far away for the arithmetic.
     """
     below, above = ndtr(lo), ndtr(hi)
