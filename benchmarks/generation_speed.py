@@ -158,7 +158,7 @@ class NeverEnding(TorchGenerator):
 def rollouts_of(generator: TorchGenerator, prompts: tuple[Prompt, ...], generations: int) -> list[Rollout]:
     """All rollouts of all prompts, prompt by prompt."""
     requests = [
-        Request(prompt=prompt, group=number, index=i)
+        Request(prompt=prompt, group=number, index=i, seed=number * generations + i)
         for number, prompt in enumerate(prompts)
         for i in range(generations)
     ]
@@ -174,7 +174,6 @@ def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *,
         SymbolTokenizer(),
         slots=num_slots(recipe),
         max_prompt=max(len(prompt.tokens) for prompt in prompts),
-        rng=torch.Generator().manual_seed(int(torch.randint(10**6, ()))),
     )
     start = time.perf_counter()
     rollouts = rollouts_of(generator, prompts, recipe.batch.generations)
@@ -231,7 +230,7 @@ def speed(recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]]
 def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[Prompt, ...]) -> dict[str, float]:
     """Forward and backward over one optimiser step's rollouts of the policy itself."""
     generations = recipe.batch.generations
-    generator = make_generator(recipe, policy, slots=num_slots(recipe), max_prompt=longest_prompt(task), seed=0)
+    generator = make_generator(recipe, policy, slots=num_slots(recipe), max_prompt=longest_prompt(task))
     rollouts = rollouts_of(generator, prompts[: recipe.batch.prompts], generations)
     groups = [
         Group(

@@ -76,8 +76,7 @@ def first_batch(recipe: ResolvedRecipe) -> tuple[Policy, list[Group]]:
         load_or_train(policy, task, recipe, 0, Path(folder))
     slots = recipe.cluster.generators * recipe.cluster.slots
     generator, off_clock = (
-        make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=0)
-        for slots in (slots, 1)
+        make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task)) for slots in (slots, 1)
     )
     generator.set_weights(policy.exported_weights(), version=0)
     start = new_policy(recipe)

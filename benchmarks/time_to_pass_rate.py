@@ -189,7 +189,7 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
 
 def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) -> Cluster:
     def generator(slots: int) -> Generator:
-        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
+        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task))
         made.set_weights(policy.exported_weights(), version=0)
         return made
 
@@ -212,15 +212,12 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
 class Sampled:
     """Decodes with a policy's weights what an evaluation asks for."""
 
-    def __init__(self, recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) -> None:
-        self.generator = make_generator(
-            recipe, new_policy(recipe), slots=512, max_prompt=longest_prompt(task), seed=seed
-        )
+    def __init__(self, recipe: ResolvedRecipe, task: Task, policy: Policy) -> None:
+        self.generator = make_generator(recipe, new_policy(recipe), slots=512, max_prompt=longest_prompt(task))
         self.generator.set_weights(policy.exported_weights(), version=0)
 
-    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+    def sample(self, requests: list[Request]) -> list[Finished]:
         """The rollouts of these requests."""
-        self.generator.seed(seed)
         return decode_all(self.generator, requests)
 
 
@@ -238,7 +235,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
 
     def measure(index: int) -> float:
         copy.import_weights(llama.state_dict())
-        return evaluator.measure(Sampled(recipe, task, copy, seed), index)[-1]["pass_rate"]
+        return evaluator.measure(Sampled(recipe, task, copy), index)[-1]["pass_rate"]
 
     def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:
         return [

@@ -36,9 +36,6 @@ class ListGenerator:
     def first_waiting(self) -> int | None:
         return next((request.group for request in self.queue if request.index == 0), None)
 
-    def seed(self, seed: int) -> None:
-        """The list decides, no chance."""
-
     def submit(self, requests: list[Request]) -> None:
         self.queue.extend(requests)
 

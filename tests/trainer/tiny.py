@@ -81,9 +81,9 @@ def fixed_policy(recipe: ResolvedRecipe, logits: dict[int, float]) -> Llama:
     return policy
 
 
-def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: int, seed: int = 0) -> TorchGenerator:
+def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: int) -> TorchGenerator:
     """A generator that decodes with a copy of the policy's weights."""
-    generator = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task), seed=seed)
+    generator = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task))
     generator.set_weights(policy.exported_weights(), version=0)
     return generator
 
@@ -95,10 +95,9 @@ class PolicySampler:
         self.policy = policy
         self.generator = generator_of(recipe, task, policy, slots=512)
 
-    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+    def sample(self, requests: list[Request]) -> list[Finished]:
         """The rollouts of these requests, in the order in which they ended."""
         self.generator.set_weights(self.policy.exported_weights(), version=0)
-        self.generator.seed(seed)
         return decode_all(self.generator, requests)
 
 
@@ -108,7 +107,7 @@ def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> Virtu
     slots = recipe.cluster.generators * recipe.cluster.slots
     return VirtualCluster(
         recipe=recipe,
-        generator=generator_of(recipe, task, policy, slots=slots, seed=seed),
+        generator=generator_of(recipe, task, policy, slots=slots),
         off_clock=generator_of(recipe, task, policy, slots=512),
         learner=TorchLearner(policy, recipe),
         pool=make_pool(recipe, task, (seed,)),

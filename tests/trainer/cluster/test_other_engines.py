@@ -109,7 +109,7 @@ def test_five_steps_with_weights_that_reach_generator_processes_through_a_folder
     policy = random_policy(recipe)
     parts = parts_of(recipe, policy)
     cluster = WallCluster(
-        generators=[generator_of(recipe, parts["task"], policy, slots=12, seed=seed) for seed in range(2)],
+        generators=[generator_of(recipe, parts["task"], policy, slots=12) for _ in range(2)],
         channel=FolderChannel(tmp_path / "weights"),
         off_clock=generator_of(recipe, parts["task"], policy, slots=12),
         **parts,

@@ -33,12 +33,17 @@ def interrupted(tmp_path_factory):
     )
     task, policy = make_task(recipe.tasks[0], make_tokenizer(recipe.model)), new_policy(recipe)
     load_or_train(policy, task, recipe, 0, tmp_path_factory.mktemp("warm_starts"))
-    generator = make_generator(recipe, policy, slots=512, max_prompt=longest_prompt(task), seed=0)
+    generator = make_generator(recipe, policy, slots=512, max_prompt=longest_prompt(task))
     rng = np.random.default_rng(0)
     rollouts: dict[int, list] = {}
     for number, prompt in enumerate(task.train[:320]):
         cuts = draw_cuts(recipe, rng, GENERATIONS)
-        generator.submit([Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(GENERATIONS)])
+        generator.submit(
+            [
+                Request(prompt=prompt, group=number, index=i, seed=GENERATIONS * number + i, cut=cuts[i])
+                for i in range(GENERATIONS)
+            ]
+        )
     while generator.busy:
         for finished in generator.step()[0]:
             rollouts.setdefault(finished.request.group, []).append(finished.rollout)

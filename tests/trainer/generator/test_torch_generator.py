@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
+from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.model.build import new_policy
@@ -22,14 +23,13 @@ LIMITS = Generation(thinking=12, answer=5)
 PHRASE = (20, 21, END_THINK_ID)
 
 
-def make_generator(policy, *, slots=5, seed=0, limits=LIMITS, phrase=(END_THINK_ID,)):
+def make_generator(policy, *, slots=5, limits=LIMITS, phrase=(END_THINK_ID,)):
     generator = TorchGenerator(
         new_policy(RECIPE),
         limits,
         SymbolTokenizer(),
         slots=slots,
         max_prompt=9,
-        rng=torch.Generator().manual_seed(seed),
         phrase=phrase,
     )
     generator.set_weights(policy.exported_weights(), version=0)
@@ -51,7 +51,8 @@ def many_requests(count, seed=0, cut=False):
     for number in range(count // 3):
         prompt = make_prompt(f"p{number}", tuple(rng.integers(4, 40, size=1 + number % 9).tolist()))
         cuts = rng.integers(1, 13, size=3) if cut else [NEVER] * 3
-        requests += [Request(prompt=prompt, group=number, index=i, cut=int(cuts[i])) for i in range(3)]
+        seeds = draw_seeds(rng, 3)
+        requests += [Request(prompt=prompt, group=number, index=i, seed=seeds[i], cut=int(cuts[i])) for i in range(3)]
     return requests
 
 
@@ -99,7 +100,7 @@ def test_every_request_is_answered_exactly_once():
 def test_a_step_says_how_much_work_it_was():
     generator = make_generator(fixed_policy(RECIPE, {5: 0.0}), slots=3)
     prompt = make_prompt("p", (6, 4, 7, 2))
-    generator.submit([Request(prompt=prompt, group=0, index=i) for i in range(4)])
+    generator.submit([Request(prompt=prompt, group=0, index=i, seed=i) for i in range(4)])
     work = [generator.step()[1] for _ in range(2)]
     assert [(w.sequences, w.prefill_tokens, w.context_tokens) for w in work] == [(3, 4, 12), (3, 0, 15)]
 
@@ -111,7 +112,7 @@ def test_sampled_frequencies_match_the_softmax():
     policy = fixed_policy(RECIPE, logits)
     limits = Generation(thinking=20, answer=20, temperature=0.8)
     generator = make_generator(policy, slots=200, limits=limits)
-    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i) for i in range(600)])
+    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, seed=i) for i in range(600)])
     rollouts = []
     while generator.busy:
         rollouts += [one.rollout for one in generator.step()[0]]
@@ -129,11 +130,25 @@ def test_sampled_frequencies_match_the_softmax():
     np.testing.assert_allclose(rollouts[0].logprobs, [logprob[t] for t in rollouts[0].tokens], atol=1e-5)
 
 
-def test_one_seed_gives_one_result_and_another_seed_another():
-    first, again, other = (run(make_generator(lively_policy(0), seed=seed), many_requests(30)) for seed in (0, 0, 1))
-    assert all(np.array_equal(a.rollout.logprobs, b.rollout.logprobs) for a, b in zip(first, again, strict=True))
-    tokens = [[one.rollout.tokens.tolist() for one in finished] for finished in (first, other)]
-    assert tokens[0] != tokens[1]
+def test_a_request_gets_the_same_rollout_from_any_generator_and_beside_any_others():
+    requests = many_requests(60, cut=True)
+    alone = run(make_generator(lively_policy(0), slots=1), requests)
+    beside = run(make_generator(lively_policy(0), slots=64), requests[::-1], chunk=7)
+    tokens = [
+        {(one.request.group, one.request.index): one.rollout.tokens.tolist() for one in finished}
+        for finished in (alone, beside)
+    ]
+    assert tokens[0] == tokens[1]
+
+
+def test_another_seed_gives_another_rollout():
+    prompt = make_prompt("p")
+    requests = [Request(prompt=prompt, group=0, index=i, seed=seed) for i, seed in enumerate((5, 5, 6))]
+    policy = fixed_policy(RECIPE, dict.fromkeys(range(5, 37), 0.0))  # never ends: 12 + 5 tokens of 32 equal ones
+    finished = run(make_generator(policy), requests)
+    first, again, other = sorted(finished, key=lambda one: one.request.index)
+    assert first.rollout.tokens.tolist() == again.rollout.tokens.tolist()
+    assert first.rollout.tokens.tolist() != other.rollout.tokens.tolist()
 
 
 # --- ends -----------------------------------------------------------------------------------------------------------
@@ -194,7 +209,7 @@ def test_the_phrase_is_forced_at_the_cut_and_the_answer_follows(phrase):
     generator = make_generator(fixed_policy(RECIPE, {5: 0.0}), phrase=phrase)
     prompt = make_prompt("p")
     cuts = [1, 4, 7, 12, NEVER]
-    generator.submit([Request(prompt=prompt, group=0, index=i, cut=cut) for i, cut in enumerate(cuts)])
+    generator.submit([Request(prompt=prompt, group=0, index=i, seed=i, cut=cut) for i, cut in enumerate(cuts)])
     finished = []
     while generator.busy:
         finished += generator.step()[0]
@@ -229,7 +244,7 @@ def test_an_interrupted_sequence_is_conditioned_on_the_forced_phrase(phrase):
 def test_thinking_that_ends_before_the_cut_is_left_alone():
     policy = fixed_policy(RECIPE, {5: 0.0, END_THINK_ID: 0.0})
     generator = make_generator(policy, slots=100)
-    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, cut=4) for i in range(100)])
+    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, seed=i, cut=4) for i in range(100)])
     finished = []
     while generator.busy:
         finished += generator.step()[0]
@@ -296,7 +311,7 @@ def test_the_naive_decoder_is_the_policy_when_weights_stay():
 def test_each_token_carries_the_version_that_chose_it():
     policy = fixed_policy(RECIPE, {5: 0.0})
     generator = make_generator(policy, slots=2)
-    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i) for i in range(3)])
+    generator.submit([Request(prompt=make_prompt("p"), group=0, index=i, seed=i) for i in range(3)])
     finished, step = [], 0
     while generator.busy:
         if step % 4 == 0:
@@ -334,7 +349,7 @@ def test_a_generator_goes_on_bit_for_bit_where_its_state_was_taken(stop):
     file = io.BytesIO()
     torch.save(generator.state_dict(), file)
     file.seek(0)
-    other = make_generator(lively_policy(9), seed=99, phrase=PHRASE)
+    other = make_generator(lively_policy(9), phrase=PHRASE)
     other.submit(many_requests(9))
     other.step()
     other.load_state_dict(torch.load(file, weights_only=False))

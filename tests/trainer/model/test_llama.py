@@ -118,7 +118,7 @@ def test_generator_and_trainer_share_the_heads_precision():
         task = make_task(recipe.tasks[0], SymbolTokenizer())
         generator = generator_of(recipe, task, random_policy(recipe), slots=64)
         prompt = task.train[0]
-        generator.submit([Request(prompt=prompt, group=0, index=i) for i in range(64)])
+        generator.submit([Request(prompt=prompt, group=0, index=i, seed=i) for i in range(64)])
         rollouts = []
         while generator.busy:
             rollouts += [finished.rollout for finished in generator.step()[0]]

@@ -35,7 +35,6 @@ def rollouts_of(policy, recipe):
         SymbolTokenizer(),
         slots=7,
         max_prompt=9,
-        rng=torch.Generator().manual_seed(0),
         phrase=(END_THINK_ID,),
     )
     generator.set_weights(policy.exported_weights(), version=0)

@@ -45,7 +45,6 @@ def make_generator(policy, *, slots=5, limits=None):
         SymbolTokenizer(),
         slots=slots,
         max_prompt=9,
-        rng=torch.Generator().manual_seed(0),
         phrase=(END_THINK_ID,),
     )
     generator.set_weights(policy.exported_weights(), version=0)

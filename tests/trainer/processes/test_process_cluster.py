@@ -62,8 +62,7 @@ def running(recipe, policy, *, state=None):
     cluster = WallCluster(
         recipe=recipe,
         generators=[
-            generator_of(recipe, task, policy, slots=recipe.cluster.slots, seed=seed)
-            for seed in range(recipe.cluster.generators)
+            generator_of(recipe, task, policy, slots=recipe.cluster.slots) for _ in range(recipe.cluster.generators)
         ],
         channel=SharedMemoryChannel(policy.exported_weights()),
         off_clock=generator_of(recipe, task, policy, slots=512),
@@ -196,7 +195,9 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
         threads=1,
     )
     for group in range(3):
-        requests = [Request(prompt=task.train[group], group=group, index=index) for index in range(4)]
+        requests = [
+            Request(prompt=task.train[group], group=group, index=index, seed=4 * group + index) for index in range(4)
+        ]
         ours.send_bytes(to_bytes(NewRequests(requests=requests)))
     channel.publish(1, 7, policy.exported_weights())
     ours.send_bytes(to_bytes(NewWeights(publication=1)))

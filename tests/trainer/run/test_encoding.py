@@ -76,7 +76,7 @@ def test_what_is_in_flight_comes_back_with_the_prompts_of_the_task():
     group = make_group("3:k9a2", [[5, 9], [7]], [[-0.5, -0.1], [-2.0]], [1.0, -1.0])
     prompt = group.prompt
     assembly = Assembly(prompt=prompt, start_version=3, rollouts=[None, group.rollouts[0]])
-    request = Request(prompt=prompt, group=17, index=3, cut=12)
+    request = Request(prompt=prompt, group=17, index=3, seed=2**64 - 1, cut=12)
     encoded = encode({"assembling": {17: assembly}, "ready": [(16, group)], "waiting": [request]})
     text = json.dumps(encoded.tree)
     assert text.count('{"$prompt": ["k_smallest", "3:k9a2"]}') == 1 + 1 + 1 + 2 + 1

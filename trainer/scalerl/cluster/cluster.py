@@ -15,6 +15,7 @@ import numpy as np
 from scalerl.cluster.cost import forward_flops
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
+from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Learner, Update
 from scalerl.prompts.judge import Judge
@@ -138,8 +139,13 @@ class Cluster(ABC):
         self.assembling[self.next_group] = Assembly(
             prompt=prompt, start_version=self.generator_version, rollouts=[None] * generations
         )
-        cuts = draw_cuts(self.recipe, self.rng, generations)
-        self.submit([Request(prompt=prompt, group=self.next_group, index=i, cut=cuts[i]) for i in range(generations)])
+        cuts, seeds = draw_cuts(self.recipe, self.rng, generations), draw_seeds(self.rng, generations)
+        self.submit(
+            [
+                Request(prompt=prompt, group=self.next_group, index=i, seed=seeds[i], cut=cuts[i])
+                for i in range(generations)
+            ]
+        )
         self.next_group += 1
 
     def count_decoded(self, work: StepWork) -> None:
@@ -187,11 +193,10 @@ class Cluster(ABC):
     def paused(self) -> AbstractContextManager[None]:
         """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
 
-    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+    def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""
         with self.paused():
             self.off_clock.set_weights(self.learner.weights(), self.learner.version)
-            self.off_clock.seed(seed)
             return decode_all(self.off_clock, requests)
 
     @abstractmethod

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from scalerl.generator.make import draw_cuts
+from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import Finished, Request
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Prompt
@@ -14,7 +15,7 @@ from scalerl.rollout import Prompt
 class Sampler(Protocol):
     """Decodes requests with the weights that are to be measured. A cluster is one, off its clock."""
 
-    def sample(self, requests: list[Request], seed: int) -> list[Finished]:
+    def sample(self, requests: list[Request]) -> list[Finished]:
         """The rollouts of these requests, in the order in which they ended."""
         ...
 
@@ -38,6 +39,8 @@ def samples_of(
     rng = np.random.default_rng(entropy)
     requests = []
     for number, prompt in enumerate(prompts):
-        cuts = draw_cuts(recipe, rng, num_samples)
-        requests += [Request(prompt=prompt, group=number, index=i, cut=cuts[i]) for i in range(num_samples)]
-    return sampler.sample(requests, seed=int(entropy.generate_state(1)[0]))
+        cuts, seeds = draw_cuts(recipe, rng, num_samples), draw_seeds(rng, num_samples)
+        requests += [
+            Request(prompt=prompt, group=number, index=i, seed=seeds[i], cut=cuts[i]) for i in range(num_samples)
+        ]
+    return sampler.sample(requests)

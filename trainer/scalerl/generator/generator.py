@@ -9,7 +9,7 @@ from scalerl.weights.hugging_face import Weights
 class Generator(Protocol):
     """Turns requests into rollouts, one decode step at a time, and takes new weights between two of them.
 
-    A process is started with one by pickling it.
+    What it draws for a request follows from the request's seed. A process is started with one by pickling it.
     """
 
     version: int
@@ -29,9 +29,6 @@ class Generator(Protocol):
     def first_waiting(self) -> int | None:
         """The lowest number of a group none of whose rollouts has begun; None if every group has begun."""
         ...
-
-    def seed(self, seed: int) -> None:
-        """Begin a new stream of random numbers."""
 
     def submit(self, requests: list[Request]) -> None:
         """Queue requests; they start in order as room becomes free."""

@@ -1,7 +1,6 @@
 """A generator for a recipe, and where its rollouts are interrupted."""
 
 import numpy as np
-import torch
 
 from scalerl.generator.request import NEVER
 from scalerl.generator.torch_generator import TorchGenerator
@@ -25,13 +24,10 @@ def longest_prompt(*tasks: Task) -> int:
     return max(len(prompt.tokens) for task in tasks for prompt in (*task.train, *task.validation))
 
 
-def make_generator(recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int, seed: int) -> TorchGenerator:
+def make_generator(recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int) -> TorchGenerator:
     """The built-in generator for the recipe's token limits; it decodes with `policy`, which becomes its own."""
-    rng = torch.Generator().manual_seed(seed)
     tokenizer = make_tokenizer(recipe.model)
     phrase = None
     if recipe.length_control.type == "interruption" and recipe.length_control.phrase is not None:
         phrase = tokenizer.encode(recipe.length_control.phrase)
-    return TorchGenerator(
-        policy, recipe.generation, tokenizer, slots=slots, max_prompt=max_prompt, rng=rng, phrase=phrase
-    )
+    return TorchGenerator(policy, recipe.generation, tokenizer, slots=slots, max_prompt=max_prompt, phrase=phrase)

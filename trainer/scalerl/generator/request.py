@@ -12,12 +12,14 @@ NEVER = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One rollout asked for: `Request(prompt=p, group=17, index=3, cut=12)`."""
+    """One rollout asked for: `Request(prompt=p, group=17, index=3, seed=9183520441, cut=12)`."""
 
     prompt: Prompt
     group: int
     index: int
     """Place of the rollout in its group."""
+    seed: int
+    """Of all that is drawn for it, below 2^64: the same request gets the same rollout from the same weights."""
     cut: int = NEVER
     """Thinking tokens after which the end of thinking is forced."""
 

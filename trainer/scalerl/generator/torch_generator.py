@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scalerl.generator.random_numbers import uniform
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.policy import Policy
@@ -35,10 +36,9 @@ class TorchGenerator:
         *,
         slots: int,
         max_prompt: int,
-        rng: torch.Generator,
         phrase: tuple[int, ...] | None = None,
     ) -> None:
-        self.policy, self.settings, self.slots, self.rng = policy, settings, slots, rng
+        self.policy, self.settings, self.slots = policy, settings, slots
         self.phrase = phrase or tokenizer.encode(tokenizer.interruption)
         self.end_think = tokenizer.end_think
         assert self.phrase[-len(self.end_think) :] == self.end_think, "the phrase must end the thinking part"
@@ -57,6 +57,7 @@ class TorchGenerator:
         self._forced = np.zeros(rows, dtype=np.bool_)
         self._length = np.zeros(slots, dtype=np.int64)
         self._prompt_length = np.zeros(slots, dtype=np.int64)
+        self._seed = np.zeros(slots, dtype=np.uint64)
         self._cut = np.full(slots, NEVER, dtype=np.int64)
         self._thinking = np.zeros(slots, dtype=np.bool_)
         self._phrase_at = np.full(slots, -1, dtype=np.int64)
@@ -86,10 +87,6 @@ class TorchGenerator:
         """Use a copy of these weights from the next decode step on; cached keys and values stay."""
         self.policy.import_weights(weights)
         self.version = version
-
-    def seed(self, seed: int) -> None:
-        """Begin a new stream of random numbers."""
-        self.rng = torch.Generator().manual_seed(seed)
 
     def submit(self, requests: list[Request]) -> None:
         """Queue requests; they start in order as slots become free."""
@@ -134,8 +131,10 @@ class TorchGenerator:
         """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""
         logprobs = (logits / self.settings.temperature).log_softmax(-1)
         cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
-        uniform = torch.rand(len(logits), 1, dtype=torch.float64, generator=self.rng)
-        chosen = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
+        n = len(logits)
+        own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
+        drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1)
+        chosen = torch.searchsorted(cumulative, drawn * cumulative[:, -1:], right=True)
         return chosen[:, 0].numpy(), logprobs.gather(-1, chosen)[:, 0].numpy()
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,7 +185,8 @@ class TorchGenerator:
             size = len(request.prompt.tokens)
             self._tokens[row, :size] = request.prompt.tokens
             self._length[row] = self._prompt_length[row] = size
-            self._cut[row], self._thinking[row], self._phrase_at[row] = request.cut, True, -1
+            self._seed[row], self._cut[row] = request.seed, request.cut
+            self._thinking[row], self._phrase_at[row] = True, -1
             self._answer_length[row] = 0
         self._close_gaps()
         return new
@@ -208,7 +208,7 @@ class TorchGenerator:
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
             self._tokens, self._logprobs, self._versions, self._forced, self._length, self._prompt_length,
-            self._cut, self._thinking, self._phrase_at, self._answer_length,
+            self._seed, self._cut, self._thinking, self._phrase_at, self._answer_length,
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
@@ -221,7 +221,6 @@ class TorchGenerator:
             "free": list(self.free),
             "kv": self._cache.kv[:, : len(self.requests)].clone(),
             "rows": [array[: len(self.requests)].copy() for array in self._row_arrays()],
-            "rng": self.rng.get_state(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -233,4 +232,3 @@ class TorchGenerator:
         self._cache.kv[:, :n] = state["kv"]
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved
-        self.rng.set_state(state["rng"])

@@ -48,8 +48,8 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
     downstream = DownstreamEvaluator(recipe=recipe, seed=seed)
     on_clock, off_clock = longest_prompt(task), longest_prompt(task, *downstream.tasks)
 
-    def generator(slots: int, max_prompt: int, seed: int) -> Generator:
-        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=max_prompt, seed=seed)
+    def generator(slots: int, max_prompt: int) -> Generator:
+        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=max_prompt)
         made.set_weights(policy.exported_weights(), version=0)
         return made
 
@@ -60,15 +60,14 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),
-        "off_clock": generator(OFF_CLOCK_SLOTS, off_clock, seed=0),
+        "off_clock": generator(OFF_CLOCK_SLOTS, off_clock),
     }
     generators, slots = recipe.cluster.generators, recipe.cluster.slots
     if recipe.cluster.type == "virtual":
-        cluster: Cluster = VirtualCluster(generator=generator(generators * slots, on_clock, seed), **parts)
+        cluster: Cluster = VirtualCluster(generator=generator(generators * slots, on_clock), **parts)
     else:
-        seeds = np.random.SeedSequence((seed, 5)).generate_state(generators).tolist()
         cluster = WallCluster(
-            generators=[generator(slots, on_clock, each) for each in seeds],
+            generators=[generator(slots, on_clock) for _ in range(generators)],
             channel=SharedMemoryChannel(policy.exported_weights()),
             **parts,
         )

@@ -1,7 +1,8 @@
 """Reads `checkpoint.pt`, the form that a run's state had up to commit 5b233c1: one pickle with our classes in it.
 
 The classes have moved since; `MOVED` says where to. Only what such a file holds is ever unpickled. Weights had the
-policy's own names, where today they have Hugging Face's.
+policy's own names, where today they have Hugging Face's. One stream of random numbers served all requests, where today
+each request has a seed.
 """
 
 import importlib
@@ -10,9 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from scalerl.generator.random_numbers import draw_seeds
+from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 
@@ -25,6 +29,10 @@ MOVED = {
 }
 """Our classes in an old file, and the modules that define them today."""
 OF_LIBRARIES = {"_codecs", "collections", "numpy", "numpy._core.multiarray", "torch", "torch._utils"}
+
+
+SEED_PLACE = 6
+"""Of the seeds among the arrays of a generator's rows."""
 
 
 class OldCheckpoint(ValueError):
@@ -51,11 +59,25 @@ def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
     cluster = state["cluster"]
     for generator in [cluster["generator"]] if "generator" in cluster else cluster["generators"]:
         generator["weights"] = renamed(generator["weights"], recipe)
+        give_seeds(generator)
     learner = cluster["learner"]
     learner |= {name: renamed(learner[name], recipe) for name in ("policy", "reference", "start") if name in learner}
     if "pushes" in cluster:
         cluster["pushes"] = [(arrival, version, renamed(own, recipe)) for arrival, version, own in cluster["pushes"]]
     return state
+
+
+def give_seeds(generator: dict[str, Any]) -> None:
+    """Seeds for the requests of a generator's state, drawn from the random numbers that it would have gone on with."""
+    if "rng" not in generator:
+        return
+    rng = np.random.default_rng(generator.pop("rng").numpy().view(np.uint32))
+    for name in ("requests", "waiting"):
+        seeds = draw_seeds(rng, len(generator[name]))
+        generator[name] = [
+            Request(**vars(request), seed=seed) for request, seed in zip(generator[name], seeds, strict=True)
+        ]
+    generator["rows"].insert(SEED_PLACE, np.array([one.seed for one in generator["requests"]], dtype=np.uint64))
 
 
 def renamed(own: dict[str, Tensor], recipe: ResolvedRecipe) -> dict[str, Tensor]:

@@ -1,0 +1,34 @@
+"""Random numbers that belong to a request: the same whoever decodes it, beside which others, and after which pause.
+
+SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): number t of seed s is a
+bijection of s + (t + 1) gamma, so that no state has to travel with a rollout.
+
+    z = s + (t + 1) gamma
+    z = (z ^ (z >> 30)) 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) 0x94D049BB133111EB
+    z ^ (z >> 31)                                          modulo 2^64
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, and close to 2^64 over the golden ratio."""
+
+
+def split_mix_64(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Number `number_n` of each seed's stream, counted from 0; [n] in and out, uniform over 64 bits."""
+    z = seed_n + (number_n + np.uint64(1)) * GAMMA
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def uniform(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The same as float64 in [0, 1): the upper 53 bits."""
+    return (split_mix_64(seed_n, number_n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def draw_seeds(rng: np.random.Generator, count: int) -> list[int]:
+    """So many seeds, each of 64 random bits."""
+    return rng.integers(2**64, size=count, dtype=np.uint64).tolist()
