@@ -30,7 +30,7 @@ def main() -> None:
     torch.set_num_threads(1)
     found = {}
     for name, shape in SIZES.items():
-        learner, generator = empty_policy(shape), empty_policy(shape)
+        learner, generator = (empty_policy(shape, torch.device("cpu")) for _ in range(2))
         learner.init_weights(torch.Generator().manual_seed(0))
         seconds: dict[str, list[float]] = {names: [] for names in PUSHES}
         for _ in range(ROUNDS):

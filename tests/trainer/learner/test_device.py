@@ -6,10 +6,12 @@ from contextlib import contextmanager
 import pytest
 import torch
 from trainer.learner_cases import random_groups
-from trainer.tiny import random_policy, tiny_recipe
+from trainer.tiny import generator_of, random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
 from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.generator.generator import decode_all
+from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.kv_cache import Prefill
@@ -104,6 +106,20 @@ def test_decoding_makes_no_tensor_on_the_default_device(name):
     expected = decoded()
     with nothing_on_the_default_device():
         assert torch.equal(decoded(), expected)
+
+
+def test_a_generator_makes_no_tensor_on_the_default_device():
+    recipe = tiny_recipe()
+    policy, task = random_policy(recipe), make_task(recipe.tasks[0], make_tokenizer(recipe.model))
+
+    def tokens():
+        generator = generator_of(recipe, task, policy, slots=3)
+        requests = [Request(prompt=prompt, group=i, index=0, seed=i) for i, prompt in enumerate(task.train[:7])]
+        return {one.request.group: one.rollout.tokens.tolist() for one in decode_all(generator, requests)}
+
+    expected = tokens()
+    with nothing_on_the_default_device():
+        assert tokens() == expected
 
 
 def test_the_kl_to_the_start_makes_no_tensor_on_the_default_device():

@@ -122,10 +122,11 @@ class TorchGenerator:
 
     def _decode(self, n: int, new: dict[Prompt, list[int]]) -> Tensor:
         """Logits [n, V] after the last token of each active row, new prompts prefilled on the way."""
-        position = torch.from_numpy(self._length[:n] - 1)
-        tokens = torch.from_numpy(self._tokens)[torch.arange(n), position]
+        device, position = self.policy.device, self._length[:n] - 1
+        tokens_n = torch.from_numpy(self._tokens[np.arange(n), position]).to(device)
         longest = max((len(prompt.tokens) for prompt in new), default=0)
-        return self._cache.logits(tokens, position, Prefill.of(new, self.policy.device) if longest > 1 else None)
+        prefill = Prefill.of(new, device) if longest > 1 else None
+        return self._cache.logits(tokens_n, torch.from_numpy(position).to(device), prefill)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""
@@ -133,9 +134,9 @@ class TorchGenerator:
         cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
         n = len(logits)
         own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
-        drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1)
+        drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1).to(logits.device)
         chosen = torch.searchsorted(cumulative, drawn * cumulative[:, -1:], right=True)
-        return chosen[:, 0].numpy(), logprobs.gather(-1, chosen)[:, 0].numpy()
+        return chosen[:, 0].cpu().numpy(), logprobs.gather(-1, chosen)[:, 0].cpu().numpy()
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Replace what was sampled where an interruption is due or under way; returns tokens and where it did."""
