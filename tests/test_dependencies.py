@@ -24,8 +24,9 @@ def imported_by(package: str) -> dict[str, str]:
     return {name: path for name, path in found.items() if name not in sys.stdlib_module_names | ROOTS.keys()}
 
 
-def canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", name)[0]).lower()
+def canonical(line: str) -> str:
+    """The name of a distribution at the head of a line, as registries compare names."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line)[0]).lower()
 
 
 @pytest.mark.parametrize("package", ROOTS)

@@ -27,6 +27,8 @@ def folder(tmp_path, monkeypatch):
         writer.writerow(["curve", "compute", "score", "samples"])
         for run in read_results(sweep).runs[:2]:
             curve = run.curve
+            assert curve is not None
+            assert curve.samples is not None
             writer.writerows([run.name, *row] for row in zip(curve.compute, curve.score, curve.samples, strict=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path

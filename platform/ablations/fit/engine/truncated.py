@@ -18,8 +18,9 @@ def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 
 
 def truncated_normals(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Standard normals between `lo` and `hi`, one per entry, and the probability of that range; the nearer end where
-    it is too far away for the arithmetic.
+    """Standard normals between `lo` and `hi`, one per entry, and the probability of each range.
+
+    Where a range is too far away for the arithmetic, its probability is 0 and one of its ends is drawn.
     """
     below, above = ndtr(lo), ndtr(hi)
     # In the upper tail 1 - ndtr loses every digit: mirror it.
