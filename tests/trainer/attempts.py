@@ -17,7 +17,7 @@ from pathlib import Path
 
 import scalerl.run.train as scalerl_train
 from scalerl.run import checkpoint
-from scalerl.run.metrics import MetricsLog
+from scalerl.run.metrics import MetricsLog, Row
 from scalerl.run.train import Cancelled, train
 
 Moment = tuple[str, int]
@@ -45,9 +45,9 @@ def watch(moment: Moment, kill: int) -> None:
 
     write_row, write, replace = MetricsLog.write, checkpoint.write_checkpoint, Path.replace
 
-    def watched_row(self: MetricsLog, row: dict) -> None:
+    def watched_row(self: MetricsLog, row: Row) -> None:
         write_row(self, row)
-        reached(f"{row['kind']} row")
+        reached(f"{row.to_json()['kind']} row")
 
     def watched_checkpoint(folder: Path, state: dict) -> None:
         reached("checkpoint begun")

@@ -44,7 +44,7 @@ def test_tensors_come_back_to_the_bit(dtype, shape):
     assert torch.equal(again, tensor)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.int32, np.bool_])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.int32, np.bool_, np.uint64])
 def test_arrays_come_back_one_after_the_other(dtype):
     arrays = [np.arange(6).reshape(2, 3).astype(dtype), np.zeros((0, 4), dtype), np.array(1, dtype), np.ones(2, dtype)]
     again = back({"rows": arrays})["rows"]

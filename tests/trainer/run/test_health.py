@@ -1,5 +1,7 @@
 """Warnings: none in healthy rows and runs, the right one in rows made ill, and where a run leaves them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import yaml
@@ -8,10 +10,10 @@ from recipe_files import read_scale
 from trainer.learner_cases import random_groups
 from trainer.tiny import make_group, random_policy, tiny_recipe
 
-import scalerl.run.train as scalerl_train
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run import train_row
 from scalerl.run.health import Health, warnings
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
@@ -129,12 +131,12 @@ def test_a_healthy_smoke_run_has_no_warning(tmp_path):
 
 @pytest.mark.slow
 def test_a_sick_run_says_so_once_in_its_log_and_all_the_time_in_its_status(tmp_path, monkeypatch, capsys):
-    measured = scalerl_train.group_metrics
+    measured = train_row.rollout_columns
 
-    def sick(step):
-        return measured(step) | {"truncated": 0.5 if step.version >= 20 else 0.0}
+    def sick(groups, version):
+        return replace(measured(groups, version), truncated=0.5 if version >= 20 else 0.0)
 
-    monkeypatch.setattr(scalerl_train, "group_metrics", sick)
+    monkeypatch.setattr(train_row, "rollout_columns", sick)
     recipe = tiny_recipe(evaluation={"every": 100.0, "samples": 2})
     folder = RunFolder(tmp_path / "run")
     folder.create(recipe, 0)

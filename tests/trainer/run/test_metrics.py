@@ -2,18 +2,37 @@
 
 import json
 import math
+from dataclasses import dataclass
 
 import pytest
 
-from scalerl.run.metrics import MetricsLog, read_rows
+from scalerl.run.metrics import (
+    DownstreamRow,
+    EvalRow,
+    MetricsLog,
+    Progress,
+    RolloutColumns,
+    TrainRow,
+    read_rows,
+)
 
 ROWS = [{"kind": "eval", "step": 0, "pass_rate": 0.25}, {"kind": "train", "step": 1}, {"kind": "eval", "step": 1}]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A row of any columns."""
+
+    columns: dict
+
+    def to_json(self):
+        return self.columns
 
 
 def write(path, rows, start=0):
     log = MetricsLog(path, start)
     for row in rows:
-        log.write(row)
+        log.write(Written(row))
     length = log.sync()
     log.close()
     return length
@@ -28,7 +47,7 @@ def test_rows_come_back_in_order(tmp_path):
 
 def test_a_row_can_be_read_as_soon_as_it_is_written(tmp_path):
     log = MetricsLog(tmp_path / "metrics.jsonl", 0)
-    log.write(ROWS[0])
+    log.write(Written(ROWS[0]))
     assert list(read_rows(tmp_path / "metrics.jsonl")) == ROWS[:1]
     log.close()
 
@@ -85,7 +104,52 @@ def test_what_json_has_no_word_for_is_refused_and_leaves_no_torn_line(tmp_path, 
     path = tmp_path / "metrics.jsonl"
     log = MetricsLog(path, 0)
     with pytest.raises(ValueError, match="Out of range float"):
-        log.write({"kind": "train", "loss": value})
-    log.write(ROWS[0])
+        log.write(Written({"kind": "train", "loss": value}))
+    log.write(Written(ROWS[0]))
     log.close()
     assert list(read_rows(path)) == ROWS[:1]
+
+
+# --- the rows -------------------------------------------------------------------------------------------------------
+
+PROGRESS = Progress(step=3, compute_gpu_hours=0.5, flops=12, tokens=7)
+MEASURED = {"task": "k_smallest", "pass_rate": 0.25}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(EvalRow, "eval"), (DownstreamRow, "downstream")])
+def test_a_measurement_is_written_in_the_order_of_the_run_log(tmp_path, kind, name):
+    log = MetricsLog(tmp_path / "metrics.jsonl", 0)
+    log.write(kind(progress=PROGRESS, weight_version=3, measured=MEASURED, wall_s=1.5))
+    log.close()
+    assert (tmp_path / "metrics.jsonl").read_text() == (
+        f'{{"kind": "{name}", "step": 3, "compute_gpu_hours": 0.5, "flops": 12, "tokens": 7, "weight_version": 3, '
+        '"task": "k_smallest", "pass_rate": 0.25, "wall_s": 1.5}\n'
+    )
+
+
+def test_a_step_is_written_in_the_order_of_the_run_log(tmp_path):
+    rollouts = RolloutColumns(
+        reward_mean=0.1, pass_rate=0.5, zero_variance=0.0, truncated=0.25, interrupted=0.0, mean_tokens=6.0,
+        staleness={"0": 5, "1": 2},
+    )  # fmt: skip
+    log = MetricsLog(tmp_path / "metrics.jsonl", 0)
+    log.write(
+        TrainRow(
+            progress=PROGRESS,
+            learner={"loss": -0.5, "skipped": False},
+            rollouts=rollouts,
+            outcomes={"right": 2},
+            retired=1,
+            epoch=4,
+            generator_idle=0.25,
+            trainer_idle=0.75,
+            wall_s=1.5,
+        )
+    )
+    log.close()
+    assert (tmp_path / "metrics.jsonl").read_text() == (
+        '{"kind": "train", "step": 3, "compute_gpu_hours": 0.5, "flops": 12, "tokens": 7, "loss": -0.5, '
+        '"skipped": false, "reward_mean": 0.1, "pass_rate": 0.5, "zero_variance": 0.0, "truncated": 0.25, '
+        '"interrupted": 0.0, "mean_tokens": 6.0, "staleness": {"0": 5, "1": 2}, "outcomes": {"right": 2}, '
+        '"retired": 1, "epoch": 4, "generator_idle": 0.25, "trainer_idle": 0.75, "wall_s": 1.5}\n'
+    )

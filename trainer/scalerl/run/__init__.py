@@ -1,10 +1,12 @@
 """One run: a resolved recipe to a curve. A map of the room:
 
-assemble    the parts of a run, put together; another engine is put in here
-train       the loop, evaluations, checkpoints
-warm_start  the supervised start, shared by all runs of a scale and seed
-run_folder  the files of a run
-checkpoint  its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
-metrics     its log; status: what it is doing; neither loads torch
-health      what the last steps foretell, as warnings
+assemble      the parts of a run, put together; another engine is put in here
+train         the loop, evaluations, checkpoints
+warm_start    the supervised start, shared by all runs of a scale and seed
+run_folder    the files of a run
+checkpoint    its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
+model_folder  the policy at the end, with the files that `transformers` needs
+metrics       its log; status: what it is doing; neither loads torch
+train_row     what the log says of a step
+health        what the last steps foretell, as warnings
 """

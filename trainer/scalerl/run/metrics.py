@@ -10,12 +10,122 @@ everything else is bit-for-bit the same for one recipe, seed, thread count and k
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 WALL_FIELDS = frozenset({"wall_s"})
 FILE_NAME = "metrics.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a run is: `Progress(step=120, compute_gpu_hours=0.11, flops=478205184, tokens=35584)`."""
+
+    step: int
+    """Optimiser steps taken."""
+    compute_gpu_hours: float
+    flops: int
+    tokens: int
+    """Generated."""
+
+
+class Row(Protocol):
+    """A line of the run log: EvalRow, DownstreamRow or TrainRow."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it is written, its kind first."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRow:
+    """One held-out evaluation of one task, or of all tasks of a mix."""
+
+    progress: Progress
+    weight_version: int
+    """Of the weights that were measured."""
+    measured: Mapping[str, Any]
+    """Columns of the evaluator: task, pass_rate, num_prompts, ..."""
+    wall_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it is written."""
+        return {"kind": "eval", **_measurement(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownstreamRow:
+    """One measurement of a task file that is never trained on."""
+
+    progress: Progress
+    weight_version: int
+    """Of the weights that were measured."""
+    measured: Mapping[str, Any]
+    """Columns of the evaluator: task, pass_rate, pass_at_1, ..."""
+    wall_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it is written."""
+        return {"kind": "downstream", **_measurement(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutColumns:
+    """What a train row says of the rollouts trained on."""
+
+    reward_mean: float
+    pass_rate: float
+    zero_variance: float
+    """Share of groups."""
+    truncated: float
+    """Share of rollouts."""
+    interrupted: float
+    """Share of rollouts."""
+    mean_tokens: float
+    staleness: dict[str, int]
+    """Number of tokens by trainer version minus the version that made the token."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRow:
+    """One optimiser step."""
+
+    progress: Progress
+    learner: Mapping[str, Any]
+    """Columns of the learner: loss, grad_norm, ..."""
+    rollouts: RolloutColumns
+    outcomes: dict[str, int]
+    """Answers by verdict since the last such row, those that are not trained on included."""
+    retired: int
+    """Prompts."""
+    epoch: int
+    generator_idle: float
+    """Share of the device time so far."""
+    trainer_idle: float
+    """Share of the device time so far."""
+    wall_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it is written."""
+        return {
+            "kind": "train",
+            **asdict(self.progress),
+            **self.learner,
+            **asdict(self.rollouts),
+            "outcomes": self.outcomes,
+            "retired": self.retired,
+            "epoch": self.epoch,
+            "generator_idle": self.generator_idle,
+            "trainer_idle": self.trainer_idle,
+            "wall_s": self.wall_s,
+        }
+
+
+def _measurement(row: EvalRow | DownstreamRow) -> dict[str, Any]:
+    """The columns that follow the kind."""
+    return {**asdict(row.progress), "weight_version": row.weight_version, **row.measured, "wall_s": row.wall_s}
 
 
 def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
@@ -54,9 +164,9 @@ class MetricsLog:
         self._file.truncate(length)
         self._file.seek(length)
 
-    def write(self, row: dict[str, Any]) -> None:
+    def write(self, row: Row) -> None:
         """Append one row."""
-        self._file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
+        self._file.write(json.dumps(row.to_json(), allow_nan=False).encode() + b"\n")
         self._file.flush()
 
     def sync(self) -> int:

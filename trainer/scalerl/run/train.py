@@ -7,17 +7,13 @@ the larger budget at once are the same run.
 """
 
 import math
-import shutil
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
@@ -25,10 +21,12 @@ from scalerl.cluster.cluster import TrainedStep
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import checkpoint_exists, read_checkpoint, write_checkpoint
 from scalerl.run.health import Health
-from scalerl.run.metrics import MetricsLog, read_rows
+from scalerl.run.metrics import DownstreamRow, EvalRow, MetricsLog, read_rows
+from scalerl.run.model_folder import write_model
 from scalerl.run.old_checkpoint import read_old_checkpoint
-from scalerl.run.run_folder import RunFolder, remove_leftovers, replace_folder
+from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status import StatusFile
+from scalerl.run.train_row import progress_of, train_row
 from scalerl.schedules import SCHEDULES
 
 LOCK_LIMIT_S = 2.0
@@ -115,6 +113,7 @@ class Run:
         with suppress(ValueError):  # a damaged log costs its warnings, not the run; `platform compare` names the line
             for row in read_rows(folder.metrics, kind="train"):
                 self.health.add(row)
+        self.saved = time.monotonic()
 
     def close(self) -> None:
         """Close the log and end what runs beside this process."""
@@ -124,8 +123,6 @@ class Run:
     def advance(self, budget_gpu_hours: float) -> None:
         """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
         schedule = SCHEDULES[self.recipe.off_policy.type]
-        every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
-        saved = time.monotonic()
         self._stop_if_asked()
         if self.evaluations == 0:
             self._evaluate()
@@ -133,25 +130,12 @@ class Run:
             self.cluster.start()
         while self.cluster.compute_gpu_hours < budget_gpu_hours:
             self._log(schedule(self.cluster))
-            if self.cluster.compute_gpu_hours >= self.evaluations * every:
-                self._evaluate()
-                # A long step may pass several points of the grid; rounding must not repeat one.
-                self.evaluations = max(self.evaluations, math.floor(self.cluster.compute_gpu_hours / every) + 1)
+            self._evaluate_if_due()
             self._stop_if_asked()
-            if time.monotonic() - saved >= self.recipe.checkpoint_every_s:
+            if time.monotonic() - self.saved >= self.recipe.checkpoint_every_s:
                 self.save()
-                saved = time.monotonic()
         self.save()
-        with replace_folder(self.folder.model) as folder:
-            self.cluster.learner.save_model(folder)
-            # Those of the start serve: `transformers` takes seconds to import only to write them again. A policy that
-            # writes a config.json with its weights says their precision in it.
-            for path in self.parts.start.iterdir():
-                is_small = path.suffix in (".json", ".jinja", ".model", ".txt") and not path.name.endswith(
-                    ".index.json"
-                )
-                if is_small and not (path.name == "config.json" and (folder / path.name).exists()):
-                    shutil.copyfile(path, folder / path.name)
+        write_model(self.folder.model, self.cluster.learner, self.parts.start)
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:
@@ -159,51 +143,43 @@ class Run:
             self.save()
             raise Cancelled("asked to stop")
 
-    def _progress(self) -> dict[str, Any]:
-        clock = self.cluster.clock
-        return {
-            "step": self.cluster.learner.version,
-            "compute_gpu_hours": self.cluster.compute_gpu_hours,
-            "flops": clock.flops,
-            "tokens": clock.tokens,
-        }
+    def _evaluate_if_due(self) -> None:
+        """Measure if the step has reached the next point of the grid of compute, and go on to the point after it."""
+        every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
+        compute = self.cluster.compute_gpu_hours
+        if compute >= self.evaluations * every:
+            self._evaluate()
+            # A long step may pass several points of the grid; rounding must not repeat one.
+            self.evaluations = max(self.evaluations, math.floor(compute / every) + 1)
 
     def _evaluate(self) -> None:
-        version, progress = self.cluster.learner.version, self._progress()
-        with self.cluster.paused():
-            rows = list(self.parts.held_out.measure(self.cluster, self.evaluations))
-            downstream = list(self.parts.downstream.measure(self.cluster, self.num_readings))
+        """Measure the present weights, off the clock."""
+        progress, cluster = progress_of(self.cluster), self.cluster
+        with cluster.paused():
+            held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
+            downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
         self.evaluations += 1
-        for kind, measured in (("eval", rows), ("downstream", downstream)):
-            for row in measured:
-                self.metrics.write({"kind": kind, **progress, "weight_version": version, **row, "wall_s": self._wall()})
         self.num_readings += 1
-        compute, rate = progress["compute_gpu_hours"], rows[-1]["pass_rate"]
-        self.status.beat(every=0.0, step=version, compute_gpu_hours=compute, wall_s=self._wall(), pass_rate=rate)
-        print(f"step {version:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
+        for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
+            for one in measured:
+                self.metrics.write(
+                    kind(progress=progress, weight_version=progress.step, measured=one, wall_s=self._wall())
+                )
+        step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
+        self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall(), pass_rate=rate)
+        print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
     def _log(self, step: TrainedStep) -> None:
-        generator_idle, trainer_idle = self.cluster.idle_shares()
-        row = {
-            "kind": "train",
-            **self._progress(),
-            **step.update.metrics,
-            **group_metrics(step),
-            "outcomes": self.cluster.judge.take_counts(),
-            "retired": len(self.cluster.pool.retired),
-            "epoch": self.cluster.pool.epoch,
-            "generator_idle": generator_idle,
-            "trainer_idle": trainer_idle,
-            "wall_s": self._wall(),
-        }
+        """Write the row of a step, and what it says of the run's health."""
+        row = train_row(self.cluster, step, self._wall())
         self.metrics.write(row)
-        self.health.add(row)
+        self.health.add(row.to_json())
         for text in self.health.unsaid():
-            print(f"step {row['step']:6d}  warning: {text}", flush=True)
+            print(f"step {row.progress.step:6d}  warning: {text}", flush=True)
         self.status.beat(
-            step=row["step"],
-            compute_gpu_hours=row["compute_gpu_hours"],
-            wall_s=row["wall_s"],
+            step=row.progress.step,
+            compute_gpu_hours=row.progress.compute_gpu_hours,
+            wall_s=row.wall_s,
             warnings=list(self.health.warnings().values()),
         )
 
@@ -222,6 +198,7 @@ class Run:
             }
             write_checkpoint(self.folder.checkpoint, state)
             self.folder.old_checkpoint.unlink(missing_ok=True)
+        self.saved = time.monotonic()
 
     def _restore(self) -> int:
         """Bring everything to where the last checkpoint was; returns the length of the run log then."""
@@ -235,20 +212,3 @@ class Run:
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
         return state["metrics_length"]
-
-
-def group_metrics(step: TrainedStep) -> dict[str, Any]:
-    """Columns of a train row that come from the groups trained on."""
-    rollouts = [rollout for group in step.groups for rollout in group.rollouts]
-    rewards = [reward for group in step.groups for reward in group.rewards]
-    versions = np.concatenate([rollout.versions for rollout in rollouts])
-    staleness = Counter((step.version - versions).tolist())
-    return {
-        "reward_mean": sum(rewards) / len(rewards),
-        "pass_rate": sum(group.pass_rate for group in step.groups) / len(step.groups),
-        "zero_variance": sum(group.zero_variance for group in step.groups) / len(step.groups),
-        "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
-        "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
-        "mean_tokens": len(versions) / len(rollouts),
-        "staleness": {str(lag): count for lag, count in sorted(staleness.items())},
-    }

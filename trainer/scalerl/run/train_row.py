@@ -1,0 +1,54 @@
+"""What the run log says of one optimiser step."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scalerl.cluster.cluster import Cluster, TrainedStep
+from scalerl.rollout import Group
+from scalerl.run.metrics import Progress, RolloutColumns, TrainRow
+
+
+def progress_of(cluster: Cluster) -> Progress:
+    """How far the run is."""
+    return Progress(
+        step=cluster.learner.version,
+        compute_gpu_hours=cluster.compute_gpu_hours,
+        flops=cluster.clock.flops,
+        tokens=cluster.clock.tokens,
+    )
+
+
+def train_row(cluster: Cluster, step: TrainedStep, wall_s: float) -> TrainRow:
+    """The row of the step that the cluster has just taken; verdicts are counted from the last such row on."""
+    generator_idle, trainer_idle = cluster.idle_shares()
+    return TrainRow(
+        progress=progress_of(cluster),
+        learner=step.update.metrics,
+        rollouts=rollout_columns(step.groups, step.version),
+        outcomes=cluster.judge.take_counts(),
+        retired=len(cluster.pool.retired),
+        epoch=cluster.pool.epoch,
+        generator_idle=generator_idle,
+        trainer_idle=trainer_idle,
+        wall_s=wall_s,
+    )
+
+
+def rollout_columns(groups: Sequence[Group], version: int) -> RolloutColumns:
+    """Of the groups that were trained on under weights of this version."""
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    rewards = [reward for group in groups for reward in group.rewards]
+    versions = np.concatenate([rollout.versions for rollout in rollouts])
+    staleness: Counter[Any] = Counter((version - versions).tolist())
+    return RolloutColumns(
+        reward_mean=sum(rewards) / len(rewards),
+        pass_rate=sum(group.pass_rate for group in groups) / len(groups),
+        zero_variance=sum(group.zero_variance for group in groups) / len(groups),
+        truncated=sum(rollout.truncated for rollout in rollouts) / len(rollouts),
+        interrupted=sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
+        mean_tokens=len(versions) / len(rollouts),
+        staleness={str(lag): count for lag, count in sorted(staleness.items())},
+    )
