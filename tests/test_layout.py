@@ -1,11 +1,37 @@
 """The layout that keeps Python's own `platform` module importable."""
 
+import ast
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
 from places import REPOSITORY
+
+SHARED_NAMES = {
+    "Finished": "a request that is finished, a sandboxed process that is",
+    "Pool": "the protocol of what trains runs; the worker processes of verifiers, below it in the other package",
+    "Problem": "what is wrong with a file; a problem of a task, which is the field's word",
+    "Run": "one training: as a study plans it, and while it trains",
+    "State": "what a run is doing; a message of the same content from a child process",
+    "cancel": "the command, and scancel, called as commands.cancel",
+    "check": "a forecast against what was measured; the harness inside the sandbox, which imports nothing",
+    "compare": "the command is named like what it prints; of verifiers it compares two answers",
+    "entropy": "the entropy of a policy, and the warning about it",
+    "generate": "what a generator process does, and a schedule",
+    "key": "a key of a dictionary",
+    "main": "the entry of a program",
+    "mean_of": "a mean, of rows and of steps",
+    "plain": "text without its markup",
+    "problem": "one problem of a task family",
+    "read_rows": "rows of the run log, and of a task file",
+    "reference": "makes the page of the commands, and of the recipes",
+    "run": "runs a Slurm command, called as commands.run; runs a modular program",
+    "sync": "the command; to make a file durable, as os.fsync",
+    "train": "the command is named like what it calls; a warm start trains too",
+    "warnings": "of a verdict, and of a run's health",
+}
+"""Public names that stand in two files, with what each means there; a new one needs a better name, or a reason."""
 
 
 def test_the_standard_library_module_platform_is_not_replaced():
@@ -40,3 +66,14 @@ def test_help_loads_neither_torch_nor_the_heavy_libraries():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_no_public_name_has_two_meanings():
+    places: dict[str, set[str]] = {}
+    for root in ("platform/ablations", "trainer/scalerl"):
+        for path in (REPOSITORY / root).rglob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, set()).add(str(path.relative_to(REPOSITORY)))
+    shared = {name: sorted(files) for name, files in places.items() if len(files) > 1}
+    assert {name: files for name, files in shared.items() if name not in SHARED_NAMES} == {}

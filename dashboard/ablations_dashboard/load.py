@@ -13,7 +13,7 @@ from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
 from ablations.running.ending import all_ended
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 from ablations.tracking.scalars import row_scalars
 from ablations.verdict.results import FittedRun, FittedVariant, Results, compared, read_results
 from ablations.verdict.words import numbers
@@ -32,7 +32,7 @@ def load_results(sweep: StartedSweep) -> Results:
     return compared(sweep, tuple(_load_variant(sweep, variant) for variant in sweep.plan.variants))
 
 
-def may_change(sweep: StartedSweep, rows: Sequence[Row], *, now: float) -> bool:
+def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bool:
     """Whether a run trains, or is still to be trained by a sweep that shows signs of life; `now` is a Unix time."""
     if any(row.state.pid is not None for row in rows):
         return True

@@ -17,7 +17,7 @@ from ablations.report.headings import comparison_headings, under
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
-from ablations.status.rows import Row, share
+from ablations.status.rows import RunRow, share
 from ablations.status.table import summary
 from ablations.text import counted
 from ablations.verdict.results import Results
@@ -64,7 +64,7 @@ def show_sweep(sweep: StartedSweep, variants: list[str], is_live: bool) -> None:
     show_metrics(sweep, variants)
 
 
-def show_progress(plan: Plan, rows: list[Row], allocation: Allocation | None) -> None:
+def show_progress(plan: Plan, rows: list[RunRow], allocation: Allocation | None) -> None:
     """How far the runs are."""
     spent = sum(share(row.state, plan) for row in rows) / len(rows)
     st.progress(spent, text=f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}")
@@ -78,7 +78,7 @@ PROGRESS_COLUMNS = {
 }
 
 
-def progress_frame(plan: Plan, rows: list[Row]) -> pd.DataFrame:
+def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
     """One line per run."""
     return pd.DataFrame(
         {

@@ -77,7 +77,7 @@ def doctor(
     except KeyboardInterrupt:
         console(stderr=True).print("Stopped. No probe job is left behind.")
         raise typer.Exit(NOT_FINISHED) from None
-    conclude(out, findings, as_json)
+    show_counts(out, findings, as_json)
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def show(out: Console, finding: "Finding", after: "Finding | None") -> None:
     out.print(lines, width=min(out.width, WIDTH), highlight=False)
 
 
-def conclude(out: Console, findings: "list[Finding]", as_json: bool) -> None:
+def show_counts(out: Console, findings: "list[Finding]", as_json: bool) -> None:
     """The sum of it, and the exit code."""
     number = {level: sum(finding.level == level for finding in findings) for level in STYLES}
     if as_json:

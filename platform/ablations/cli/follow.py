@@ -130,9 +130,9 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
     if not of_jobs:
         known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has one yet"
         raise AblationsError(f"run {run_id}: no log of {f'attempt {attempt}' if attempt else 'any attempt'}; {known}")
-    note(f"run {run_id}: its last job ended before training began. This is what it printed:")
+    beside_log(f"run {run_id}: its last job ended before training began. This is what it printed:")
     for path in of_jobs:
-        note(f"==> {path} <==")
+        beside_log(f"==> {path} <==")
         print(path.read_text(errors="replace"), end="", flush=True)
 
 
@@ -144,7 +144,9 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     folder = home.run(run_id)
     if not attempt_numbers(folder) and not has_run_ended(home, run_id):
         state = run_state(home, run_id)
-        note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line")
+        beside_log(
+            f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}; waiting for its first line"
+        )
     try:
         for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
             sys.stdout.write(text)
@@ -154,7 +156,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     if not attempt_numbers(folder):
         show_log(home, run_id, attempt)
     state = run_state(home, run_id)
-    note(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
+    beside_log(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
     if not state.state.is_finished:
         raise typer.Exit(FAILED if state.state.is_failure else NOT_FINISHED)
 
@@ -180,6 +182,6 @@ def show_attempts(home: Home, run_id: str) -> None:
     console().print(table)
 
 
-def note(text: str) -> None:
+def beside_log(text: str) -> None:
     """A line beside the log, on standard error."""
     console(stderr=True).print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

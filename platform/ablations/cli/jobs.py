@@ -14,7 +14,7 @@ from ablations.text import counted
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
-    from ablations.status.rows import Row
+    from ablations.status.rows import RunRow
 
 VariantOption = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; may be repeated.")]
 SeedOption = Annotated[list[int] | None, typer.Option("--seed", help="Only this seed; may be repeated.")]
@@ -79,7 +79,7 @@ def named_states(words: list[str]) -> list[State]:
     return [State(word) for word in words]
 
 
-def chosen(plan: "Plan", rows: "list[Row]", variants: list[str] | None, seeds: list[int] | None) -> "list[Row]":
+def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
     """The rows of these variants and seeds, all if none is named; AblationsError for an unknown name."""
     names = [variant.name for variant in plan.variants]
     for name in variants or ():

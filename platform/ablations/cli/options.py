@@ -14,7 +14,7 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
 
 if TYPE_CHECKING:
-    from ablations.status.rows import Row
+    from ablations.status.rows import RunRow
 
 FAILED, WRONG_INPUT, NOT_FINISHED = 1, 2, 3
 PIPE_WIDTH = 160
@@ -70,7 +70,7 @@ def find_sweep_name(home: Home, name: str | None) -> str:
 
 
 def unfinished_code(
-    sweep: StartedSweep, rows: "list[Row] | None" = None, *, also_failed: tuple[State, ...] = ()
+    sweep: StartedSweep, rows: "list[RunRow] | None" = None, *, also_failed: tuple[State, ...] = ()
 ) -> int:
     """0 when every run is done or was stopped by its rule, 1 when one failed, 3 when runs are only not finished."""
     from ablations.running.ending import all_ended

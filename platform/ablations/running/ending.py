@@ -2,10 +2,10 @@
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.search.record import read_search
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 
 
-def all_ended(sweep: StartedSweep, rows: list[Row]) -> bool:
+def all_ended(sweep: StartedSweep, rows: list[RunRow]) -> bool:
     """Whether nothing is left to do: every run has ended, and no round of a total or trial is still to come."""
     allocation, search = sweep.read_allocation(), read_search(sweep)
     is_decided = allocation is None or allocation.finished != ""

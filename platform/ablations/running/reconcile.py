@@ -12,7 +12,7 @@ from ablations.slurm.hold import lift_hold, read_hold
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import read_submissions
 from ablations.status.progress import run_rows
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 
 
 def num_missing(sweep: StartedSweep) -> int:
@@ -20,7 +20,7 @@ def num_missing(sweep: StartedSweep) -> int:
     states, hold = SlurmStates(sweep.home), read_hold(sweep.home, sweep.name)
     held = hold.submissions if hold else ()
 
-    def goes_on(row: Row) -> bool:
+    def goes_on(row: RunRow) -> bool:
         jobs = states.in_queue(row.id)
         if not jobs:
             return row.state.state == State.RUNNING  # from another command, on this machine

@@ -9,12 +9,12 @@ from ablations.running.reconcile import cancel_held
 from ablations.slurm.pool import SlurmPool, forget_interrupted
 from ablations.slurm.states import SlurmStates
 from ablations.slurm.submissions import Submission
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 from ablations.study.resources import Resources
 from ablations.text import counted
 
 
-def retry_runs(sweep: StartedSweep, rows: list[Row], *, states: Iterable[State]) -> Iterator[str]:
+def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[State]) -> Iterator[str]:
     """Submit the rows in one of these states again, and those that were held because others failed; says what it did.
 
     Raises AblationsError when a row in such a state never was a job of Slurm's.

@@ -34,7 +34,7 @@ from ablations.text import counted
 from ablations.tracking.beside_a_sweep import Tracker
 
 if TYPE_CHECKING:
-    from ablations.search.optuna_study import Asked, OptunaStudy
+    from ablations.search.optuna_study import OptunaStudy, Proposal
 
 MAX_ASKS = 20
 """Points that are asked for in a row and turn out to be known, before one is drawn that is not."""
@@ -187,8 +187,8 @@ class TrialLoop:
     optuna: "OptunaStudy"
     _numbers: dict[str, int] = field(default_factory=dict)
     """Optuna's number of each trial."""
-    _left_over: list["Asked"] = field(default_factory=list)
-    """Asked by a process that was killed before it planned them."""
+    _left_over: list["Proposal"] = field(default_factory=list)
+    """Proposed to a process that was killed before it planned them."""
 
     def start(self) -> None:
         """Bring Optuna to where the record is, and hand every missing run to the pool."""
@@ -226,7 +226,7 @@ class TrialLoop:
         num_busy = sum(self.pool.is_busy(run.id) for run in self.state.study.runs)
         return num_busy < self.jobs and len(self.state.record.trials) < self.state.search.trials
 
-    def _plan(self, asked: "Asked") -> None:
+    def _plan(self, asked: "Proposal") -> None:
         """Write a trial down, then have it trained."""
         name, plan = self.state.next_name(), self.state.plan
         self.state = self.state.with_new(SearchTrial(name=name, params=asked.params))
@@ -273,7 +273,7 @@ class TrialLoop:
                 reasons.append(f"seed {run.seed}: {because}")
         return "; ".join(reasons)
 
-    def _next(self) -> "Asked | None":
+    def _next(self) -> "Proposal | None":
         """The next point whose recipe is new; None when there is none left."""
         for asked in self._proposals():
             try:
@@ -290,7 +290,7 @@ class TrialLoop:
         self._say(f"the space has no further recipe; the search ends after {counted(len(record.trials), 'trial')}")
         return None
 
-    def _proposals(self) -> Iterator["Asked"]:
+    def _proposals(self) -> Iterator["Proposal"]:
         while self._left_over:
             yield self._left_over.pop(0)
         if self.state.search.sampler != "grid":

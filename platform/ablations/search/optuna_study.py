@@ -33,8 +33,8 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A trial as Optuna numbers it: `Asked(number=4, params={"batch.prompts": 16})`."""
+class Proposal:
+    """A trial as Optuna numbers it: `Proposal(number=4, params={"batch.prompts": 16})`."""
 
     number: int
     params: Point
@@ -80,28 +80,28 @@ class OptunaStudy:
                 self.tell(numbers[-1], one.values)
         return numbers
 
-    def unanswered(self, known: Sequence[Point]) -> list[Asked]:
+    def unanswered(self, known: Sequence[Point]) -> list[Proposal]:
         """Trials that were asked before this process and are in no record; what was cut off in the asking is failed."""
         left = []
         for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
             if set(trial.params) != set(self._distributions):
                 self.tell(trial.number, None)
             elif trial.params not in known:
-                left.append(Asked(number=trial.number, params=trial.params))
+                left.append(Proposal(number=trial.number, params=trial.params))
         return left
 
-    def ask(self) -> Asked:
+    def ask(self) -> Proposal:
         """The point that the sampler proposes; it counts as running until it is told."""
         self._study.sampler = self._sampler(len(self._trials()))
         trial = self._study.ask(self._distributions)
-        return Asked(number=trial.number, params=trial.params)
+        return Proposal(number=trial.number, params=trial.params)
 
-    def put(self, params: Point) -> Asked:
+    def put(self, params: Point) -> Proposal:
         """A point that is tried without the sampler having asked."""
         self._study.add_trial(
             optuna.trial.create_trial(state=TrialState.RUNNING, params=dict(params), distributions=self._distributions)
         )
-        return Asked(number=len(self._trials()) - 1, params=params)
+        return Proposal(number=len(self._trials()) - 1, params=params)
 
     def tell(self, number: int, values: tuple[float, ...] | None) -> None:
         """What came of a trial; None when it failed."""

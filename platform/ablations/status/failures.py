@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ablations.home.home import Home
 from ablations.home.state import State
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 from ablations.status.run_logs import job_logs, modified, tail
 from ablations.text import cause
 
@@ -34,9 +34,9 @@ class Failure:
     """Its last lines."""
 
 
-def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
+def group_failures(home: Home, rows: Iterable[RunRow]) -> list[Failure]:
     """The failed runs among `rows`, those with the most runs first."""
-    groups: dict[tuple[State, str], list[tuple[Row, str]]] = {}
+    groups: dict[tuple[State, str], list[tuple[RunRow, str]]] = {}
     for row in rows:
         if row.state.state.is_failure:
             said = _short(_own_word(home, row) or row.state.message)
@@ -45,7 +45,7 @@ def group_failures(home: Home, rows: Iterable[Row]) -> list[Failure]:
     return sorted(found, key=lambda failure: -len(failure.runs))
 
 
-def _own_word(home: Home, row: Row) -> str:
+def _own_word(home: Home, row: RunRow) -> str:
     """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
     own = str(home.run(row.id).read_status().get("message", ""))
     return own if row.state.state == State.FAILED and row.state.message.startswith(own) else ""
@@ -56,7 +56,7 @@ def _short(text: str) -> str:
     return line if len(line) <= MAX_CAUSE else f"{line[:MAX_CAUSE]} ..."
 
 
-def _failure(home: Home, members: Sequence[tuple[Row, str]]) -> Failure:
+def _failure(home: Home, members: Sequence[tuple[RunRow, str]]) -> Failure:
     logs = [(home.run(row.id).log(row.state.attempt), row, said) for row, said in members]
     log, row, said = max(logs, key=lambda one: modified(one[0]))
     if not modified(log) or (row.state.state == State.FAILED and not _own_word(home, row)):

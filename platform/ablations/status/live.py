@@ -10,7 +10,7 @@ from ablations.home.allocation import Allocation
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.failures import group_failures
 from ablations.status.progress import run_rows
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 from ablations.status.table import MOST_ROWS, outlook, status_view, summary
 
 QUIET_S = 30.0
@@ -42,7 +42,7 @@ class Progress:
         """Show a sweep whose plan has grown in place of the one before."""
         self._sweep = sweep
 
-    def update(self) -> list[Row]:
+    def update(self) -> list[RunRow]:
         """Read the states again, show and return them."""
         plan = self._sweep.plan
         rows, allocation = run_rows(self._sweep), self._sweep.read_allocation()
@@ -57,7 +57,7 @@ class Progress:
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         return rows
 
-    def _view(self, rows: list[Row], allocation: Allocation | None) -> Group:
+    def _view(self, rows: list[RunRow], allocation: Allocation | None) -> Group:
         """As much as fits the terminal, which cannot scroll while it is live."""
         failures = group_failures(self._sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))

@@ -12,16 +12,16 @@ from ablations.home.state import RunState, State, read_state
 from ablations.home.stops import Stopped
 from ablations.slurm.states import SlurmStates
 from ablations.status.failures import Failure
-from ablations.status.rows import Row, is_going_on, rows_seconds_left, spent
+from ablations.status.rows import RunRow, is_going_on, rows_seconds_left, spent
 from ablations.status.time_left import seconds_left
 
 
-def run_rows(sweep: StartedSweep) -> list[Row]:
+def run_rows(sweep: StartedSweep) -> list[RunRow]:
     """The state of every run of the plan: done when it has what the sweep gives it, stopped when a rule ended it."""
     allocation, stops = sweep.read_allocation(), sweep.read_stops()
     slurm = SlurmStates(sweep.home)
     return [
-        Row(
+        RunRow(
             variant=variant.name,
             seed=run.seed,
             id=run.id,
@@ -52,13 +52,13 @@ def _state_in_sweep(
     return replace(state, message="; ".join(said))
 
 
-def is_still_going(sweep: StartedSweep, rows: list[Row]) -> bool:
+def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
     """Whether a run trains or waits to be started, by Slurm or by a `platform sweep` that is at work."""
     return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 
 def to_json(
-    plan: Plan, rows: list[Row], allocation: Allocation | None = None, failures: Sequence[Failure] = ()
+    plan: Plan, rows: list[RunRow], allocation: Allocation | None = None, failures: Sequence[Failure] = ()
 ) -> dict[str, Any]:
     """Plain data for scripts."""
     return {
@@ -74,6 +74,6 @@ def to_json(
     }
 
 
-def _run_json(plan: Plan, row: Row) -> dict[str, Any]:
+def _run_json(plan: Plan, row: RunRow) -> dict[str, Any]:
     left = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
     return {"variant": row.variant, "seed": row.seed, "id": row.id, **asdict(row.state), "seconds_left": left}

@@ -10,8 +10,8 @@ from ablations.status.time_left import sweep_seconds_left
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """`Row(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state=State.RUNNING, ...))`."""
+class RunRow:
+    """`RunRow(variant="loo-loss", seed=0, id="81d2f0a95c3b", state=RunState(state=State.RUNNING, ...))`."""
 
     variant: str
     seed: int
@@ -29,12 +29,12 @@ def share(state: RunState, plan: Plan) -> float:
     return min(1.0, state.compute_gpu_hours / plan.budget_gpu_hours)
 
 
-def spent(rows: Sequence[Row]) -> float:
+def spent(rows: Sequence[RunRow]) -> float:
     """GPU-hours of all runs together."""
     return sum(row.state.compute_gpu_hours for row in rows)
 
 
-def left_to_train(plan: Plan, rows: Sequence[Row], allocation: Allocation | None) -> float:
+def left_to_train(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None) -> float:
     """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
     left = sum(
         max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours)
@@ -48,7 +48,7 @@ def left_to_train(plan: Plan, rows: Sequence[Row], allocation: Allocation | None
     return min(left, allocation.left(sum(min(bought[run], max(0.0, hours)) for run, hours in untrained.items())))
 
 
-def rows_seconds_left(plan: Plan, rows: Sequence[Row], allocation: Allocation | None) -> float | None:
+def rows_seconds_left(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None) -> float | None:
     """Seconds until the whole sweep has ended (`ablations.status.time_left`); None where nothing is known of it."""
     shared = None if allocation is None else left_to_train(plan, rows, allocation)
     return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, shared_gpu_hours=shared)

@@ -15,7 +15,7 @@ from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.status.failures import Failure
-from ablations.status.rows import Row, rows_seconds_left, share, spent
+from ablations.status.rows import RunRow, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
 from ablations.text import cause, counted, four_digits
 
@@ -49,7 +49,7 @@ MOST_NAMES = 4
 
 def status_view(
     plan: Plan,
-    rows: Sequence[Row],
+    rows: Sequence[RunRow],
     allocation: Allocation | None,
     *,
     failures: Sequence[Failure],
@@ -64,7 +64,7 @@ def status_view(
 
 def status_table(
     plan: Plan,
-    rows: Sequence[Row],
+    rows: Sequence[RunRow],
     allocation: Allocation | None = None,
     *,
     failures: Sequence[Failure] = (),
@@ -98,7 +98,7 @@ def status_table(
 
 
 def _columns(
-    plan: Plan, rows: Sequence[Row], shown: Sequence[Row], failures: Sequence[Failure]
+    plan: Plan, rows: Sequence[RunRow], shown: Sequence[RunRow], failures: Sequence[Failure]
 ) -> dict[str, list[str]]:
     """The cells of each column; those that would say nothing leave their room to the messages."""
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
@@ -125,18 +125,18 @@ def _styled(state: State) -> str:
     return f"[{STYLES[state]}]{state}[/]"
 
 
-def _left(row: Row, plan: Plan) -> str:
+def _left(row: RunRow, plan: Plan) -> str:
     seconds = seconds_left(row.state, plan.budget_gpu_hours) if row.state.state == State.RUNNING else None
     return "" if seconds is None else time_left_text(seconds)
 
 
-def _message(row: Row, number_of: Mapping[str, int]) -> str:
+def _message(row: RunRow, number_of: Mapping[str, int]) -> str:
     """What there is to say of a run; a failure that is told below is only pointed to."""
     number = number_of.get(row.id)
     return escape((row.state if number is None else replace(row.state, message=f"see {number} below")).said)
 
 
-def worth_showing(rows: Sequence[Row], most: int | None = MOST_ROWS) -> list[Row]:
+def worth_showing(rows: Sequence[RunRow], most: int | None = MOST_ROWS) -> list[RunRow]:
     """All rows if they are few; else at most that many of those that train or are in trouble, in the plan's order."""
     if most is None or len(rows) <= most:
         return list(rows)
@@ -146,7 +146,7 @@ def worth_showing(rows: Sequence[Row], most: int | None = MOST_ROWS) -> list[Row
     return [rows[index] for index in sorted(in_turns[:most])]
 
 
-def _others(rows: Sequence[Row], shown: Sequence[Row]) -> dict[State, list[Row]]:
+def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list[RunRow]]:
     """The rows that are not shown, by state."""
     ids = {row.id for row in shown}
     others = [row for row in rows if row.id not in ids]
@@ -154,13 +154,13 @@ def _others(rows: Sequence[Row], shown: Sequence[Row]) -> dict[State, list[Row]]
     return {state: [row for row in others if row.state.state == state] for state in STYLES if counts[state]}
 
 
-def _shared_message(rows: Sequence[Row]) -> str:
+def _shared_message(rows: Sequence[RunRow]) -> str:
     """What is said of all of these that wait, such as Slurm's reason; empty where they differ."""
     said = {cause(row.state.message) for row in rows} if rows[0].state.state.waits else set()
     return escape(said.pop().removeprefix("job #_# ").removeprefix("job # ")) if len(said) == 1 else ""
 
 
-def summary(plan: Plan, rows: Sequence[Row], allocation: Allocation | None = None) -> str:
+def summary(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None = None) -> str:
     """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, how much of it was given out."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
@@ -171,7 +171,7 @@ def summary(plan: Plan, rows: Sequence[Row], allocation: Allocation | None = Non
     return f"{states}; {mean:.0%} of the compute"
 
 
-def outlook(plan: Plan, rows: Sequence[Row], allocation: Allocation | None, *, now: datetime | None) -> str:
+def outlook(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None, *, now: datetime | None) -> str:
     """`410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
     seconds = rows_seconds_left(plan, rows, allocation)
     end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"

@@ -86,7 +86,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class EvaluationGrid:
     """Where runs may stop: GPU-hours between two evaluations and, in multiples of that, the slice of a round."""
 
     every: float
@@ -126,12 +126,14 @@ class Newcomer:
     """GPU-hours it was trained to before, for other sweeps: those are free."""
 
 
-def least_of_first_round(new: Sequence[Newcomer], *, most: float, least: float, grid: Grid) -> float:
+def least_of_first_round(new: Sequence[Newcomer], *, most: float, least: float, grid: EvaluationGrid) -> float:
     """GPU-hours without which one of the runs would have too few readings to be judged by."""
     return sum(max(0.0, min(most, least) - grid.reached(one.trained, most)) for one in new)
 
 
-def first_round(new: Sequence[Newcomer], left: float, *, most: float, least: float, grid: Grid) -> list[Extension]:
+def first_round(
+    new: Sequence[Newcomer], left: float, *, most: float, least: float, grid: EvaluationGrid
+) -> list[Extension]:
     """An equal share of the `left` GPU-hours for every run."""
     equal = min(grid.slice_evaluations * grid.every, grid.floor(left / len(new)))
     share, first = min(most, max(least, equal)), []
@@ -144,7 +146,7 @@ def first_round(new: Sequence[Newcomer], left: float, *, most: float, least: flo
     return first
 
 
-def next_round(candidates: Sequence[Candidate], left: float, *, grid: Grid) -> list[Extension]:
+def next_round(candidates: Sequence[Candidate], left: float, *, grid: EvaluationGrid) -> list[Extension]:
     """Who gets one more slice of the `left` GPU-hours: the reference, then the wider half of the runs still open.
 
     Empty when no rank is open, when nobody open may get more, or when not even one evaluation is left.

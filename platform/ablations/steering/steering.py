@@ -16,7 +16,7 @@ from ablations.home.stops import Stopped
 from ablations.pools.pool import Pool
 from ablations.steering.allocation import (
     Candidate,
-    Grid,
+    EvaluationGrid,
     Newcomer,
     equal_share,
     evaluation_gpu_hours,
@@ -28,7 +28,7 @@ from ablations.steering.allocation import (
     why_closed,
 )
 from ablations.steering.live_fits import LiveFits, num_readings
-from ablations.steering.stopping import Finding, ceiling_below_probability, judge
+from ablations.steering.stopping import StopReason, ceiling_below_probability, stop_reason
 from ablations.study.expand import Run, Study
 from ablations.text import counted
 
@@ -98,15 +98,15 @@ class Steering:
 
     def _judged(self, run: Run) -> list[str]:
         """Judge a run and write down what was found; returns what to say of it."""
-        finding = self._finding(run)
-        if finding is None:
+        reason = self._stop_reason(run)
+        if reason is None:
             return []
         is_done = self._is_done(run.id, self._plan.budget_gpu_hours)
-        if is_done and finding.rule in ("gain", "dominated"):
+        if is_done and reason.rule in ("gain", "dominated"):
             return []
-        ends_run = finding.ends_run and not is_done
+        ends_run = reason.ends_run and not is_done
         before = self._stops.get(run.id)
-        is_flagged = before is not None and (before.rule == "collapse" or finding.rule != "collapse")
+        is_flagged = before is not None and (before.rule == "collapse" or reason.rule != "collapse")
         if is_flagged and not ends_run:
             return []  # for this, or for something that a collapse would follow
         fits, _ = self._fits.newest(run, 1)
@@ -117,9 +117,9 @@ class Steering:
             run=run.id,
             variant=run.variant,
             seed=run.seed,
-            rule=finding.rule,
+            rule=reason.rule,
             ends_run=ends_run,
-            value=finding.value,
+            value=reason.value,
             compute_gpu_hours=float(curve.compute[-1]),
             num_readings=num_readings(curve),
             A_lo=fits[-1].A_lo if fits else None,
@@ -131,12 +131,12 @@ class Steering:
         self._sweep.write_stops(self._stops.values())
         return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan)}"]
 
-    def _finding(self, run: Run) -> Finding | None:
+    def _stop_reason(self, run: Run) -> StopReason | None:
         if self._stop is None or self._is_stopped(run.id):
             return None
         fits, compute = self._fits.newest(run, 2)
         is_reference = run.variant == self._plan.reference
-        return judge(
+        return stop_reason(
             self._stop,
             fits=fits,
             compute_now=compute,
@@ -148,9 +148,9 @@ class Steering:
     def _runs_of(self, variant: str) -> list[Run]:
         return [run for run in self._study.runs if run.variant == variant]
 
-    def _grid(self, total: float) -> Grid:
+    def _grid(self, total: float) -> EvaluationGrid:
         every = evaluation_gpu_hours(self._study.reference.recipe)
-        return Grid(every=every, slice_evaluations=equal_share(total, len(self._runs), every=every))
+        return EvaluationGrid(every=every, slice_evaluations=equal_share(total, len(self._runs), every=every))
 
     def _share_first(self, allocation: Allocation) -> None:
         """The first share of every run that has none; AblationsError when too little is left for them."""

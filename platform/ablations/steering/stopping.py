@@ -24,8 +24,8 @@ NUM_PAIRS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A rule that applies to a run: `Finding(rule="gain", value=0.93, ends_run=True)`."""
+class StopReason:
+    """A rule that applies to a run: `StopReason(rule="gain", value=0.93, ends_run=True)`."""
 
     rule: Rule
     value: float
@@ -72,7 +72,7 @@ def recent_truncation(truncated: Sequence[float]) -> float | None:
     return None if len(truncated) < TRUNCATION_STEPS else float(np.mean(truncated[-TRUNCATION_STEPS:]))
 
 
-def judge(
+def stop_reason(
     stop: Stop,
     *,
     fits: Sequence[Fit],
@@ -80,7 +80,7 @@ def judge(
     budget: float,
     truncation: float | None,
     reference_fits: Sequence[Fit] | None,
-) -> Finding | None:
+) -> StopReason | None:
     """What the rules say of a run after an evaluation, or None.
 
     `fits` are those after its last evaluations, the newest last, and `compute_now` the compute of each; empty while
@@ -90,18 +90,18 @@ def judge(
     is_reference = reference_fits is None
     ends_run = stop.collapse == "stop" and not is_reference
     if fits and fits[-1].verdict == "collapsed":
-        return Finding(rule="collapse", value=1.0, ends_run=ends_run)
+        return StopReason(rule="collapse", value=1.0, ends_run=ends_run)
     if truncation is not None and truncation > stop.truncation_above:
-        finding = Finding(rule="truncation", value=truncation, ends_run=ends_run)
+        reason = StopReason(rule="truncation", value=truncation, ends_run=ends_run)
         if ends_run or is_reference:
-            return finding
-        return _ended_by_prediction(stop, fits, compute_now, budget, reference_fits) or finding
+            return reason
+        return _ended_by_prediction(stop, fits, compute_now, budget, reference_fits) or reason
     return None if is_reference else _ended_by_prediction(stop, fits, compute_now, budget, reference_fits)
 
 
 def _ended_by_prediction(
     stop: Stop, fits: Sequence[Fit], compute_now: Sequence[float], budget: float, reference_fits: Sequence[Fit]
-) -> Finding | None:
+) -> StopReason | None:
     if stop.gain_below is not None:
         gains = [
             gain_probability(fit, compute_now=now, budget=budget, gain_below=stop.gain_below)
@@ -109,9 +109,9 @@ def _ended_by_prediction(
             if fit.verdict != "collapsed"
         ]
         if twice_running(gains, stop.probability):
-            return Finding(rule="gain", value=gains[-1], ends_run=True)
+            return StopReason(rule="gain", value=gains[-1], ends_run=True)
     if stop.dominated is not None and fits and reference_fits:
         below = dominated_probability(fits[-1], reference_fits, budget=budget)
         if below > stop.dominated:
-            return Finding(rule="dominated", value=below, ends_run=True)
+            return StopReason(rule="dominated", value=below, ends_run=True)
     return None

@@ -107,7 +107,7 @@ class Ledger:
         known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
             known.num_left(sweep) == 0
-            and all(run.state == run_state(sweep.run(run_id)) for run_id, run in known._runs_of(sweep.plan))
+            and all(run.state == written_state(sweep.run(run_id)) for run_id, run in known._runs_of(sweep.plan))
             and not any(known.lacks_fit(sweep, variant) for variant in sweep.plan.variants)
         )
 
@@ -151,7 +151,7 @@ def read_ledger(sweep: StartedSweep) -> Ledger:
     return Ledger.read(sweep.folder / "sync.json")
 
 
-def run_state(folder: RunFolder) -> str:
+def written_state(folder: RunFolder) -> str:
     """The state a run has written of itself; empty before it has started."""
     return folder.read_status().get("state", "")
 

@@ -34,7 +34,7 @@ from ablations.tracking.ledger import (
     fit_basis,
     num_rows,
     read_ledger,
-    run_state,
+    written_state,
 )
 from ablations.verdict.results import Results, read_results
 from scalerl.run.run_folder import RunFolder
@@ -197,7 +197,7 @@ class Synchroniser:
                 self.rows_pushed += count - synced.num_rows
                 synced = replace(synced, num_rows=count)
                 self.ledger.note_run(run.id, synced)
-        state = run_state(folder)
+        state = written_state(folder)
         if synced.state != state:
             self._set_state(synced.mlflow_id, state, ended_ms([folder]))
         self.ledger.note_run(run.id, replace(synced, state=state))
@@ -222,7 +222,7 @@ class Synchroniser:
         page = variant_figure(results, variant.name).to_html(include_plotlyjs=True)
         self.client.log_text(parent.mlflow_id, page, "curve.html")
         is_done = all(
-            run.id in results.stopped or run_state(self.sweep.run(run.id)) == State.DONE for run in variant.runs
+            run.id in results.stopped or written_state(self.sweep.run(run.id)) == State.DONE for run in variant.runs
         )
         self._set_state(parent.mlflow_id, State.DONE if is_done else State.FAILED, ended)
         self.ledger.note_variant(variant.name, replace(parent, fit=basis))

@@ -15,7 +15,7 @@ from ablations.slurm.submissions import new_submission
 from ablations.status.failures import group_failures
 from ablations.status.live import clock
 from ablations.status.progress import run_rows
-from ablations.status.rows import Row
+from ablations.status.rows import RunRow
 from ablations.status.table import status_table, status_view, worth_showing
 from ablations.text import cause
 
@@ -101,17 +101,17 @@ def test_a_job_that_died_before_training_is_told_by_what_it_printed(failed):
     (folder / "17_4_0_log.out").write_text("")
     (folder / "17_4_0_log.err").write_text("ModuleNotFoundError: No module named 'torch'\n")
     (folder / "17_0_0_log.err").write_text("of another run\n")
-    lost = Row(variant="x", seed=0, id=rows[4].id, state=RunState(state=State.LOST, message="job 17_4 is gone"))
+    lost = RunRow(variant="x", seed=0, id=rows[4].id, state=RunState(state=State.LOST, message="job 17_4 is gone"))
     (failure,) = group_failures(home, [lost])
     assert failure.trace == ("ModuleNotFoundError: No module named 'torch'",)
     assert failure.log == str(folder / "17_4_0_log.err")
 
 
-def many(**counts: int) -> list[Row]:
+def many(**counts: int) -> list[RunRow]:
     """Rows in states, as many of each as said."""
     states = [state for state, number in counts.items() for _ in range(number)]
     return [
-        Row(variant=f"v{number}", seed=0, id=f"{number:012x}", state=RunState(state=State(state.replace("_", " "))))
+        RunRow(variant=f"v{number}", seed=0, id=f"{number:012x}", state=RunState(state=State(state.replace("_", " "))))
         for number, state in enumerate(states)
     ]
 
@@ -136,7 +136,9 @@ def test_sixty_rows_are_shown_and_of_more_only_the_counts(failed):
 def test_the_common_reason_to_wait_stands_beside_the_count(failed):
     plan = failed.plan
     rows = [
-        Row(variant="v", seed=n, id=f"{n}", state=RunState(state=State.QUEUED, message=f"job 17_{n} waits: Priority"))
+        RunRow(
+            variant="v", seed=n, id=f"{n}", state=RunState(state=State.QUEUED, message=f"job 17_{n} waits: Priority")
+        )
         for n in range(100)
     ]
     table = status_table(plan, rows)

@@ -23,7 +23,7 @@ from ablations.status.rows import left_to_train
 from ablations.status.table import summary
 from ablations.steering.allocation import (
     Candidate,
-    Grid,
+    EvaluationGrid,
     Newcomer,
     equal_share,
     first_round,
@@ -36,7 +36,7 @@ from ablations.steering.allocation import (
 from ablations.steering.stopping import ceiling_below_probability
 from ablations.study.sweep import Stop
 
-GRID = Grid(every=100.0, slice_evaluations=5)
+GRID = EvaluationGrid(every=100.0, slice_evaluations=5)
 
 
 def candidate(run: str, *, width: float | None = 0.1, above: float | None = 0.5, reached: float = 1000.0) -> Candidate:
@@ -76,7 +76,7 @@ def test_what_other_sweeps_have_trained_is_free():
 
 def test_runs_that_join_late_part_what_is_left_evenly_and_need_enough_for_a_fit():
     # A slice of 20 evaluations would leave the second run 100 of the 2100 that are left.
-    grid = Grid(every=100.0, slice_evaluations=20)
+    grid = EvaluationGrid(every=100.0, slice_evaluations=20)
     runs = [new("a"), new("b")]
     assert given(first_round(runs, 2100.0, most=5000.0, least=800.0, grid=grid)) == {"a": 1000.0, "b": 1000.0}
     runs = [new("a", 350.0), new("b"), new("c", 900.0)]
@@ -155,7 +155,7 @@ def simulated_fit(name: str, reached: float) -> Fit:
 
 def share_out(total: float) -> Allocation:
     """Rounds on simulated runs until nothing more is given."""
-    grid = Grid(every=EVERY, slice_evaluations=equal_share(total, len(LAWS), every=EVERY))
+    grid = EvaluationGrid(every=EVERY, slice_evaluations=equal_share(total, len(LAWS), every=EVERY))
     least = least_share(every=EVERY, fit_from=0.0)
     allocation = Allocation(total_gpu_hours=total)
     allocation = allocation.with_round(

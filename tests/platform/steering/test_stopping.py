@@ -19,12 +19,12 @@ from ablations.home.stops import Stopped, read_stops, write_stops
 from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
 from ablations.steering.stopping import (
-    Finding,
+    StopReason,
     dominated_probability,
     gain_probability,
-    judge,
     probability_below,
     recent_truncation,
+    stop_reason,
     twice_running,
 )
 from ablations.study.sweep import Stop
@@ -101,15 +101,15 @@ def test_truncation_is_the_mean_of_the_last_twenty_steps():
     assert recent_truncation([1.0] * 10 + [0.0] * 15 + [0.2] * 5) == pytest.approx(0.05)
 
 
-def verdict(stop: Stop, fits: list[Fit], **changes: Any) -> Finding | None:
+def verdict(stop: Stop, fits: list[Fit], **changes: Any) -> StopReason | None:
     inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn([0.6])]}
     compute = [1000.0 + 50 * number for number in range(len(fits))]
-    return judge(stop, fits=fits, compute_now=compute, **(inputs | changes))
+    return stop_reason(stop, fits=fits, compute_now=compute, **(inputs | changes))
 
 
 def test_the_gain_rule_ends_a_run_and_says_how_sure_it_was():
     # From 1000 to 2000 a curve with C_mid = 3000 gains 0.6 (0.4 - 0.25) = 0.09, one with C_mid = 100 0.026.
-    assert verdict(GAIN, [drawn([0.6]), drawn([0.6])]) == Finding(rule="gain", value=1.0, ends_run=True)
+    assert verdict(GAIN, [drawn([0.6]), drawn([0.6])]) == StopReason(rule="gain", value=1.0, ends_run=True)
     assert verdict(GAIN, [drawn([0.6])]) is None
     assert verdict(GAIN, [drawn([0.6], C_mid=3000.0), drawn([0.6])]) is None
     assert verdict(Stop(), [drawn([0.6]), drawn([0.6])]) is None
@@ -131,29 +131,31 @@ def test_the_reference_is_never_ended_by_any_rule():
     flat = [drawn([0.6]), drawn([0.6])]
     assert verdict(stop, flat, reference_fits=None) is None
     collapsed = verdict(stop, [drawn([0.6], verdict="collapsed")], reference_fits=None)
-    assert collapsed == Finding(rule="collapse", value=1.0, ends_run=False)
+    assert collapsed == StopReason(rule="collapse", value=1.0, ends_run=False)
     truncated = verdict(stop, flat, reference_fits=None, truncation=0.3)
-    assert truncated == Finding(rule="truncation", value=0.3, ends_run=False)
+    assert truncated == StopReason(rule="truncation", value=0.3, ends_run=False)
 
 
 @pytest.mark.parametrize(("collapse", "ends_run"), [("stop", True), ("flag", False)])
 def test_a_collapse_and_truncated_answers_stop_or_flag_a_run(collapse, ends_run):
     stop = Stop(collapse=collapse)
-    assert verdict(stop, [drawn([0.6], verdict="collapsed")]) == Finding(rule="collapse", value=1.0, ends_run=ends_run)
-    assert verdict(stop, [], truncation=0.11) == Finding(rule="truncation", value=0.11, ends_run=ends_run)
+    assert verdict(stop, [drawn([0.6], verdict="collapsed")]) == StopReason(
+        rule="collapse", value=1.0, ends_run=ends_run
+    )
+    assert verdict(stop, [], truncation=0.11) == StopReason(rule="truncation", value=0.11, ends_run=ends_run)
     assert verdict(stop, [], truncation=0.10) is None
 
 
 def test_a_fit_up_to_a_collapse_predicts_nothing():
     stop = Stop(gain_below=0.05, dominated=0.9)
     collapsed = drawn([0.5], verdict="collapsed")
-    assert verdict(stop, [collapsed, collapsed]) == Finding(rule="collapse", value=1.0, ends_run=False)
+    assert verdict(stop, [collapsed, collapsed]) == StopReason(rule="collapse", value=1.0, ends_run=False)
     assert verdict(GAIN, [collapsed, drawn([0.6])]) is None
 
 
 def test_a_flagged_run_may_still_be_ended_by_a_prediction():
     found = verdict(GAIN, [drawn([0.6]), drawn([0.6])], truncation=0.3)
-    assert found == Finding(rule="gain", value=1.0, ends_run=True)
+    assert found == StopReason(rule="gain", value=1.0, ends_run=True)
 
 
 def states(sweep: StartedSweep) -> dict[str, str]:
