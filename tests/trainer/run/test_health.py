@@ -48,7 +48,7 @@ def test_healthy_rows_give_no_warning():
         ({"truncated": 0.12}, "truncation", "12% of answers are cut off at the token limit, 4% at the start"),
         ({"mismatch": 0.13}, "mismatch", "0.13 nats apart, 0.02 at steps 11 to 60"),
         ({"ess": 0.2}, "ess", "effective sample size is 20%"),
-        ({"entropy": 0.01}, "entropy", "down to 0.010 nats a token at a pass rate of 0.40"),
+        ({"entropy": 0.01}, "entropy", "down to 0.010 nats per token at a pass rate of 0.40"),
         ({"skipped": True}, "skipped", "20 of the last 20 steps were skipped, 0 for a loss that was not finite"),
         ({"skipped": True, "loss": None}, "skipped", "20 of the last 20 steps were skipped, 20 for a loss"),
     ],

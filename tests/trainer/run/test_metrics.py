@@ -94,7 +94,7 @@ def test_a_log_shorter_than_the_checkpoint_says_is_not_filled_up(tmp_path):
     path = tmp_path / "metrics.jsonl"
     length = write(path, ROWS)
     path.write_bytes(path.read_bytes()[:10])
-    with pytest.raises(ValueError, match=f"10 bytes, but the checkpoint was written after {length}"):
+    with pytest.raises(ValueError, match=f"has 10 bytes, but had {length} when the checkpoint was written"):
         MetricsLog(path, length)
     assert path.stat().st_size == 10
 

@@ -1,4 +1,4 @@
-"""Which prompt comes next, and what its answers are worth. A map of the room:
+"""Which prompt comes next, and the rewards of its answers. A map of the room:
 
 pool          prompts at random, without those that are retired
 ordered_pool  prompts in an order of difficulty

@@ -20,7 +20,7 @@ MAX_LOST_GROUPS = 16
 
 
 class VerifierFailed(RuntimeError):
-    """The verifier of a task judges nothing any more."""
+    """The verifier of a task no longer judges any answer."""
 
 
 def verdicts(task: Task, rollouts: Sequence[Rollout]) -> list[Outcome]:
@@ -75,7 +75,7 @@ class Judge:
         return {"counts": dict(self.counts), "lost": dict(self.lost)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         self.counts, self.lost = Counter(state["counts"]), Counter(state["lost"])
 
 
@@ -83,6 +83,6 @@ def nothing_judged(name: str, outcomes: Sequence[Outcome], of_what: str) -> Veri
     """The error for answers of which at most one could be judged, those of the last group counted in it."""
     seen = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes)
     return VerifierFailed(
-        f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); a sandbox that does "
-        "not start, or a time limit too short for this machine, would do that"
+        f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "
+        "causes are a sandbox that does not start and a time limit too short for this machine"
     )

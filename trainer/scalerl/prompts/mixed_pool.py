@@ -45,7 +45,7 @@ class MixedPool:
         return {"pools": {name: pool.state_dict() for name, pool in self.pools.items()}, "drawn": dict(self.drawn)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         for name, pool in self.pools.items():
             pool.load_state_dict(state["pools"][name])
         self.drawn = dict(state["drawn"])

@@ -92,7 +92,7 @@ class OrderedPool:
 
     @property
     def num_available(self) -> int:
-        """Prompts that the next draw is from; the first so many."""
+        """Number of prompts that the next draw is from: the first ones."""
         curriculum, size = self.curriculum, len(self.prompts)
         t = min(1.0, self.num_drawn / (curriculum.epochs * size))
         share = PACES[curriculum.pace](curriculum.start, t)
@@ -127,7 +127,7 @@ class OrderedPool:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         self.epoch, self.num_drawn = state["epoch"], state["num_drawn"]
         self._left, self._known = list(state["left"]), state["known"]
         self.rng.bit_generator.state = state["rng"]

@@ -75,7 +75,7 @@ class PromptPool:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly where `state_dict` was taken."""
         self.history, self.retired = dict(state["history"]), set(state["retired"])
         self.epoch, self._order = state["epoch"], list(state["order"])
         self.rng.bit_generator.state = state["rng"]

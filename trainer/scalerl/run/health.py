@@ -68,7 +68,7 @@ def entropy(early: Rows, recent: Rows) -> str | None:
     nats, rate = mean_of(recent, "entropy"), mean_of(recent, "pass_rate")
     if nats is None or rate is None or nats >= MIN_ENTROPY or rate >= MASTERED:
         return None
-    return f"entropy is down to {nats:.3f} nats a token at a pass rate of {rate:.2f}: answers no longer differ"
+    return f"entropy is down to {nats:.3f} nats per token at a pass rate of {rate:.2f}: answers no longer differ"
 
 
 def skipped(early: Rows, recent: Rows) -> str | None:

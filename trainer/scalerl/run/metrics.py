@@ -159,7 +159,9 @@ class MetricsLog:
         """
         path.touch()
         if path.stat().st_size < length:
-            raise ValueError(f"{path}: {path.stat().st_size} bytes, but the checkpoint was written after {length}")
+            raise ValueError(
+                f"{path} has {path.stat().st_size} bytes, but had {length} when the checkpoint was written"
+            )
         self._file = path.open("r+b")
         self._file.truncate(length)
         self._file.seek(length)

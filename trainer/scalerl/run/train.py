@@ -45,7 +45,7 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
     """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
 
     Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, learner.Diverged when the loss
-    stays not finite. Whatever is raised, status.json says why, and a later call goes on from the last checkpoint.
+    stays not finite. Whatever is raised, status.json says why, and a later call resumes from the last checkpoint.
     """
     folder = RunFolder(path)
     try:
@@ -144,7 +144,7 @@ class Run:
             raise Cancelled("asked to stop")
 
     def _evaluate_if_due(self) -> None:
-        """Measure if the step has reached the next point of the grid of compute, and go on to the point after it."""
+        """Measure if the step has reached the next point of the grid of compute, and move to the point after it."""
         every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
         compute = self.cluster.compute_gpu_hours
         if compute >= self.evaluations * every:

@@ -57,7 +57,7 @@ def unchanged_folder(model: PretrainedModel) -> Path:
     if found != model.path_sha256:
         raise ValueError(
             f"model.path {folder}: its content has changed since the run was planned (its hash is {found}, not "
-            f"{model.path_sha256}); put it back, or start the sweep again to train on what is there"
+            f"{model.path_sha256}); restore it, or start the sweep again to train on the new content"
         )
     return folder
 
@@ -70,8 +70,8 @@ def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None
     settings = recipe.warm_start
     if not task.has_demonstrations:
         raise TaskError(
-            f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch that was shown none "
-            "is never right; name a column of written solutions by the task's `solution`"
+            f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch never answers "
+            "correctly without them; name a column of written solutions by the task's `solution`"
         )
     rng = np.random.default_rng((seed, 2))
     if recipe.model.type != "pretrained":

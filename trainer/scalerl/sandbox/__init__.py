@@ -1,7 +1,7 @@
 """Runs code the policy wrote: no network, no files outside, bounded in time, memory, processes, output and files.
 
     sandbox        start one program, watch it, end it and all it started
-    limits         what a program may use, and what became of it
+    limits         what a program may use, and how it ended
     errors         what can go wrong with the sandbox itself
 behind it
     isolation      bubblewrap, else namespaces of our own, else resource limits only

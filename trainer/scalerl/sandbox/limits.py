@@ -1,4 +1,4 @@
-"""What a program may use, and what became of it."""
+"""What a program may use, and how it ended."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

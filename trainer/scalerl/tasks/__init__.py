@@ -58,7 +58,7 @@ class Task(Protocol):
 
 
 class TaskError(ValueError):
-    """A task cannot be made, or not be started from, as its settings or its file stand."""
+    """A task cannot be built, or has no demonstrations to start from."""
 
 
 def make_task(settings: AnyTask, tokenizer: Tokenizer) -> Task:

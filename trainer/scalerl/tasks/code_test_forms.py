@@ -68,7 +68,7 @@ def _lines(written: Any) -> Any:
 
 def _of_live_code(row: dict[str, Any], where: str) -> CodeTest:
     if row.get("testtype", "stdin") != "stdin":
-        raise UnusableError(f"{where}: a test of type {row['testtype']!r}; only stdin is read of LiveCodeBench")
+        raise UnusableError(f"{where}: a test has type {row['testtype']!r}; of LiveCodeBench only stdin is supported")
     return StdioTest(stdin=str(row["input"]), stdout=str(row["output"]))
 
 

@@ -29,7 +29,7 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
 
 
 def program_in(text: str) -> str:
-    """The last fenced block of an answer, closed or not; the whole answer where there is none."""
+    """The last fenced block of an answer, closed or not; the whole answer if it has no block."""
     blocks = _BLOCK.findall(text)
     return (blocks[-1] if blocks else text).strip()
 

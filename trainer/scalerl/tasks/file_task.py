@@ -79,8 +79,8 @@ class FileTask:
         self._refuse_empty(len(rest), len(held_out))
         if clash := {prompt.id for prompt, _ in rest} & {prompt.id for prompt, _ in held_out}:
             raise ValueError(
-                f"task {self.name!r}: id {min(clash)!r} is in both files with two questions; leave `id` out, so that "
-                "the hash of the question is taken"
+                f"task {self.name!r}: id {min(clash)!r} has different questions in the two files; leave `id` out to "
+                "use the hash of the question"
             )
         self._demonstrations = [(prompt, problem) for prompt, problem in rest if problem.thought is not None]
         return tuple(prompt for prompt, _ in rest), tuple(prompt for prompt, _ in held_out)
@@ -99,8 +99,8 @@ class FileTask:
         rows = read_rows(path, split)
         if path.exists() and content_sha256(path, field) != getattr(self.settings, f"{field}_sha256"):
             raise ValueError(
-                f"task {self.name!r}: {path} has changed since the run was planned; give the old content back, or "
-                "start the sweep again: another content makes other runs"
+                f"task {self.name!r}: {path} has changed since the run was planned; restore the old content, or "
+                "start the sweep again: new content makes new runs"
             )
         yield from self._usable(rows, known)
 
@@ -124,7 +124,9 @@ class FileTask:
                 continue
             name = self._id(row, problem)
             if name in seen:
-                raise ValueError(f"{row.where}: id {name!r} is that of {seen[name]} too; ids are of one problem each")
+                raise ValueError(
+                    f"{row.where}: id {name!r} already belongs to {seen[name]}; every problem needs its own id"
+                )
             seen[name] = row.where
             yield (
                 Prompt(task=self.name, id=name, tokens=tokens, answer=problem.answer, difficulty=self._difficulty(row)),

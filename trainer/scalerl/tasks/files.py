@@ -54,7 +54,9 @@ def read_rows(path: Path, split: str | None) -> Iterator[Row]:
             f"{path}: split {split!r} has no effect on a file, only on a folder of `datasets`; leave it out"
         )
     if not path.is_file():
-        raise ValueError(f"{path}: no such file; it was there when the run was planned, so give it back or start again")
+        raise ValueError(
+            f"{path}: the file that the run was planned with is missing; restore it, or start the sweep again"
+        )
     reader = READERS.get(path.suffix)
     if reader is None:
         raise ValueError(f"{path}: a task file ends in {' or '.join(READERS)}, or is a folder that `datasets` saved")
@@ -105,7 +107,7 @@ def _of_folder(path: Path, split: str | None) -> Iterator[Row]:
         raise ValueError(f"{path}: not a folder that `datasets` saved with save_to_disk; name one, or a file") from None
     if isinstance(loaded, datasets.DatasetDict):
         if split not in loaded:
-            raise ValueError(f"{path}: split {split!r} is not there; its splits are {', '.join(map(str, loaded))}")
+            raise ValueError(f"{path}: it has no split {split!r}; its splits are {', '.join(map(str, loaded))}")
         loaded = loaded[split]
     elif split is not None:
         raise ValueError(f"{path}: split {split!r} has no effect on a folder with one data set; leave it out")

@@ -17,7 +17,7 @@ def held_out(prompt_id: str) -> bool:
 
 
 def after_thinking(response: list[int], end_think: tuple[int, ...]) -> list[int] | None:
-    """The tokens after the first end of thinking; None where there is none."""
+    """The tokens after the first end of thinking; None if thinking does not end."""
     size = len(end_think)
     for start in range(len(response) - size + 1):
         if tuple(response[start : start + size]) == end_think:
@@ -40,7 +40,7 @@ def draw_split(
         if attempt > most:
             there = {split: len(prompts) for split, prompts in found.items()}
             raise ValueError(
-                f"task {task!r}: too few distinct prompts for {dict(wanted)}: {attempt} drawings found {there}; ask "
-                "for fewer, or widen what prompts are drawn from"
+                f"task {task!r}: too few distinct prompts for {dict(wanted)}: {attempt} draws found {there}; ask "
+                "for fewer, or allow longer or more varied prompts"
             )
     return tuple(found["train"].values()), tuple(found["validation"].values())
