@@ -63,10 +63,10 @@ def status(
 
 def watch_sweep(sweep: StartedSweep, out: Console) -> StartedSweep:
     """Show a sweep until nothing trains or waits any more; returns it with the trials that a search has added."""
-    from ablations.status.live import Progress
+    from ablations.status.live import LiveStatus
     from ablations.status.progress import is_still_going
 
-    with Progress(sweep, out) as progress:
+    with LiveStatus(sweep, out) as progress:
         while is_still_going(sweep, progress.update()):
             time.sleep(WATCH_EVERY_S)
             sweep = sweep.reread()

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.pool import Ended, Pool
-from ablations.status.live import Progress, say
+from ablations.status.live import LiveStatus, say
 from ablations.status.progress import run_rows
 from ablations.status.table import status_table, summary
 from ablations.study.expand import Study
@@ -28,7 +28,7 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
         say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
         for run_id, budget_gpu_hours in missing.items():
             pool.add(run_id, budget_gpu_hours)
-        with Progress(sweep, console) as progress, closing(pool.work()) as events:
+        with LiveStatus(sweep, console) as progress, closing(pool.work()) as events:
             for event in events:
                 if isinstance(event, Ended):
                     say(console, f"{names[event.run]}: {event.why}")

@@ -24,7 +24,7 @@ from ablations.home.state import State, read_state
 from ablations.pools.pool import Ended, Pool
 from ablations.search.objective import title, value, value_text
 from ablations.search.record import SearchRecord, SearchTrial, empty_record
-from ablations.status.live import Progress, say
+from ablations.status.live import LiveStatus, say
 from ablations.status.progress import run_rows
 from ablations.status.table import summary
 from ablations.study.expand import TRIAL_PREFIX, Study, Variant, runs_of
@@ -162,7 +162,7 @@ def train_trials(state: SearchState, pool: Pool, jobs: int, tracking_uri: str | 
     loop = TrialLoop(state=state, jobs=jobs, console=console, pool=pool, optuna=optuna)
     loop.start()
     tracker = Tracker(loop.state.sweep, tracking_uri)
-    with Progress(loop.state.sweep, console) as progress, closing(pool.work()) as events:
+    with LiveStatus(loop.state.sweep, console) as progress, closing(pool.work()) as events:
         for event in events:
             if isinstance(event, Ended):
                 name = next(run.variant for run in loop.state.study.runs if run.id == event.run)

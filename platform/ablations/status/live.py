@@ -21,7 +21,7 @@ LINES_BESIDE_ROWS = 10
 """Of a live table: title, head, counts of the runs not shown, and the prompt."""
 
 
-class Progress:
+class LiveStatus:
     """Shows a sweep while it runs: a live table in a terminal, elsewhere a line when something changed."""
 
     def __init__(self, sweep: StartedSweep, console: Console) -> None:
@@ -29,7 +29,7 @@ class Progress:
         self._live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
         self._said, self._said_at = "", 0.0
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "LiveStatus":
         if self._live:
             self._live.start()
         return self

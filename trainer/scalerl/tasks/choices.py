@@ -6,7 +6,7 @@ from typing import Any
 from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import Row
+from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, verify_choice
 
@@ -21,7 +21,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 
 
-def problem(row: Row, settings: MultipleChoice) -> Problem:
+def problem(row: TaskRow, settings: MultipleChoice) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     written = row.value("choices", settings.choices, ("choices", "options", "endings"))

@@ -9,7 +9,7 @@ from scalerl.rollout import Outcome
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import Row
+from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CodeTest, judge_code
 
@@ -34,7 +34,7 @@ def program_in(text: str) -> str:
     return (blocks[-1] if blocks else text).strip()
 
 
-def problem(row: Row, settings: Code) -> Problem:
+def problem(row: TaskRow, settings: Code) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "text"))
     written = row.value("tests", settings.tests, ("tests", "test_list", "test", "input_output"))

@@ -15,7 +15,7 @@ import numpy as np
 from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
 from scalerl.rollout import Outcome, Prompt
-from scalerl.tasks.files import Row, read_rows
+from scalerl.tasks.files import TaskRow, read_rows
 from scalerl.tasks.split import after_thinking, position
 from scalerl.tokens import Tokenizer
 
@@ -47,7 +47,7 @@ class FileTask:
         settings: FileSettings,
         tokenizer: Tokenizer,
         *,
-        read: Callable[[Row], Problem],
+        read: Callable[[TaskRow], Problem],
         judge: Callable[[str, Any], Outcome],
         num_judges: int,
     ) -> None:
@@ -104,7 +104,7 @@ class FileTask:
             )
         yield from self._usable(rows, known)
 
-    def _usable(self, rows: Iterable[Row], known: set[str]) -> Iterator[tuple[Prompt, Problem]]:
+    def _usable(self, rows: Iterable[TaskRow], known: set[str]) -> Iterator[tuple[Prompt, Problem]]:
         seen: dict[str, str] = {}
         for row in rows:
             try:
@@ -133,12 +133,12 @@ class FileTask:
                 problem,
             )
 
-    def _id(self, row: Row, problem: Problem) -> str:
+    def _id(self, row: TaskRow, problem: Problem) -> str:
         if self.settings.id is not None:
             return row.text("id", self.settings.id, ())
         return hashlib.sha256(problem.question.encode()).hexdigest()[:16]
 
-    def _difficulty(self, row: Row) -> float:
+    def _difficulty(self, row: TaskRow) -> float:
         if self.settings.difficulty is None:
             return 0.0
         text = row.text("difficulty", self.settings.difficulty, ())

@@ -1,6 +1,6 @@
 """Rows of a task file, each with its place for error messages: JSON lines, Parquet, or a folder of `datasets`.
 
-Row(where="gsm8k.jsonl:3", values={"question": "...", "answer": "... #### 42"})
+TaskRow(where="gsm8k.jsonl:3", values={"question": "...", "answer": "... #### 42"})
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TaskRow:
     """One problem as it is written."""
 
     where: str
@@ -44,7 +44,7 @@ class Row:
         return self.text(setting, column, [name for name in defaults if isinstance(self.values.get(name), str)])
 
 
-def read_rows(path: Path, split: str | None) -> Iterator[Row]:
+def read_rows(path: Path, split: str | None) -> Iterator[TaskRow]:
     """The rows of a file or folder in order; ValueError names file and line of what cannot be read."""
     if path.is_dir():
         yield from _of_folder(path, split)
@@ -63,7 +63,7 @@ def read_rows(path: Path, split: str | None) -> Iterator[Row]:
     yield from reader(path)
 
 
-def _of_json_lines(path: Path) -> Iterator[Row]:
+def _of_json_lines(path: Path) -> Iterator[TaskRow]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -75,10 +75,10 @@ def _of_json_lines(path: Path) -> Iterator[Row]:
                 raise ValueError(f"{where}: not JSON ({error}); every line is one JSON object") from None
             if not isinstance(values, dict):
                 raise ValueError(f"{where}: found {values!r:.60}; every line is one JSON object with named columns")
-            yield Row(where=where, values=values)
+            yield TaskRow(where=where, values=values)
 
 
-def _of_parquet(path: Path) -> Iterator[Row]:
+def _of_parquet(path: Path) -> Iterator[TaskRow]:
     try:
         from pyarrow import ArrowException, parquet  # heavy, and an extra
     except ImportError:
@@ -89,12 +89,12 @@ def _of_parquet(path: Path) -> Iterator[Row]:
         batches = parquet.ParquetFile(path).iter_batches()
         rows = (values for batch in batches for values in batch.to_pylist())
         for number, values in enumerate(rows, start=1):
-            yield Row(where=f"{path.name}, row {number}", values=values)
+            yield TaskRow(where=f"{path.name}, row {number}", values=values)
     except ArrowException as error:
         raise ValueError(f"{path}: not a Parquet file that can be read ({error})") from None
 
 
-def _of_folder(path: Path, split: str | None) -> Iterator[Row]:
+def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
     try:
         import datasets  # takes seconds, and an extra
     except ImportError:
@@ -113,7 +113,7 @@ def _of_folder(path: Path, split: str | None) -> Iterator[Row]:
         raise ValueError(f"{path}: split {split!r} has no effect on a folder with one data set; leave it out")
     for number, values in enumerate(loaded, start=1):
         assert isinstance(values, dict)
-        yield Row(where=f"{path.name}, row {number}", values=values)
+        yield TaskRow(where=f"{path.name}, row {number}", values=values)
 
 
 READERS = {".jsonl": _of_json_lines, ".parquet": _of_parquet}

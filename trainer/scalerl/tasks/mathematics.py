@@ -5,7 +5,7 @@ import os
 from scalerl.recipe import Math
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import Row
+from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.math_answer import gold_answer, verify_math
 from scalerl.verifiers.worker import MAX_KEEPERS
@@ -23,7 +23,7 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
 
 
-def problem(row: Row, settings: Math) -> Problem:
+def problem(row: TaskRow, settings: Math) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
     answer = row.text("answer", settings.answer, ("answer", "solution"))

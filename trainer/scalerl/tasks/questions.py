@@ -3,7 +3,7 @@
 from scalerl.recipe import Qa
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import Row
+from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.qa import verify_qa
 
@@ -17,7 +17,7 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 
 
-def problem(row: Row, settings: Qa) -> Problem:
+def problem(row: TaskRow, settings: Qa) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
     written = row.value("answers", settings.answers, ("answers", "answer"))
