@@ -10,9 +10,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from formats_page import documented_as, section, train_fields, tree
 from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
-from places import REPOSITORY
 from waiting import wait_until
+
+LEFT_BY_OTHER_SWEEPS = {
+    *(f"sweeps/<name>/{name}" for name in ("stopped.json", "allocation.json", "search.json", "optuna.db", "cancelled")),
+    *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
+    *("slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
+}
+"""With stop rules, a total, a search, `platform cancel` or Slurm."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
@@ -184,13 +191,19 @@ def test_an_unwritable_home_is_one_message(platform, study, home):
     assert "Traceback" not in result.stderr
 
 
-def test_every_file_a_sweep_leaves_is_documented(platform, study, home):
+def test_files_and_keys_that_a_sweep_leaves_are_those_of_the_documentation(platform, study, home):
     platform("sweep", str(study))
-    text = (REPOSITORY / "docs" / "formats.md").read_text()
-    own_folders = {"runs": "runs/<id>/", "sweeps": "sweeps/<name>/", "warm_starts": "warm_starts/<hash>/"}
-    for folder, documented in own_folders.items():
-        assert documented in text
-        names = {entry.name for one in (home / folder).iterdir() if one.is_dir() for entry in one.iterdir()}
-        assert [name for name in sorted(names) if name not in text] == []
-    top = {entry.name for entry in home.iterdir()} - set(own_folders)
-    assert [name for name in sorted(top) if name not in text] == []
+    paths = tree()
+    entries = {path: documented_as(path, home, paths) for path in home.rglob("*") if path.is_file()}
+    assert [path for path, entry in entries.items() if entry is None] == []
+    folders = {path for path in paths if any(other != path and other.startswith(path) for other in paths)}
+    assert set(paths) - folders - set(entries.values()) == LEFT_BY_OTHER_SWEEPS
+
+    always, _ = train_fields()
+    of_eval = {name for name, meaning in section("`metrics.jsonl`").after("\n`eval`: ").table().items()} - {"share"}
+    status = section("`status.json`").example().keys()
+    for folder in (home / "runs").iterdir():
+        assert json.loads((folder / "status.json").read_text()).keys() == status
+        for line in (folder / "metrics.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            assert row.keys() - {"kind"} == (of_eval if row["kind"] == "eval" else always)

@@ -1,0 +1,38 @@
+"""docs/formats.md has the fields of the train rows that other recipes write, all of them and no others."""
+
+import pytest
+from formats_page import train_fields
+from trainer.tiny import tiny_recipe
+
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+
+MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
+RECIPES = {
+    "critic": {"critic": {"type": "value_network"}, "zero_variance": "keep", "epochs": 2},
+    "experts": {"model": MOE, "zero_variance": "keep"},
+    "fp16": {"parameters": "fp16"},
+    "kl": {"kl": {"coefficient": 0.01}},
+}
+ONLY = {
+    "critic": {"value_loss", "value_grad_norm", "value_clipped", "explained_variance"},
+    "experts": {"balance"},
+    "fp16": {"loss_scale"},
+    "kl": {"kl"},
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_adds_the_documented_fields(tmp_path, name):
+    folder = RunFolder(tmp_path)
+    folder.create(tiny_recipe(**RECIPES[name]), seed=0)
+    train(folder.path, budget_gpu_hours=0.05, warm_starts=tmp_path / "warm_starts")
+    always, _ = train_fields()
+    rows = [row for row in read_rows(folder.metrics, kind="train") if not row["skipped"]]
+    assert rows
+    assert all(row.keys() - {"kind"} == always | ONLY[name] for row in rows)
+
+
+def test_every_field_of_some_recipes_is_written_by_one_of_these():
+    assert train_fields()[1] == set().union(*ONLY.values())
