@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def recipe_of(kind: str, tokens: int) -> ResolvedRecipe:
-    base = load_resolved("scalerl", "laptop").model_dump() | {"zero_variance": "keep"}
+    base: dict[str, Any] = load_resolved("scalerl", "laptop").model_dump() | {"zero_variance": "keep"}
     base["optimiser"] |= {"packing": kind, "micro_batch_tokens": tokens}
     return ResolvedRecipe.model_validate(base)
 

@@ -36,6 +36,8 @@ import transformers
 import trl
 from datasets import Dataset
 from record import write_record
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cluster import Cluster
@@ -155,7 +157,8 @@ def ratios(runs: list[dict[str, Any]], name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in ("seconds_to_target", "seconds_a_step"):
         each = [a[key] / b[key] if a[key] and b[key] else None for a, b in pairs]
-        found[key] = {"median": None if None in each else statistics.median(each), "each": each}
+        reached = [ratio for ratio in each if ratio is not None]
+        found[key] = {"median": statistics.median(reached) if len(reached) == len(each) else None, "each": each}
     return found
 
 
@@ -237,7 +240,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
         copy.import_weights(llama.state_dict())
         return evaluator.measure(Sampled(recipe, task, copy), index)[-1]["pass_rate"]
 
-    def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float]:
+    def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float | None]:
         return [
             1.0 if in_budget(answer, recipe) and task.verify(by_id[name], answer) == "right" else -1.0
             for answer, name in zip(completion_ids, id, strict=True)
@@ -256,7 +259,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     optimiser = recipe.optimiser
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        config = trl.GRPOConfig(
+        config = GRPOConfig(
             output_dir=folder,
             use_cpu=True,
             bf16=False,
@@ -282,9 +285,9 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
             adam_beta2=optimiser.beta2,
             adam_epsilon=optimiser.eps,
             weight_decay=optimiser.weight_decay,
-            max_grad_norm=optimiser.max_grad_norm,
+            max_grad_norm=optimiser.max_grad_norm or 0.0,  # 0: no limit
         )
-        trainer = trl.GRPOTrainer(
+        trainer = GRPOTrainer(
             model=llama,
             reward_funcs=rewards,
             args=config,

@@ -1,14 +1,16 @@
 """The sweep of `fixtures_home` as one that stops runs or shares out a total, without training anything."""
 
+from collections.abc import Generator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 from fixtures_home import BUDGET, make_plan
 
+from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
-from ablations.pools.pool import Pool
+from ablations.pools.pool import Ended, Pool, Tick
 from ablations.steering.steering import Steering
 from ablations.study.expand import Run, Study
 from ablations.study.sweep import Stop
@@ -32,6 +34,17 @@ class RecordedPool(Pool):
 
     def is_busy(self, run_id: str) -> bool:
         return False
+
+    def work(self) -> Generator[Ended | Tick, None, None]:
+        yield from ()
+
+    @property
+    def cancelled(self) -> Cancellation:
+        raise NotImplementedError
+
+    @property
+    def where(self) -> str:
+        return "nowhere"
 
 
 def steered(home: Home, stop: Stop | None, **changes: Any) -> tuple[Steering, StartedSweep]:

@@ -115,7 +115,7 @@ def test_progress_names_states_and_messages(monkeypatch, tmp_path):
     runs = page.dataframe[0].value
     assert list(runs["state"]) == ["running", "failed", "running"]
     assert list(runs["compute"]) == [0.5, 0.5, 0.5]
-    assert runs["message"][1] == "Diverged"
+    assert list(runs["message"])[1] == "Diverged"
 
 
 def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):

@@ -31,7 +31,7 @@ def test_without_a_mean_only_the_measured_line_is_drawn():
 def test_a_run_that_did_not_log_the_metric_is_left_out():
     figure = metric_figure(
         "entropy",
-        {"a": (ROWS, BLUE), "b": (ROWS[["step"]], BLUE)},
+        {"a": (ROWS, BLUE), "b": (ROWS.filter(items=["step"]), BLUE)},
         axis="step",
         smoothed=1,
         compute_name="modelled GPU-hours",

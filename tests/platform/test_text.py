@@ -35,7 +35,8 @@ def test_an_estimate_has_two_digits(seconds, text):
     ],
 )
 def test_an_interval_shows_which_ends_it_has(numbers, text):
-    assert interval_text(*numbers, ".3f") == text
+    estimate, lo, hi = numbers
+    assert interval_text(estimate, lo, hi, ".3f") == text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Group, Prompt, Rollout
+from scalerl.rollout import Group, Outcome, Prompt, Rollout
 from scalerl.tasks import Task, make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.symbols import VOCABULARY_SIZE
@@ -136,5 +136,5 @@ def make_group(name: str, tokens: list[list[int]], logprobs: list[list[float]], 
         )
         for row, logprob, mark in zip(tokens, logprobs, forced, strict=True)
     )
-    statuses = tuple("right" if reward > 0 else "wrong" for reward in rewards)
+    statuses: tuple[Outcome, ...] = tuple("right" if reward > 0 else "wrong" for reward in rewards)
     return Group(prompt=prompt, rollouts=rollouts, rewards=tuple(rewards), outcomes=statuses)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -55,7 +56,7 @@ def text_model(folder: Path, *, seed: int = 0, hidden: int = 16, **tokenizer_set
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = Qwen2ForCausalLM(config)
-    ends = tokenizer.convert_tokens_to_ids([END, END_OF_TEXT])
+    ends: Any = tokenizer.convert_tokens_to_ids([END, END_OF_TEXT])
     model.generation_config = GenerationConfig(eos_token_id=ends, do_sample=True, top_p=0.8)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

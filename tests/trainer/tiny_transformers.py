@@ -1,5 +1,7 @@
 """Models of several families, a few thousand parameters each, as `transformers` writes them to a folder."""
 
+from typing import Any
+
 import torch
 from transformers import (
     AutoModelForCausalLM,
@@ -16,7 +18,7 @@ from transformers import (
 from scalerl.tokens.symbols import EOS_ID, VOCABULARY_SIZE
 
 CPU = torch.device("cpu")
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY_SIZE,
     "hidden_size": 16,
     "intermediate_size": 24,
@@ -28,7 +30,7 @@ SIZES = {
     "eos_token_id": EOS_ID,
     "pad_token_id": None,
 }
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
 CONFIGS = {
     "llama": LlamaConfig(**SIZES, attention_bias=True, head_dim=6),
     "qwen2": Qwen2Config(**SIZES, tie_word_embeddings=True),
@@ -41,7 +43,7 @@ CONFIGS = {
     ),
     "mixtral": MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2, router_jitter_noise=0.3),
     "qwen2_moe": Qwen2MoeConfig(**SIZES, **EXPERTS, shared_expert_intermediate_size=12),
-    "qwen3_moe": Qwen3MoeConfig(**SIZES, **EXPERTS, head_dim=8),
+    "qwen3_moe": Qwen3MoeConfig(**(SIZES | EXPERTS | {"head_dim": 8})),
 }
 
 

@@ -142,8 +142,8 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
     empty = read_results(sweep)
-    assert len(curves_figure(empty).data) == 0
-    assert len(ceilings_figure(empty).data) == 0
+    assert not curves_figure(empty).data
+    assert not ceilings_figure(empty).data
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_fit_is_a_line_of_numbers_with_intervals():
     fit = one.fit
     found = cells(one)
     # 25,420 or so, to four digits.
-    C_mid, lo, hi = (f"{round(value, -1):,.0f}" for value in (fit.C_mid, fit.C_mid_lo, fit.C_mid_hi))
+    C_mid, lo, hi = (f"{round(one, -1):,.0f}" for one in (fit.C_mid, fit.C_mid_lo, fit.C_mid_hi) if one)
     assert found[:2] == ["c", f"{fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]"]
     assert found[2] == f"{fit.B:.2f} [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
     assert found[3] == f"{C_mid} [{lo}, {hi}]"

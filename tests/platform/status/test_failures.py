@@ -120,8 +120,8 @@ def test_a_long_table_shows_what_trains_and_what_is_in_trouble_and_counts_the_re
     rows = many(done=100, stale=200, running=10, failed=300, pending=400)
     shown = worth_showing(rows, 60)
     states = [row.state.state for row in shown]
-    assert (len(shown), states.count("running")) == (60, 10)
-    assert states.count("stale") == states.count("failed") == 25
+    assert (len(shown), states.count(State.RUNNING)) == (60, 10)
+    assert states.count(State.STALE) == states.count(State.FAILED) == 25
     assert shown == sorted(shown, key=lambda row: row.id)
 
 

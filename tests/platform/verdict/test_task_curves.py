@@ -98,7 +98,9 @@ def test_rows_reach_mlflow_under_the_name_of_their_task():
     points = {}
     for number, row in enumerate(rows_at(50, np.random.default_rng(0)), start=1):
         points |= {point.name: point.value for point in row_points(row, number, 0.0)}
-        rate = {"math": "eval/math/", "code": "eval/code/", "all": "eval/", "aime": "downstream/aime/"}[row["task"]]
+        rate = {"math": "eval/math/", "code": "eval/code/", "all": "eval/", "aime": "downstream/aime/"}[
+            str(row["task"])
+        ]
         assert points[f"{rate}pass_rate"] == row["pass_rate"]
 
 

@@ -28,6 +28,7 @@ def results(tmp_path_factory):
 
 def with_line(results: Results, name: str, **changes) -> Results:
     """The same results with other numbers in one line of the comparison."""
+    assert results.comparison is not None
     lines = [
         dataclasses.replace(line, **changes) if line.curve == name else line for line in results.comparison.variants
     ]

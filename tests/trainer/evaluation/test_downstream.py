@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from trainer.tiny import PolicySampler, random_policy, tiny_recipe
 
 from scalerl.evaluation.downstream import DownstreamEvaluator, mean_pass_at_k, pass_at_k
+from scalerl.rollout import Outcome
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -29,7 +30,11 @@ def test_pass_at_k_of_many_samples_stays_exact():
 
 
 def test_answers_that_were_not_judged_count_neither_for_nor_against_a_problem():
-    outcomes = [["right", "wrong", "crashed"], ["wrong", "timed_out", "unparsable"], ["right", "crashed", "crashed"]]
+    outcomes: list[list[Outcome]] = [
+        ["right", "wrong", "crashed"],
+        ["wrong", "timed_out", "unparsable"],
+        ["right", "crashed", "crashed"],
+    ]
     assert mean_pass_at_k(outcomes, 1) == pytest.approx((0.5 + 0 + 1) / 3)
     assert mean_pass_at_k(outcomes, 2) == pytest.approx((1 + 0) / 2)  # the last problem has one judged answer
     assert mean_pass_at_k(outcomes, 3) is None

@@ -242,7 +242,7 @@ def test_one_bad_batch_leaves_both_networks_and_all_moments_untouched(where):
         one.step(groups)
     if where == "critic":
         saved = weights(learner.critic.network)
-        learner.critic.network.body.norm.data.fill_(math.nan)
+        learner.critic.network.get_parameter("body.norm").data.fill_(math.nan)
         update = learner.step(groups)
         learner.critic.network.load_state_dict(saved)
     else:

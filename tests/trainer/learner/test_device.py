@@ -49,7 +49,7 @@ def nothing_on_the_default_device():
 def test_the_guard_finds_a_tensor_made_without_a_device():
     here = torch.zeros(3, device=CPU)
     with nothing_on_the_default_device(), pytest.raises(RuntimeError, match="meta"):
-        here + torch.arange(3)
+        torch.add(here, torch.arange(3))
 
 
 def policy_of(recipe):

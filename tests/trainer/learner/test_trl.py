@@ -12,6 +12,7 @@ rewards) is given to it. Where TRL means something else by a name, the test says
 import random
 import statistics
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -50,7 +51,7 @@ def new_trainer(tmp_path_factory):
 
     words = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "a": 2}, unk_token="<pad>"))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="<eos>")
-    shape = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    shape: dict[str, Any] = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
     model = LlamaForCausalLM(LlamaConfig(vocab_size=3, **shape, pad_token_id=0, eos_token_id=1, bos_token_id=None))
     folder = tmp_path_factory.mktemp("trl")
 

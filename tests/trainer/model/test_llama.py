@@ -1,5 +1,7 @@
 """The policy is the Llama that `transformers` loads, and its head has one precision everywhere."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,8 @@ def test_transformers_finds_every_weight_and_knows_every_one_it_finds(saved):
     from transformers import LlamaForCausalLM
 
     policy, folder = saved
-    llama, report = LlamaForCausalLM.from_pretrained(folder, output_loading_info=True)
+    loaded: Any = LlamaForCausalLM.from_pretrained(folder, output_loading_info=True)
+    llama, report = loaded
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     assert sum(p.numel() for p in llama.parameters()) == policy.num_parameters()

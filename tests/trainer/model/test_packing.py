@@ -1,5 +1,7 @@
 """Sequences without padding give what padded ones give, and share nothing but the pass."""
 
+from typing import Any
+
 import pytest
 import torch
 from trainer.learner_cases import assert_same_gradients, gradients, random_groups
@@ -140,14 +142,14 @@ def test_packed_and_padded_micro_batches_and_the_whole_batch_give_one_gradient(m
     for whole_pass, small, single in zip(packed[::3], packed[1::3], packed[2::3], strict=True):
         assert whole_pass == 1
         assert 2 <= small <= padded
-        assert single == len(batch.length_B)
+        assert single == len(make_batch(groups).length_B)
     for _, metrics, ours in split:
         assert metrics == pytest.approx(whole_metrics, rel=1e-5, abs=1e-6)
         assert_same_gradients(ours, whole)
 
 
 def test_the_built_in_policy_recomputes_its_blocks_and_keeps_less(monkeypatch):
-    policy = policy_of(recipe_of("llama"))
+    policy: Any = policy_of(recipe_of("llama"))
     counted, results = [], []
     block = type(policy.blocks[0])
     project = block.project

@@ -1,6 +1,7 @@
 """What each value of the axis `parameters` rounds, on both sides alike, and how FP16 keeps its gradients."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,7 +117,8 @@ def test_small_gradients_survive_fp16_only_because_the_loss_is_scaled():
         learner.policy.zero_grad(set_to_none=True)
         learner.accumulate(batch, advantage)
         learner.loss_scale.unscale(learner.policy.parameters())
-        norms.append(float(learner.policy.layers().__next__().qkv.grad.norm()))
+        policy: Any = learner.policy
+        norms.append(float(next(policy.layers()).qkv.grad.norm()))
     assert norms[0] > 0
     assert abs(norms[1] / norms[0] - 1) > 0.1
 
@@ -141,7 +143,8 @@ def overflowing(recipe, scale):
 
     def infinite(batch, advantage):
         metrics = accumulate(batch, advantage)
-        learner.policy.head.grad[0, 0] = float("inf")
+        policy: Any = learner.policy
+        policy.head.grad[0, 0] = float("inf")
         return metrics
 
     learner.accumulate = infinite

@@ -1,5 +1,7 @@
 """Models of other families are trained and decoded as `transformers` computes them, or refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -232,7 +234,7 @@ def test_active_parameters_leave_out_the_experts_a_token_does_not_see(tmp_path):
     assert size.attention_width == 2 * 4 * 4
 
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY_SIZE, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
 }  # fmt: skip

@@ -26,7 +26,7 @@ from scalerl.model.build import new_policy
 from scalerl.processes import GeneratorDied, WallCluster
 from scalerl.processes.generator_process import GeneratorProcess, Outfit
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
-from scalerl.processes.time_sheet import TimeSheet
+from scalerl.processes.time_sheet import Activity, TimeSheet
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.checkpoint import checkpoint_exists
@@ -227,7 +227,14 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
 def test_a_time_sheet_by_hand():
     now = [10.0]
     sheet = TimeSheet(clock=lambda: now[0])
-    for activity, at in (("busy", 11.0), ("idle", 13.0), ("busy", 13.5), ("off", 17.5), ("idle", 20.0)):
+    switches: list[tuple[Activity, float]] = [
+        ("busy", 11.0),
+        ("idle", 13.0),
+        ("busy", 13.5),
+        ("off", 17.5),
+        ("idle", 20.0),
+    ]
+    for activity, at in switches:
         now[0] = at
         sheet.switch(activity)
     now[0] = 20.25
@@ -465,7 +472,7 @@ def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path,
     folder = new_run(tmp_path / "run", schedule)
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     wait_until(lambda: not is_alive(generator), "the generator's end")
     process.join(10)
     step = folder.read_status()["step"]
@@ -480,6 +487,7 @@ def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     os.kill(generator, number)  # as Ctrl-C in a terminal and a batch system do
+    assert process.pid is not None
     os.kill(process.pid, number)
     process.join(20)
     assert process.exitcode == 7

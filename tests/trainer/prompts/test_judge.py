@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.prompts.judge import MAX_LOST_GROUPS, Judge, VerifierFailed
 from scalerl.schedules import SCHEDULES
+from scalerl.tasks import Task
 
 RECIPE = tiny_recipe()
 
@@ -30,6 +32,11 @@ class Scripted:
         return self.outcomes[response[0]]
 
 
+def scripted(**settings: Any) -> Task:
+    """As much of a task as a judge asks for."""
+    return cast(Task, Scripted(**settings))
+
+
 def rollouts(*firsts):
     return make_group("p", [[t, i] for i, t in enumerate(firsts)], [[-1.0, -1.0]] * len(firsts), [0.0] * len(firsts))
 
@@ -39,7 +46,7 @@ def judged(judge, *firsts):
 
 
 def test_answers_that_were_not_judged_are_counted_and_leave_their_group():
-    judge = Judge(Scripted(), RECIPE)
+    judge = Judge(scripted(), RECIPE)
     group = judged(judge, 0, 3, 1, 4, 2, 3)
     assert group.outcomes == ("right", "wrong", "unparsable")
     assert group.rewards == (1.0, -1.0, -1.0)
@@ -50,19 +57,19 @@ def test_answers_that_were_not_judged_are_counted_and_leave_their_group():
 
 
 def test_one_judged_answer_makes_no_group():
-    assert judged(Judge(Scripted(), RECIPE), 0, 3, 4, 3) is None
-    assert judged(Judge(Scripted(), RECIPE), 0, 3, 4, 0) is not None
+    assert judged(Judge(scripted(), RECIPE), 0, 3, 4, 3) is None
+    assert judged(Judge(scripted(), RECIPE), 0, 3, 4, 0) is not None
 
 
 def test_threads_change_neither_verdicts_nor_their_order():
-    one, many = Judge(Scripted(), RECIPE), Judge(Scripted(num_judges=8, slow=True), RECIPE)
+    one, many = Judge(scripted(), RECIPE), Judge(scripted(num_judges=8, slow=True), RECIPE)
     answers = (0, 1, 2, 0, 3, 1, 0, 4)
     assert judged(many, *answers).outcomes == judged(one, *answers).outcomes
     assert [r.tokens[1] for r in judged(many, *answers).rollouts] == [0, 1, 2, 3, 5, 6]
 
 
 def test_a_verifier_that_judges_nothing_ends_the_run_with_its_task_and_what_was_seen():
-    judge = Judge(Scripted(), RECIPE)
+    judge = Judge(scripted(), RECIPE)
     for _ in range(MAX_LOST_GROUPS - 1):
         assert judged(judge, 3, 4, 4) is None
     with pytest.raises(VerifierFailed, match=r"task 'k_smallest': .* \(the last: 1 timed_out, 2 crashed\)"):
@@ -70,7 +77,7 @@ def test_a_verifier_that_judges_nothing_ends_the_run_with_its_task_and_what_was_
 
 
 def test_one_group_in_between_starts_the_count_of_lost_groups_again():
-    judge = Judge(Scripted(), RECIPE)
+    judge = Judge(scripted(), RECIPE)
     for _ in range(3):
         for _ in range(MAX_LOST_GROUPS - 1):
             judged(judge, 4, 4)
@@ -78,7 +85,7 @@ def test_one_group_in_between_starts_the_count_of_lost_groups_again():
 
 
 def test_a_judge_goes_on_where_its_state_was_taken():
-    judge, other = Judge(Scripted(), RECIPE), Judge(Scripted(), RECIPE)
+    judge, other = Judge(scripted(), RECIPE), Judge(scripted(), RECIPE)
     for _ in range(MAX_LOST_GROUPS - 1):
         judged(judge, 4, 4)
     other.load_state_dict(judge.state_dict())

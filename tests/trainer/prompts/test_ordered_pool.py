@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ PROMPTS = [
 ]
 
 
-def make(prompts=PROMPTS, seed=0, **settings):
+def make(prompts=PROMPTS, seed=0, **settings) -> Any:
     return pool_of(prompts, Ordered(**settings), np.random.default_rng(seed))
 
 

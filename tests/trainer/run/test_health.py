@@ -74,8 +74,7 @@ def test_what_lies_inside_the_limits_is_no_warning(changes):
 
 
 def test_a_scale_that_cuts_answers_by_design_is_warned_of_a_rise_only():
-    cut = {"truncated": 0.3}
-    assert warnings(*run_of(since=1, **cut)) == {}
+    assert warnings(*run_of(since=1, truncated=0.3)) == {}
     rows = [row(step, truncated=0.3 if step < 150 else 0.4) for step in range(1, 201)]
     assert set(warnings(rows[:60], rows[-20:])) == {"truncation"}
 

@@ -1,7 +1,6 @@
 """Whole runs: they learn to finish, and whatever kills them they end where an undisturbed run ends."""
 
 import multiprocessing
-import os
 import signal
 
 import pytest
@@ -262,7 +261,7 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
         assert folder.read_status() == {"state": "running", "attempt": 1}
         assert not folder.metrics.exists()
     finally:
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.join()
     train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
     assert folder.read_status()["state"] == "done"

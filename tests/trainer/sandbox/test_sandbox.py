@@ -19,6 +19,7 @@ from places import DATA
 from waiting import wait_until
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut, SandboxUnavailable, isolation, sandbox
+from scalerl.sandbox.isolation import IsolationName
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 from scalerl.sandbox.system_calls import DENIED, DENIED_WITHOUT_PID_NAMESPACE, seccomp_filter
 
@@ -413,7 +414,8 @@ def test_a_machine_that_cannot_isolate_is_refused_with_every_reason(monkeypatch)
 
 def test_resource_limits_alone_are_used_only_on_request(monkeypatch):
     monkeypatch.setattr(sandbox.Sandbox, "_probe", lambda self: tried.append(self.isolation) or refuse())
-    for minimum, allowed in (("bubblewrap", 1), ("namespaces", 2), ("rlimits", 3)):
+    cases: list[tuple[IsolationName, int]] = [("bubblewrap", 1), ("namespaces", 2), ("rlimits", 3)]
+    for minimum, allowed in cases:
         tried = []
         with pytest.raises(SandboxUnavailable):
             Sandbox(minimum=minimum)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def recipe_of(schedule, k, speed, **changes):
 class Trace:
     """What a schedule did: its steps, the trainer's clock after each, and the generators' clock at every decode."""
 
-    cluster: object
+    cluster: Any
     steps: list = field(default_factory=list)
     trainer_free: list = field(default_factory=list)
     generators_now: list = field(default_factory=list)

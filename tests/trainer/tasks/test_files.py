@@ -1,6 +1,7 @@
 """Task files: three formats read alike, ids that stay, a split without overlap, identity by content."""
 
 import json
+from typing import Any
 
 import datasets
 import numpy as np
@@ -38,7 +39,7 @@ def file(tmp_path):
 def test_parquet_and_datasets_folders_hold_the_same_task_as_json_lines(tmp_path, file):
     parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "sums.parquet")
     datasets.Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
-    splits = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:5])}
+    splits: dict[Any, Any] = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:5])}
     datasets.DatasetDict(splits).save_to_disk(tmp_path / "several")
     expected = task_in(file)
     for name, split in (("sums.parquet", None), ("one", None), ("several", "train")):

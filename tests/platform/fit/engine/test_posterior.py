@@ -1,5 +1,7 @@
 """The posterior against an integral over every parameter on a dense grid, and its parts against SciPy."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -58,7 +60,7 @@ def integrated(y):
             half = np.linalg.inv(np.linalg.cholesky(cov))
             log_det = np.linalg.slogdet(cov)[1]
             wy, wu, wg = half @ y, (1 - g) @ half.T, g @ half.T
-            prior_r = sum(
+            prior_r: Any = sum(
                 anchor.probability
                 * np.exp(-0.5 * (r - anchor.value) ** 2 / (anchor.own_variance + run_variance))
                 / np.sqrt(anchor.own_variance + run_variance)
