@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,27 @@ budget: {compute: 1.0}
 NUM_RUNS = 3
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
+def write_study(folder: Path) -> Path:
     """A sweep file beside its own scale; returns the sweep file."""
-    (tmp_path / "recipes" / "scales").mkdir(parents=True)
-    (tmp_path / "recipes" / "scales" / "seconds.yaml").write_text(SCALE)
-    (tmp_path / "sweeps").mkdir()
-    path = tmp_path / "sweeps" / "small.yaml"
+    (folder / "recipes" / "scales").mkdir(parents=True)
+    (folder / "recipes" / "scales" / "seconds.yaml").write_text(SCALE)
+    (folder / "sweeps").mkdir()
+    path = folder / "sweeps" / "small.yaml"
     path.write_text(SWEEP)
     return path
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home folder of the study after one undisturbed sweep: to be read, not to be trained on."""
+    folder = tmp_path_factory.mktemp("trained")
+    run_platform(folder / "home", "sweep", str(write_study(folder)))
+    return folder / "home"
 
 
 @pytest.fixture
@@ -60,19 +73,21 @@ Platform = Callable[..., subprocess.CompletedProcess[str]]
 def platform(home: Path) -> Platform:
     """Run a command on the test's home folder: `platform("status", "--json", code=0).stdout`."""
 
-    def run(*arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        result = subprocess.run(
-            [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        if code is not None:
-            assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"
-        return result
+    return partial(run_platform, home)
 
-    return run
+
+def run_platform(home: Path, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+    """One command on a home folder, to its end."""
+    result = subprocess.run(
+        [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(home)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    if code is not None:
+        assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"
+    return result
 
 
 def start(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
