@@ -31,6 +31,7 @@ SIZES: dict[str, Any] = {
     "pad_token_id": None,
 }
 EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+QWEN3_MOE: dict[str, Any] = {**SIZES, **EXPERTS, "head_dim": 8}
 CONFIGS = {
     "llama": LlamaConfig(**SIZES, attention_bias=True, head_dim=6),
     "qwen2": Qwen2Config(**SIZES, tie_word_embeddings=True),
@@ -43,7 +44,7 @@ CONFIGS = {
     ),
     "mixtral": MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2, router_jitter_noise=0.3),
     "qwen2_moe": Qwen2MoeConfig(**SIZES, **EXPERTS, shared_expert_intermediate_size=12),
-    "qwen3_moe": Qwen3MoeConfig(**(SIZES | EXPERTS | {"head_dim": 8})),
+    "qwen3_moe": Qwen3MoeConfig(**QWEN3_MOE),
 }
 
 
