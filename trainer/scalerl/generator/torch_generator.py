@@ -213,15 +213,17 @@ class TorchGenerator:
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on, weights included."""
+        """Everything the next step depends on, weights included. Keys and values reach as far as the longest row."""
+        n = len(self.requests)
+        reach = int(self._length[:n].max(initial=0))
         return {
             "weights": self.policy.exported_weights(),
             "version": self.version,
             "waiting": list(self.waiting),
             "requests": list(self.requests),
             "free": list(self.free),
-            "kv": self._cache.kv[:, : len(self.requests)].clone(),
-            "rows": [array[: len(self.requests)].copy() for array in self._row_arrays()],
+            "kv": self._cache.kv[:, :n, :, :, :reach].clone(),
+            "rows": [array[:n].copy() for array in self._row_arrays()],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -230,6 +232,6 @@ class TorchGenerator:
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
         n = len(self.requests)
-        self._cache.kv[:, :n] = state["kv"]
+        self._cache.kv[:, :n, :, :, : state["kv"].shape[4]] = state["kv"]
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved
