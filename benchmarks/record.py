@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from scalerl.run.status import processor
+from scalerl.run.status_file import processor
 
 RESULTS = Path(__file__).parent / "results"
 LOAD_AVERAGE_BEFORE = os.getloadavg()

@@ -10,6 +10,7 @@ import numpy as np
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
+from scalerl.run.status import RunStatus
 
 BUDGET = 2000.0
 NUM_SAMPLES = 16000
@@ -122,22 +123,22 @@ def train_row(compute: float, rng: np.random.Generator) -> dict:
 def write_state(home: Home, run_id: str, state: str, *, compute: float = BUDGET, message: str = "") -> None:
     """status.json as the trainer writes it."""
     home.run(run_id).write_status(
-        {
-            "state": state,
-            "attempt": 1,
-            "pid": 1,
-            "host": "elsewhere",
-            "heartbeat": HEARTBEAT,
-            "step": round(compute / 25),
-            "compute_gpu_hours": compute,
-            "budget_gpu_hours": BUDGET,
-            "pass_rate": 0.6,
-            "message": message,
-            "warnings": [],
-            "code_versions": [CODE_VERSION],
-            "threads": 1,
-            "processor": "AMD EPYC",
-        }
+        RunStatus(
+            state=state,
+            attempt=1,
+            pid=1,
+            host="elsewhere",
+            heartbeat=HEARTBEAT,
+            step=round(compute / 25),
+            compute_gpu_hours=compute,
+            budget_gpu_hours=BUDGET,
+            pass_rate=0.6,
+            message=message,
+            warnings=(),
+            code_versions=(CODE_VERSION,),
+            threads=1,
+            processor="AMD EPYC",
+        )
     )
 
 

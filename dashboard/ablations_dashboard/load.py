@@ -39,7 +39,7 @@ def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bo
     states = {row.state.state for row in rows}
     if State.RUNNING in states or all_ended(sweep, list(rows)):
         return State.RUNNING in states
-    beats = [sweep.run(row.id).read_status().get("heartbeat", 0.0) for row in rows]
+    beats = [sweep.run(row.id).read_status().heartbeat for row in rows]
     return now - max(beats) < HEARTBEAT_LIMIT_S or sweep.is_at_work
 
 
@@ -75,7 +75,7 @@ def _load_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> 
     folder = sweep.run(run.id)
     status = folder.read_status()
     alone = replace(sweep.plan, reference=variant.name, variants=(replace(variant, runs=(run,)),))
-    known = {field: status.get(field) for field in STATUS_FIELDS}
+    known = {field: getattr(status, field) for field in STATUS_FIELDS}
     return _fitted_run(sweep.home.path, alone, stamp(folder.metrics), known)
 
 

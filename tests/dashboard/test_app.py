@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -40,7 +41,7 @@ def beat(sweep, heartbeat: float) -> None:
     for variant in plan.variants:
         for run in variant.runs:
             folder = home.run(run.id)
-            folder.write_status(folder.read_status() | {"heartbeat": heartbeat})
+            folder.write_status(replace(folder.read_status(), heartbeat=heartbeat))
 
 
 def drawn(page: AppTest, place: int) -> set[str]:

@@ -70,15 +70,15 @@ def test_the_stopped_run_of_an_old_home_resumes_and_reaches_its_budget(old):
     assert steps[0] == list(range(1, len(steps[0]) + 1))
     assert len(steps[0]) == pytest.approx(len(steps[1]), rel=0.1)
     status = folder.read_status()
-    assert (status["state"], status["attempt"]) == ("done", 2)
+    assert (status.state, status.attempt) == ("done", 2)
     done = RunFolder(old / "home" / "runs" / DONE)
-    assert done.read_status()["attempt"] == 1  # what was done has not been trained again
+    assert done.read_status().attempt == 1  # what was done has not been trained again
 
 
 def test_a_run_on_the_wall_clock_of_an_old_home_resumes(old):
     folder = RunFolder(old / "home" / "runs" / ON_THE_WALL_CLOCK)
     stopped = rows_of(folder.metrics)
-    assert folder.read_status()["step"] == 20
+    assert folder.read_status().step == 20
     platform(old, "train", "scalerl", "--scale", "wall_seconds", "--budget", "1")
     resumed = rows_of(folder.metrics)
     assert resumed[: len(stopped)] == stopped
@@ -86,4 +86,4 @@ def test_a_run_on_the_wall_clock_of_an_old_home_resumes(old):
     assert steps == list(range(1, len(steps) + 1))
     assert len(steps) > 20
     status = folder.read_status()
-    assert (status["state"], status["attempt"]) == ("done", 2)
+    assert (status.state, status.attempt) == ("done", 2)

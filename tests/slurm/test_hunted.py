@@ -15,6 +15,7 @@ from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
 from ablations.slurm.submissions import Submission, new_submission
+from scalerl.run.status import RunStatus
 
 
 def sleeper(cluster, *options: str) -> str:
@@ -123,7 +124,7 @@ def test_a_hold_takes_what_waits_and_neither_ended_jobs_nor_those_of_others(empt
     waiting.given(job).write(home)
     for run in runs:
         home.run(run).path.mkdir(parents=True)
-        home.run(run).write_status({"state": "failed", "message": "RuntimeError: no", "heartbeat": time.time()})
+        home.run(run).write_status(RunStatus(state="failed", message="RuntimeError: no", heartbeat=time.time()))
     with mock.patch.dict(os.environ, empty.environment):
         hold = hold_after_failure(home, "small")
         reasons = {one.name: one.reason for one in commands.queue()}

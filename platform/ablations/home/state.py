@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import RunStatus
 
 HEARTBEAT_LIMIT_S = 120.0
 """A run on another machine whose heartbeat is older than this is stale."""
@@ -100,24 +100,24 @@ class RunState:
 def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     """The state of a run that is meant to reach a budget; one done with less is pending again."""
     status = folder.read_status()
-    if not status:
+    if not status.has_started:
         return RunState(state=State.PENDING)
-    state = State(status["state"])
+    state = State(status.state)
     if state == State.RUNNING and not alive(folder, status):
         state = State.STALE
-    if state == State.DONE and status["compute_gpu_hours"] < budget_gpu_hours:
+    if state == State.DONE and status.compute_gpu_hours < budget_gpu_hours:
         state = State.PENDING
     return RunState(
         state=state,
-        step=status["step"],
-        compute_gpu_hours=status["compute_gpu_hours"],
-        wall_s=status.get("wall_s", 0.0),  # an older trainer did not write it
-        pass_rate=status["pass_rate"],
-        attempt=status["attempt"],
-        message=status["message"],
-        warnings=tuple(status["warnings"]),
-        heartbeat=status["heartbeat"],
-        pid=status["pid"] if state == State.RUNNING and is_here(status) else None,
+        step=status.step,
+        compute_gpu_hours=status.compute_gpu_hours,
+        wall_s=status.wall_s,
+        pass_rate=status.pass_rate,
+        attempt=status.attempt,
+        message=status.message,
+        warnings=status.warnings,
+        heartbeat=status.heartbeat,
+        pid=status.pid if state == State.RUNNING and is_here(status) else None,
     )
 
 
@@ -129,15 +129,15 @@ def ask_to_stop(folder: RunFolder) -> None:
             os.kill(pid, signal.SIGTERM)
 
 
-def is_here(status: dict[str, Any]) -> bool:
+def is_here(status: RunStatus) -> bool:
     """Whether the status was written on this machine."""
-    return status["host"] == socket.gethostname()
+    return status.host == socket.gethostname()
 
 
-def alive(folder: RunFolder, status: dict[str, Any]) -> bool:
+def alive(folder: RunFolder, status: RunStatus) -> bool:
     """Whether the process that wrote a `running` status still trains: here by its lock, elsewhere by its heartbeat."""
     if not is_here(status):
-        return time.time() - status["heartbeat"] < HEARTBEAT_LIMIT_S
+        return time.time() - status.heartbeat < HEARTBEAT_LIMIT_S
     return is_locked(folder.lock)
 
 

@@ -15,7 +15,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
     """Train the run in folder `path`. Raises nothing: its status file and log say how it ended."""
     folder = RunFolder(path)
-    attempt = folder.read_status().get("attempt", 0) + 1
+    attempt = folder.read_status().attempt + 1
     redirect_output(folder.log(attempt))
     from scalerl.run.train import Busy, Cancelled, train  # torch takes seconds to load, and only jobs need it
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ablations.home.home import Home
@@ -88,8 +88,8 @@ class SlurmJob:
     def _write_state(self, state: State, message: str) -> None:
         """Replace "cancelled", which the training writes on any signal."""
         status = self._folder.read_status()
-        if status.get("pid") == os.getpid():  # else another process has the run
-            self._folder.write_status(status | {"state": state, "message": message, "heartbeat": time.time()})
+        if status.pid == os.getpid():  # else another process has the run
+            self._folder.write_status(replace(status, state=state, message=message, heartbeat=time.time()))
 
 
 def is_preempted(job: str) -> bool:

@@ -47,7 +47,7 @@ def group_failures(home: Home, rows: Iterable[RunRow]) -> list[Failure]:
 
 def _own_word(home: Home, row: RunRow) -> str:
     """What a run itself says of its failure; what is said in the sweep may be more, or of a later job."""
-    own = str(home.run(row.id).read_status().get("message", ""))
+    own = home.run(row.id).read_status().message
     return own if row.state.state == State.FAILED and row.state.message.startswith(own) else ""
 
 

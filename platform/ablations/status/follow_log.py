@@ -70,7 +70,7 @@ class LogReader:
 def run_state(home: Home, run_id: str) -> RunState:
     """The state of a run by itself, whatever sweep it is in: with the budget that it was last started with."""
     folder = home.run(run_id)
-    own = read_state(folder, folder.read_status().get("budget_gpu_hours", 0.0))
+    own = read_state(folder, folder.read_status().budget_gpu_hours)
     return SlurmStates(home).state(run_id, own)
 
 

@@ -53,7 +53,7 @@ class LiveFits:
         if before is None or before.curve is None:
             return True
         every = run.recipe.evaluation.every * run.recipe.compute_unit_gpu_hours
-        compute = self._home.run(run.id).read_status().get("compute_gpu_hours", 0.0)
+        compute = self._home.run(run.id).read_status().compute_gpu_hours
         return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
 
     def curve(self, run: Run) -> Curve | None:

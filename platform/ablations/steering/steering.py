@@ -176,7 +176,7 @@ class Steering:
         self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid), standings={}))
 
     def _trained(self, run: Run) -> float:
-        return self._sweep.run(run.id).read_status().get("compute_gpu_hours", 0.0)
+        return self._sweep.run(run.id).read_status().compute_gpu_hours
 
     def _decide_round(self) -> Sequence[Extension]:
         """Decide who trains on, write it down and return it; empty when nobody does.

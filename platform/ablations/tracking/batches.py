@@ -83,4 +83,4 @@ def started_ms(folders: list[RunFolder]) -> int | None:
 
 def ended_ms(folders: list[RunFolder]) -> int:
     """When the last of the runs gave a sign of life."""
-    return int(1000 * max(folder.read_status().get("heartbeat", 0.0) for folder in folders))
+    return int(1000 * max(folder.read_status().heartbeat for folder in folders))

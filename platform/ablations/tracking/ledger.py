@@ -153,16 +153,16 @@ def read_ledger(sweep: StartedSweep) -> Ledger:
 
 def written_state(folder: RunFolder) -> str:
     """The state a run has written of itself; empty before it has started."""
-    return folder.read_status().get("state", "")
+    return folder.read_status().state
 
 
 def has_ended(folder: RunFolder, plan: Plan) -> bool:
     """Whether a run writes no more; without a total to share, one that is done with less than the budget goes on."""
     status = folder.read_status()
     budget = plan.budget_gpu_hours if plan.total_gpu_hours is None else 0.0
-    if not status or not State(status["state"]).ends_attempt:
+    if not status.has_started or not State(status.state).ends_attempt:
         return False
-    return not (status["state"] == State.DONE and status["compute_gpu_hours"] < budget)
+    return not (status.state == State.DONE and status.compute_gpu_hours < budget)
 
 
 def num_rows(folder: RunFolder) -> int:

@@ -291,7 +291,7 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
         seed=run.seed,
         id=run.id,
         cost_gpu_hours=rows[-1]["compute_gpu_hours"] if rows else 0.0,
-        code_versions=tuple(folder.read_status().get("code_versions", ())),
+        code_versions=folder.read_status().code_versions,
     )
 
 
@@ -311,10 +311,10 @@ def _try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
 
 def _why_empty(folder: RunFolder) -> str:
     status = folder.read_status()
-    if not status:
+    if not status.has_started:
         return "not started"
-    because = f" ({status['message']})" if status["message"] else ""
-    return f"{status['state']}{because}, without an evaluation so far"
+    because = f" ({status.message})" if status.message else ""
+    return f"{status.state}{because}, without an evaluation so far"
 
 
 def compare_variants(variants: Sequence[FittedVariant], reference: str) -> Comparison | None:

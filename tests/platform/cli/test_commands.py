@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +119,7 @@ def test_status_shows_what_a_run_warns_of(tmp_path):
     sweep = make_home(tmp_path, fraction=0.9, state="running")
     home, plan = sweep.home, sweep.plan
     folder = home.run(plan.variants[1].runs[0].id)
-    folder.write_status(folder.read_status() | {"warnings": ["effective sample size is 20%"]})
+    folder.write_status(replace(folder.read_status(), warnings=("effective sample size is 20%",)))
     printed = json.loads(run("status", "loo", "--json", "--home", str(tmp_path), code=3))
     assert [one["warnings"] for one in printed["runs"]] == [[], ["effective sample size is 20%"], []]
     assert "warning: effective" in run("status", "loo", "--home", str(tmp_path), code=3)

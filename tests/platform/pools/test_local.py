@@ -5,6 +5,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock
@@ -68,8 +69,8 @@ def left_behind(home: Home, run_id: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that trains a run for a sweep that was killed."""
     folder = home.run(run_id)
     with subprocess.Popen(["sleep", "60"]) as process, FileLock(folder.lock):
-        here = {"state": "running", "pid": process.pid, "host": socket.gethostname()}
-        folder.write_status(folder.read_status() | here)
+        status = folder.read_status()
+        folder.write_status(replace(status, state="running", pid=process.pid, host=socket.gethostname()))
         try:
             yield process
         finally:

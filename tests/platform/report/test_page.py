@@ -3,6 +3,7 @@
 import dataclasses
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -89,7 +90,7 @@ def test_mixed_versions_and_unfinished_runs_are_warned_of(tmp_path):
     sweep = make_home(tmp_path, fraction=0.5, state="running")
     home = sweep.home
     folder = home.run(planned_run("loo-loss", 0).id)
-    folder.write_status(folder.read_status() | {"code_versions": ["aaaaaa+dirty"]})
+    folder.write_status(replace(folder.read_status(), code_versions=("aaaaaa+dirty",)))
     text = text_of(report_page(read_results(sweep), now=NOW))
     assert "trained with 2 versions of the code: 4f1c2d, aaaaaa+dirty." in text
     assert "3 of 3 runs have not reached the budget." in text

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from fixtures_home import make_home, planned_run, write_state
@@ -23,7 +24,7 @@ def home(tmp_path):
     home = make_home(tmp_path, seeds=(0, 1), fraction=0.25, state="running").home
     write(home, 1, "step 1\nended by Slurm\n")
     write(home, 2, "step 2\n")
-    home.run(RUN).write_status(home.run(RUN).read_status() | {"attempt": 2})
+    home.run(RUN).write_status(replace(home.run(RUN).read_status(), attempt=2))
     return home
 
 

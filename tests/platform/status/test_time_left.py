@@ -1,5 +1,6 @@
 """How long a run and a sweep still take: numbers worked out by hand."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -94,7 +95,7 @@ def test_the_status_of_a_sweep_has_the_seconds_of_every_run_that_trains(tmp_path
     first, second, third = (run.id for variant in plan.variants for run in variant.runs)
     for run_id, seconds in ((first, 100.0), (second, 200.0)):
         folder = home.run(run_id)
-        folder.write_status(folder.read_status() | {"wall_s": seconds})
+        folder.write_status(replace(folder.read_status(), wall_s=seconds))
     data = to_json(plan, run_rows(sweep))
     # A quarter of 2000 GPU-hours took 100 and 200 s; the third is older than wall_s and runs at 0.3 s a GPU-hour.
     assert [one["seconds_left"] for one in data["runs"]] == [pytest.approx(300), pytest.approx(600), None]

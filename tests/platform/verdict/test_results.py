@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run, write_state
@@ -129,7 +130,7 @@ def test_mixed_code_versions_are_kept(tmp_path):
     sweep = make_home(tmp_path)
     home = sweep.home
     status = home.run(planned_run("loo-loss", 0).id).read_status()
-    home.run(planned_run("loo-loss", 0).id).write_status(status | {"code_versions": ["aaaaaa+dirty"]})
+    home.run(planned_run("loo-loss", 0).id).write_status(replace(status, code_versions=("aaaaaa+dirty",)))
     assert read_results(sweep).code_versions == ["4f1c2d", "aaaaaa+dirty"]
 
 

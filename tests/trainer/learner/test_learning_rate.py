@@ -107,6 +107,6 @@ def test_a_run_whose_rate_would_be_0_before_its_budget_ends_says_so_and_trains_n
     with pytest.raises(ValueError, match=r"horizon 2 is below the budget of 3"):
         train(folder.path, budget_gpu_hours=3.0, warm_starts=tmp_path)
     status = folder.read_status()
-    assert status["state"] == "failed"
-    assert "budget of at most 2" in status["message"]
+    assert status.state == "failed"
+    assert "budget of at most 2" in status.message
     assert not folder.metrics.exists()

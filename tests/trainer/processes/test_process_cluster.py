@@ -421,7 +421,7 @@ def finish(folder, warm_starts, budget=BUDGET):
         values = [row[column] for row in rows]
         assert values == sorted(values)
     assert steps[-2]["compute_gpu_hours"] < budget <= steps[-1]["compute_gpu_hours"]
-    assert folder.read_status()["state"] == "done"
+    assert folder.read_status().state == "done"
     return rows
 
 
@@ -433,7 +433,7 @@ def warm_starts(tmp_path_factory):
 def in_the_middle(folder, process):
     """Wait until the run has taken some steps; the process ids of its generators."""
     wait_until(
-        lambda: folder.read_status().get("step", 0) >= 3 and checkpoint_exists(folder.checkpoint),
+        lambda: folder.read_status().step >= 3 and checkpoint_exists(folder.checkpoint),
         "step 3 and a checkpoint",
     )
     generators = generators_of(process.pid)
@@ -457,12 +457,12 @@ def test_a_run_whose_generator_is_killed_fails_with_the_reason_and_can_be_resume
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     os.kill(generator, signal.SIGKILL)
-    wait_until(lambda: folder.read_status()["state"] == "failed", "the run to fail")
-    assert folder.read_status()["message"] == "GeneratorDied: generator process 0 died (signal 9)"
+    wait_until(lambda: folder.read_status().state == "failed", "the run to fail")
+    assert folder.read_status().message == "GeneratorDied: generator process 0 died (signal 9)"
     process.join(10)
     assert process.exitcode == 1
-    step = folder.read_status()["step"]
-    rows = finish(folder, warm_starts, budget=folder.read_status()["compute_gpu_hours"] + BUDGET)
+    step = folder.read_status().step
+    rows = finish(folder, warm_starts, budget=folder.read_status().compute_gpu_hours + BUDGET)
     assert rows[-1]["step"] > step
 
 
@@ -475,8 +475,8 @@ def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path,
     process.kill()
     wait_until(lambda: not is_alive(generator), "the generator's end")
     process.join(10)
-    step = folder.read_status()["step"]
-    rows = finish(folder, warm_starts, budget=folder.read_status()["compute_gpu_hours"] + BUDGET)
+    step = folder.read_status().step
+    rows = finish(folder, warm_starts, budget=folder.read_status().compute_gpu_hours + BUDGET)
     assert rows[-1]["step"] > step
 
 
@@ -493,8 +493,8 @@ def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_
     assert process.exitcode == 7
     assert not is_alive(generator)
     status = folder.read_status()
-    assert (status["state"], status["message"]) == ("cancelled", "asked to stop")
-    finish(folder, warm_starts, budget=status["compute_gpu_hours"] + BUDGET)
+    assert (status.state, status.message) == ("cancelled", "asked to stop")
+    finish(folder, warm_starts, budget=status.compute_gpu_hours + BUDGET)
 
 
 # --- settings -------------------------------------------------------------------------------------------------------

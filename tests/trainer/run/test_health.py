@@ -125,7 +125,7 @@ def test_a_healthy_smoke_run_has_no_warning(tmp_path):
     folder.create(ResolvedRecipe.model_validate({**recipe, **scale}), 0)
     train(folder.path, budget_gpu_hours=26.0, warm_starts=tmp_path)
     assert len(list(read_rows(folder.metrics, kind="train"))) > 45
-    assert folder.read_status()["warnings"] == []
+    assert folder.read_status().warnings == ()
 
 
 @pytest.mark.slow
@@ -140,14 +140,14 @@ def test_a_sick_run_says_so_once_in_its_log_and_all_the_time_in_its_status(tmp_p
     folder = RunFolder(tmp_path / "run")
     folder.create(recipe, 0)
     train(folder.path, budget_gpu_hours=16.0, warm_starts=tmp_path)
-    steps = folder.read_status()["step"]
+    steps = folder.read_status().step
     assert steps > 41
     assert capsys.readouterr().out.count("% of answers are cut off") == 1
-    assert any("% of answers are cut off" in text for text in folder.read_status()["warnings"])
+    assert any("% of answers are cut off" in text for text in folder.read_status().warnings)
     # An extension knows the rows of before: the start of the run is still its start.
     train(folder.path, budget_gpu_hours=16.5, warm_starts=tmp_path)
-    assert folder.read_status()["step"] > steps
-    assert any("cut off at the token limit, 0% at the start" in text for text in folder.read_status()["warnings"])
+    assert folder.read_status().step > steps
+    assert any("cut off at the token limit, 0% at the start" in text for text in folder.read_status().warnings)
 
 
 def test_ratios_and_effective_sample_size_by_hand():

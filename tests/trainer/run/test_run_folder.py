@@ -6,6 +6,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.run.run_folder import RunFolder, write_atomically
+from scalerl.run.status import RunStatus
 
 
 def test_recipe_and_seed_come_back(tmp_path):
@@ -25,16 +26,17 @@ def test_creating_a_folder_again_leaves_what_is_there(tmp_path):
 
 def test_a_status_comes_back(tmp_path):
     folder = RunFolder(tmp_path)
-    folder.write_status({"state": "running", "step": 3})
-    folder.write_status({"state": "done"})
-    assert folder.read_status() == {"state": "done"}
+    written = RunStatus(state="done", step=3, warnings=("truncates",), code_versions=("4f1c2d",))
+    folder.write_status(RunStatus(state="running", step=2))
+    folder.write_status(written)
+    assert folder.read_status() == written
 
 
 @pytest.mark.parametrize("content", [None, b"", b'{"state": "runn', b"[]", b"3", b"\xff\xfe\x00"])
 def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
     if content is not None:
         (tmp_path / "status.json").write_bytes(content)
-    assert RunFolder(tmp_path).read_status() == {}
+    assert RunFolder(tmp_path).read_status() == RunStatus()
 
 
 def test_a_finished_write_leaves_one_file(tmp_path):

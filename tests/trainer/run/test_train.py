@@ -16,6 +16,7 @@ from scalerl.model.build import new_policy
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
 from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import RunStatus
 from scalerl.run.train import Busy, train
 from scalerl.run.warm_start import key, load_or_train
 
@@ -120,9 +121,9 @@ def test_a_tiny_run_leaves_a_curve_and_says_it_is_done(undisturbed, schedule):
     assert compute == sorted(compute)
     assert compute[-2] < BUDGET[schedule] <= compute[-1]
     status = folder.read_status()
-    assert (status["state"], status["step"], status["attempt"]) == ("done", len(steps), 1)
-    assert status["compute_gpu_hours"] == compute[-1]
-    assert status["pass_rate"] == evaluations[-1]["pass_rate"]
+    assert (status.state, status.step, status.attempt) == ("done", len(steps), 1)
+    assert status.compute_gpu_hours == compute[-1]
+    assert status.pass_rate == evaluations[-1]["pass_rate"]
 
 
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
@@ -189,7 +190,7 @@ def test_a_run_that_is_done_stays_as_it_is(undisturbed, warm_starts):
     before = folder.metrics.read_bytes()
     train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
     assert folder.metrics.read_bytes() == before
-    assert folder.read_status()["state"] == "done"
+    assert folder.read_status().state == "done"
 
 
 @pytest.mark.parametrize("schedule", list(SCHEDULES))
@@ -197,7 +198,7 @@ def test_a_run_extended_equals_a_run_with_the_larger_budget(tmp_path, warm_start
     folder = new_run(tmp_path / "run", recipe_of(schedule))
     for share in (0.5, 0.8, 1.0):
         train(folder.path, budget_gpu_hours=share * BUDGET[schedule], warm_starts=warm_starts)
-    assert folder.read_status()["attempt"] == 3
+    assert folder.read_status().attempt == 3
     assert_same_run(folder, undisturbed[schedule], schedule)
 
 
@@ -222,10 +223,10 @@ def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path,
     folder = new_run(tmp_path / "run", recipe_of(schedule))
     for moment in moments:
         assert start(folder, BUDGET[schedule], warm_starts, moment) == -signal.SIGKILL
-        assert folder.read_status()["state"] == "running"  # nobody was left to say otherwise
+        assert folder.read_status().state == "running"  # nobody was left to say otherwise
     assert start(folder, BUDGET[schedule], warm_starts) == 0
     status = folder.read_status()
-    assert (status["state"], status["attempt"]) == ("done", len(moments) + 1)
+    assert (status.state, status.attempt) == ("done", len(moments) + 1)
     assert_same_run(folder, undisturbed[schedule], schedule)
 
 
@@ -235,7 +236,7 @@ def test_a_run_asked_to_stop_is_cancelled_and_can_be_resumed(tmp_path, warm_star
     for moment in (("train row", 3), ("eval row", 2)):
         assert start(folder, BUDGET["pipeline"], warm_starts, moment, signal.SIGTERM) == 7
         status = folder.read_status()
-        assert (status["state"], status["message"]) == ("cancelled", "asked to stop")
+        assert (status.state, status.message) == ("cancelled", "asked to stop")
     assert len(list(read_rows(folder.metrics, kind="train"))) > 3
     assert start(folder, BUDGET["pipeline"], warm_starts) == 0
     assert_same_run(folder, undisturbed["pipeline"], "pipeline")
@@ -250,7 +251,7 @@ def test_sigterm_means_again_what_it_meant_before_the_run(tmp_path, warm_starts)
 
 def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
     folder = new_run(tmp_path / "run", recipe_of("pipeline"))
-    folder.write_status({"state": "running", "attempt": 1})
+    folder.write_status(RunStatus(state="running", attempt=1))
     ready = tmp_path / "ready"
     process = PROCESSES.Process(target=hold, args=(folder.lock, ready))
     process.start()
@@ -258,13 +259,13 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
     try:
         with pytest.raises(Busy, match="another process is training this run"):
             train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
-        assert folder.read_status() == {"state": "running", "attempt": 1}
+        assert folder.read_status() == RunStatus(state="running", attempt=1)
         assert not folder.metrics.exists()
     finally:
         process.kill()
         process.join()
     train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
-    assert folder.read_status()["state"] == "done"
+    assert folder.read_status().state == "done"
 
 
 # --- a full disk ----------------------------------------------------------------------------------------------------
@@ -298,8 +299,8 @@ def test_a_full_disk_fails_the_run_and_it_goes_on_when_there_is_space(
         train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
     monkeypatch.undo()
     status = folder.read_status()
-    assert status["state"] == "failed"
-    assert "No space left on device" in status["message"]
+    assert status.state == "failed"
+    assert "No space left on device" in status.message
     assert (folder.checkpoint / MANIFEST).read_bytes() == checkpoint
     list(read_rows(folder.metrics))  # still readable
 
@@ -325,8 +326,8 @@ def test_a_diverging_run_stops_with_the_reason_in_its_status(tmp_path, warm_star
     with pytest.raises(Diverged):
         train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
     status = folder.read_status()
-    assert status["state"] == "failed"
-    assert "5 bad steps in a row" in status["message"]
+    assert status.state == "failed"
+    assert "5 bad steps in a row" in status.message
     assert [row["skipped"] for row in read_rows(folder.metrics, kind="train")] == [True] * 4
 
 

@@ -7,6 +7,7 @@ run_folder    the files of a run
 checkpoint    its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
 model_folder  the policy at the end, with the files that `transformers` needs
 metrics       its log; status: what it is doing; neither loads torch
+status_file   keeps the status current while the run trains
 train_row     what the log says of a step
 health        what the last steps foretell, as warnings
 """

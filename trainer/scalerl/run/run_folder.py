@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.metrics import FILE_NAME
+from scalerl.run.status import RunStatus
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -123,14 +123,13 @@ class RunFolder:
         content = json.loads((self.path / "recipe.json").read_text())
         return ResolvedRecipe.model_validate(content["recipe"]), content["seed"]
 
-    def read_status(self) -> dict[str, Any]:
-        """status.json, or an empty mapping when the run has not started or the file cannot be read."""
+    def read_status(self) -> RunStatus:
+        """What the run says of itself; that of a run that has not started if status.json cannot be read."""
         try:
-            status = json.loads((self.path / "status.json").read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return status if isinstance(status, dict) else {}
+            return RunStatus.from_json((self.path / "status.json").read_bytes())
+        except OSError:
+            return RunStatus()
 
-    def write_status(self, status: dict[str, Any]) -> None:
+    def write_status(self, status: RunStatus) -> None:
         """Replace status.json."""
-        write_atomically(self.path / "status.json", json.dumps(status).encode())
+        write_atomically(self.path / "status.json", status.to_json())

@@ -1,58 +1,58 @@
-"""Keeps a run's status.json current: what it is doing, how far it is, and that it is alive."""
+"""What a run says of itself in status.json, as a type; nothing here imports torch, so that the platform reads it."""
 
-import os
-import platform as machine
-import socket
-import time
-from contextlib import suppress
+import json
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from scalerl.run.run_folder import RunFolder
 
-HEARTBEAT_EVERY_S = 1.0
-"""Wall-clock seconds between two writes of status.json."""
+@dataclass(frozen=True, kw_only=True)
+class RunStatus:
+    """`RunStatus(state="running", step=120, compute_gpu_hours=0.11, attempt=1, ...)`.
 
+    A run that has not started has the default of every field. So has a field that an earlier version did not write.
+    """
 
-class StatusFile:
-    """The status of one attempt, on top of what earlier attempts reached."""
+    step: int = 0
+    compute_gpu_hours: float = 0.0
+    wall_s: float = 0.0
+    """Wall-clock seconds that all attempts took for that compute."""
+    pass_rate: float | None = None
+    """Of the last evaluation."""
+    warnings: tuple[str, ...] = ()
+    """What the last steps say of the run's health (`scalerl.run.health`)."""
+    attempt: int = 0
+    budget_gpu_hours: float = 0.0
+    pid: int | None = None
+    host: str = ""
+    code_versions: tuple[str, ...] = ()
+    """Of all attempts, in order."""
+    processor: str = ""
+    threads: int | None = None
+    state: str = ""
+    """`running`, `done`, `failed` or `cancelled`; a Slurm job also writes `requeued`. Empty before the start."""
+    message: str = ""
+    heartbeat: float = 0.0
+    """When the run last gave a sign of life, in seconds since 1970."""
 
-    def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
-        before = folder.read_status()
-        versions = before.get("code_versions", [])
-        self._folder = folder
-        self._fields: dict[str, Any] = {
-            "step": before.get("step", 0),
-            "compute_gpu_hours": before.get("compute_gpu_hours", 0.0),
-            "wall_s": before.get("wall_s", 0.0),
-            "pass_rate": before.get("pass_rate"),
-            "warnings": before.get("warnings", []),
-            "attempt": before.get("attempt", 0) + 1,
-            "budget_gpu_hours": budget_gpu_hours,
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "code_versions": versions if code_version in versions else [*versions, code_version],
-            "processor": processor(),
-        }
-        self._written = 0.0
-        self.write("running")
+    @property
+    def has_started(self) -> bool:
+        """Whether any attempt has written it."""
+        return bool(self.state)
 
-    def beat(self, *, every: float = HEARTBEAT_EVERY_S, **progress: Any) -> None:
-        """Note progress; written at most once in `every` seconds."""
-        self._fields |= progress
-        if time.time() - self._written >= every:
-            self.write("running")
+    @classmethod
+    def from_json(cls, content: bytes) -> "RunStatus":
+        """Read status.json; the status before the start if the content is not readable."""
+        try:
+            found = json.loads(content)
+            known = {one.name for one in fields(cls)}
+            values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
+        except (ValueError, AttributeError):
+            return cls()
+        for name in ("warnings", "code_versions"):
+            values[name] = tuple(values.get(name, ()))
+        return cls(**values)
 
-    def write(self, state: str, message: str = "") -> None:
-        """Write the state and all that is known."""
-        self._written = time.time()
-        self._fields |= {"state": state, "message": message, "heartbeat": self._written}
-        self._folder.write_status(self._fields)
-
-
-def processor() -> str:
-    """The processor's name, which bit-exact results hold for."""
-    with suppress(OSError), open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return machine.processor() or machine.machine()
+    def to_json(self) -> bytes:
+        """The content of status.json; fields that are not known yet are left out."""
+        unknown = {name for name in ("pid", "threads") if getattr(self, name) is None}
+        return json.dumps({name: value for name, value in asdict(self).items() if name not in unknown}).encode()

@@ -25,7 +25,7 @@ from scalerl.run.metrics import DownstreamRow, EvalRow, MetricsLog, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.run_folder import RunFolder, remove_leftovers
-from scalerl.run.status import StatusFile
+from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.schedules import SCHEDULES
 
@@ -180,7 +180,7 @@ class Run:
             step=row.progress.step,
             compute_gpu_hours=row.progress.compute_gpu_hours,
             wall_s=row.wall_s,
-            warnings=list(self.health.warnings().values()),
+            warnings=tuple(self.health.warnings().values()),
         )
 
     def _wall(self) -> float:

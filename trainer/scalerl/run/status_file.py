@@ -1,0 +1,56 @@
+"""Keeps a run's status.json current: what it is doing, how far it is, and that it is alive."""
+
+import os
+import platform as machine
+import socket
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from scalerl.run.run_folder import RunFolder
+
+HEARTBEAT_EVERY_S = 1.0
+"""Wall-clock seconds between two writes of status.json."""
+
+
+class StatusFile:
+    """The status of one attempt, on top of what earlier attempts reached."""
+
+    def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
+        before = folder.read_status()
+        versions = before.code_versions
+        self._folder = folder
+        self._status = replace(
+            before,
+            attempt=before.attempt + 1,
+            budget_gpu_hours=budget_gpu_hours,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            code_versions=versions if code_version in versions else (*versions, code_version),
+            processor=processor(),
+            threads=None,
+        )
+        self._written = 0.0
+        self.write("running")
+
+    def beat(self, *, every: float = HEARTBEAT_EVERY_S, **progress: Any) -> None:
+        """Note fields of the status; written at most once in `every` seconds."""
+        self._status = replace(self._status, **progress)
+        if time.time() - self._written >= every:
+            self.write("running")
+
+    def write(self, state: str, message: str = "") -> None:
+        """Write the state and all that is known."""
+        self._written = time.time()
+        self._status = replace(self._status, state=state, message=message, heartbeat=self._written)
+        self._folder.write_status(self._status)
+
+
+def processor() -> str:
+    """The processor's name, which bit-exact results hold for."""
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return machine.processor() or machine.machine()
