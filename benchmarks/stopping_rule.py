@@ -23,7 +23,7 @@ from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.fit.window import MIN_POINTS
 from ablations.steering.live_fits import first_readings
-from ablations.steering.stopping import Finding, judge
+from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.sweep import Stop
 
 GAIN_BELOW = 0.01
@@ -95,9 +95,9 @@ def follow(curve: Curve, law: dict[str, float], budget: float) -> dict[str, Any]
     }
 
 
-def judged(fits: list[Fit], compute: np.ndarray, budget: float) -> Finding | None:
+def judged(fits: list[Fit], compute: np.ndarray, budget: float) -> StopReason | None:
     newest = fits[-2:]
-    return judge(
+    return stop_reason(
         STOP,
         fits=newest,
         compute_now=compute[-len(newest) :].tolist(),

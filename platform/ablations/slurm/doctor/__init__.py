@@ -136,8 +136,6 @@ def probe_options(texts: tuple[str, ...]) -> tuple[str, ...]:
     valid = commands.sbatch_options() - OWN_OPTIONS
     for text in texts:
         if (name := text.partition("=")[0]) not in valid:
-            why = (
-                "is set by the platform itself" if name in OWN_OPTIONS else did_you_mean(name, sorted(valid), "options")
-            )
+            why = "the platform sets it itself" if name in OWN_OPTIONS else did_you_mean(name, sorted(valid), "options")
             raise AblationsError(f"--sbatch {text}: unknown option '{name}'; {why}")
     return tuple(f"--{text}" for text in texts)
