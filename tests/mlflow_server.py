@@ -1,13 +1,14 @@
 """A real MLflow server that starts when the test says so, on a port of 127.0.0.1 that is known before."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from reaper import start_reaper
 
 
 class MlflowServer:
@@ -19,6 +20,7 @@ class MlflowServer:
             self.port = free.getsockname()[1]
         self._folder = folder
         self.process: subprocess.Popen[bytes] | None = None
+        self.reaper: subprocess.Popen[bytes] | None = None
 
     @property
     def uri(self) -> str:
@@ -33,16 +35,20 @@ class MlflowServer:
             f"--artifacts-destination={self._folder}/artifacts",
         )
         with (self._folder / "server.log").open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, start_new_session=True)
+            own = {"MLFLOW_SERVER_OF": str(self._folder)}
+            self.reaper = start_reaper(f"MLFLOW_SERVER_OF={self._folder}")
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=self._folder, env=os.environ | own, start_new_session=True
+            )
 
 
 @contextmanager
 def mlflow_server(folder: Path) -> Iterator[MlflowServer]:
-    """One that is ended with all of its workers."""
+    """One that ends with all of its workers, even if this process is killed."""
     server = MlflowServer(folder)
     try:
         yield server
     finally:
-        if server.process:
-            os.killpg(server.process.pid, signal.SIGKILL)
+        if server.reaper and server.process:
+            server.reaper.communicate()
             server.process.wait()

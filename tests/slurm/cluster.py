@@ -15,18 +15,18 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reaper import start_reaper
+
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "sinfo")
 NEEDED_FOR_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacct", "sacctmgr")
 START_LIMIT_S = 120.0
 """Seconds that a daemon may take on a busy machine; a cluster takes two alone."""
-REAPER = Path(__file__).with_name("reaper.py")
 CPUS = 4
 """More than the machine has: jobs of the tests mostly wait."""
 MEMORY_MB = 8000
@@ -137,9 +137,7 @@ class SlurmCluster:
     def start(self) -> None:
         """Write the configuration and start all daemons; returns when the node takes jobs."""
         self._configure()
-        self._reaper = subprocess.Popen(
-            [sys.executable, str(REAPER), str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
-        )
+        self._reaper = start_reaper(f"SLURM_CONF={self.folder / 'slurm.conf'}")
         self._spawn(
             "munged",
             "--foreground",
