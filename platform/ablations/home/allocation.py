@@ -1,6 +1,6 @@
 """How a total of compute has been shared out so far: every round with its reasons, `allocation.json`.
 
-A round is written before it is trained, so a sweep killed at any moment goes on with the same decisions. Who gets more
+A round is written before it is trained, so a sweep killed at any moment resumes with the same decisions. Who gets more
 is decided by `ablations.steering.allocation`.
 """
 

@@ -109,7 +109,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """The plan in a file; AblationsError when there is none or it is not one."""
+        """The plan in a file; AblationsError if the file is missing or is no plan."""
         try:
             content = json.loads(path.read_bytes())
         except FileNotFoundError:

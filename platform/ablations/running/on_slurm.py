@@ -63,7 +63,7 @@ class OnSlurm:
         from ablations.slurm.pool import SlurmPool, forget_interrupted
 
         for name in forget_interrupted(sweep.home, sweep.name):
-            console.print(f"{sweep.name}: submission {name} was interrupted; its jobs, if any, are cancelled")
+            console.print(f"{sweep.name}: submission {name} was interrupted; any job that it started is cancelled")
         why, held = cancel_held(sweep)
         if held:
             console.print(f"{sweep.name}: cancelled {counted(len(held), 'held job')} to submit new ones ({why})")

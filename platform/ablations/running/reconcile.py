@@ -16,7 +16,7 @@ from ablations.status.rows import RunRow
 
 
 def num_missing(sweep: StartedSweep) -> int:
-    """How many runs of a plan a sweep would submit now: they have not ended, nor a job that goes on to the budget."""
+    """How many runs a sweep would submit now: they have not ended, and no job of theirs trains to the budget."""
     states, hold = SlurmStates(sweep.home), read_hold(sweep.home, sweep.name)
     held = hold.submissions if hold else ()
 

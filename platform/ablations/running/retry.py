@@ -17,11 +17,11 @@ from ablations.text import counted
 def retry_runs(sweep: StartedSweep, rows: list[RunRow], *, states: Iterable[State]) -> Iterator[str]:
     """Submit the rows in one of these states again, and those that were held because others failed; says what it did.
 
-    Raises AblationsError when a row in such a state never was a job of Slurm's.
+    Raises AblationsError if a run in such a state never was a Slurm job.
     """
     wanted = frozenset(states)
     for name in forget_interrupted(sweep.home, sweep.name):
-        yield f"{sweep.name}: submission {name} was interrupted; its jobs, if any, are cancelled"
+        yield f"{sweep.name}: submission {name} was interrupted; any job that it started is cancelled"
     slurm = SlurmStates(sweep.home)
     for row in rows:
         if row.state.state in wanted and slurm.submission(row.id) is None:

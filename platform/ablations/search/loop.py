@@ -5,7 +5,7 @@
         when the runs of a trial have ended: fit them, work out the objective, tell the sampler
 
 What is planned and found is in `search.json` before anything acts on it, and `optuna.db` is made to agree with it, so
-that a search killed at any moment goes on with the trials it had. A point whose recipe is in the sweep already is no
+that a search killed at any moment resumes with the trials it had. A point whose recipe is in the sweep already is no
 trial of its own: the sampler is told at once what that recipe gave, and asked again.
 """
 
@@ -254,7 +254,7 @@ class TrialLoop:
         self._say(f"{trial.name} failed: {reason}" if values is None else f"{trial.name}: {self._values_text(values)}")
 
     def _evaluate(self, name: str) -> tuple[tuple[float | None, ...] | None, str]:
-        """The objectives of a variant whose runs are done, or why there are none."""
+        """The objectives of a variant whose runs are done, or why it has none."""
         from ablations.verdict.results import read_results
 
         plan = replace(self.state.plan, variants=(self.state.planned(name),))
@@ -274,7 +274,7 @@ class TrialLoop:
         return "; ".join(reasons)
 
     def _next(self) -> "Proposal | None":
-        """The next point whose recipe is new; None when there is none left."""
+        """The next point whose recipe is new; None if no point is left."""
         for asked in self._proposals():
             try:
                 twin = self.state.twin(asked.params)

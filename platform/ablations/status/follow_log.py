@@ -56,7 +56,7 @@ class LogReader:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self) -> str:
-        """The new text; empty while there is none."""
+        """The new text; empty while nothing was added."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._position)

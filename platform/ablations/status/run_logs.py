@@ -32,7 +32,7 @@ def job_logs(home: Home, run_id: str) -> list[Path]:
 
 
 def modified(path: Path) -> float:
-    """When a file was last written to, in seconds since 1970; 0 when there is none."""
+    """When a file was last written to, in seconds since 1970; 0 if no file exists."""
     try:
         return path.stat().st_mtime
     except OSError:

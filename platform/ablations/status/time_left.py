@@ -1,6 +1,6 @@
 """When a run and a whole sweep will end, from the compute that was spent and how long that took. Pure functions.
 
-Assumed: a run goes on as fast as it went so far, its warm start and all attempts counted; one that has no speed yet is
+Assumed: a run continues at its speed so far, its warm start and all attempts counted; one that has no speed yet is
 as fast as the mean of the others; as many train at a time as do now, and who waits takes the first place that becomes
 free; what has failed, was cancelled or stopped stays as it is. Slurm may give more places or fewer: it is no promise.
 """

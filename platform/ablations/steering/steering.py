@@ -1,7 +1,7 @@
 """A sweep that decides while it trains: which runs end early, and which get more of the total.
 
 The rules are `stopping` and `allocation`; here they meet run folders, files and the pool. Every decision is on disk
-before it takes effect, so that the same command, started again, goes on with the same ones.
+before it takes effect, so that the same command, started again, resumes with the same ones.
 """
 
 import math

@@ -11,7 +11,7 @@ from ablations.status.progress import run_rows
 from ablations.tracking.ledger import read_ledger
 
 SYNC_LIMIT_S = 120.0
-"""Seconds the sweep command waits for MLflow at its end; `platform sync` goes on where that stopped."""
+"""Seconds the sweep command waits for MLflow at its end; `platform sync` resumes where that stopped."""
 
 
 class Tracker:

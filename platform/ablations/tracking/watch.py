@@ -18,7 +18,7 @@ from ablations.text import cause
 from ablations.tracking.ledger import read_ledger
 
 PUSH_LIMIT_S = 600.0
-"""Seconds after which a push is ended; the next goes on after its last batch."""
+"""Seconds after which a push is ended; the next one starts after its last batch."""
 
 
 @dataclass(kw_only=True)

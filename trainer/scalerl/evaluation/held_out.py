@@ -49,7 +49,7 @@ class HeldOutEvaluator:
     def kl_from_start(self, rollouts: list[Rollout]) -> float | None:
         """Mean k3 estimate of KL(policy || start) in nats a token, over the tokens that the policy chose.
 
-        None where there is none, or where it is no number that the run log takes.
+        None if the policy chose no token, or if the mean is not finite.
         """
         batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
         total = 0.0

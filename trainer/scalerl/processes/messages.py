@@ -63,7 +63,7 @@ class Report:
     """The last it has taken."""
     first_waiting: int | None
     """Lowest number of a group none of whose rollouts has begun; it and all later ones will begin under `version` or
-    newer weights. None when there is none."""
+    newer weights. None if every group has begun."""
 
 
 @dataclass(frozen=True, kw_only=True)

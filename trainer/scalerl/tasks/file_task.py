@@ -148,7 +148,7 @@ class FileTask:
             raise ValueError(f"{row.where}: difficulty is {text!r}; a number is needed") from None
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
-        """Judge what follows the first end of thinking; unparsable where thinking goes on to the end."""
+        """Judge what follows the first end of thinking; unparsable if thinking never ends."""
         answer = after_thinking(response, self.tokenizer.end_think)
         return "unparsable" if answer is None else self._judge(self.tokenizer.decode(answer), prompt.answer)
 

@@ -15,7 +15,7 @@ END_THINK = "</think>"
 
 
 def strip_thinking(text: str) -> str:
-    """What follows the last end of thinking: the whole text of one that never thinks, nothing where thinking goes on.
+    """What follows the last end of thinking: the whole text of one that never thinks, nothing if thinking never ends.
 
     `strip_thinking("<think>2+2</think>4")` is "4", `strip_thinking("<think>2+2 is 4")` is "".
     """

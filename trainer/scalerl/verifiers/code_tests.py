@@ -9,7 +9,7 @@ finds nothing to gain, because the one way to give the expected value is to comp
     timed_out   the program could not be started in time
     crashed     the sandbox itself failed, or the harness before the program's first line
 
-The last two say nothing of the program: its group goes on without it.
+The last two say nothing of the program: it leaves its group.
 """
 
 import json

@@ -52,7 +52,7 @@ def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: t
 
 
 def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box) -> Box | None:
-    """The box made wider where probability lies at its edge, though the family goes on there; None if nowhere."""
+    """The box made wider where probability lies at its edge and the family extends further; None if it need not be."""
     mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
     mass /= mass.sum()
     sides, is_wider = [], False
