@@ -209,7 +209,7 @@ def test_ctrl_c_while_the_probe_waits_leaves_no_job(drained, home):
     os.killpg(doctor.pid, signal.SIGINT)  # as a terminal does: sbatch and scancel get it too
     _, said = doctor.communicate(timeout=LIMIT_S)
     assert doctor.returncode == 3
-    assert "no probe job is left behind" in said
+    assert "No probe job is left behind" in said
     assert jobs(drained) == []
     assert not home.exists()
 

@@ -9,11 +9,11 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 
 MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
-RECIPES = {
+RECIPES = {  # prompts without variance are kept, so that no step is skipped
     "critic": {"critic": {"type": "value_network"}, "zero_variance": "keep", "epochs": 2},
     "experts": {"model": MOE, "zero_variance": "keep"},
-    "fp16": {"parameters": "fp16"},
-    "kl": {"kl": {"coefficient": 0.01}},
+    "fp16": {"parameters": "fp16", "zero_variance": "keep"},
+    "kl": {"kl": {"coefficient": 0.01}, "zero_variance": "keep"},
 }
 ONLY = {
     "critic": {"value_loss", "value_grad_norm", "value_clipped", "explained_variance"},
