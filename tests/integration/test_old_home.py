@@ -36,7 +36,7 @@ def platform(old: Path, *arguments: str, code: int = 0) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert result.returncode == code, f"{arguments} gave {result.returncode}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
+    return result.stdout + result.stderr if code == 2 else result.stdout
 
 
 def rows_of(path: Path) -> list[dict]:
@@ -73,6 +73,13 @@ def test_the_stopped_run_of_an_old_home_resumes_and_reaches_its_budget(old):
     assert (status.state, status.attempt) == ("done", 2)
     done = RunFolder(old / "home" / "runs" / DONE)
     assert done.read_status().attempt == 1  # what was done has not been trained again
+
+
+def test_a_damaged_checkpoint_ends_the_command_with_a_message(old):
+    (old / "home" / "runs" / ON_THE_WALL_CLOCK / "checkpoint.pt").write_bytes(b"garbage")
+    said = platform(old, "train", "scalerl", "--scale", "wall_seconds", "--budget", "1", code=2)
+    assert "Traceback" not in said
+    assert "checkpoint.pt is not a checkpoint" in " ".join(said.split())
 
 
 def test_a_run_on_the_wall_clock_of_an_old_home_resumes(old):

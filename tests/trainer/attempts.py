@@ -17,8 +17,9 @@ from pathlib import Path
 
 import scalerl.run.train as scalerl_train
 from scalerl.run import checkpoint
+from scalerl.run.errors import Cancelled
 from scalerl.run.metrics import MetricsLog, Row
-from scalerl.run.train import Cancelled, train
+from scalerl.run.train import train
 
 Moment = tuple[str, int]
 

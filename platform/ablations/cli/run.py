@@ -171,7 +171,7 @@ def train(
     from scalerl.learner.learner import Diverged
     from scalerl.processes import GeneratorDied
     from scalerl.prompts.judge import VerifierFailed
-    from scalerl.run.train import Busy, Cancelled
+    from scalerl.run.errors import Busy, Cancelled, CannotResume
     from scalerl.run.train import train as train_folder
     from scalerl.tasks import TaskError
 
@@ -182,7 +182,7 @@ def train(
             warm_starts=place.warm_starts,
             code_version=code_version(),
         )
-    except (Busy, Diverged, TaskError, VerifierFailed) as error:
+    except (Busy, CannotResume, Diverged, TaskError, VerifierFailed) as error:
         raise AblationsError(f"run {run_id}: {error}") from error
     except GeneratorDied as error:
         raise AblationsError(f"run {run_id}: {error}; the same command resumes it from its last checkpoint") from error

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 
 from ablations.pools.code_version import code_version
+from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.run_folder import RunFolder
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -17,7 +18,7 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
     folder = RunFolder(path)
     attempt = folder.read_status().attempt + 1
     redirect_output(folder.log(attempt))
-    from scalerl.run.train import Busy, Cancelled, train  # torch takes seconds to load, and only jobs need it
+    from scalerl.run.train import train  # torch takes seconds to load, and only jobs need it
 
     try:
         train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version())

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 
 import pytest
 import torch
@@ -9,12 +11,9 @@ from safetensors.torch import load_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
 from scalerl.run import checkpoint
-from scalerl.run.checkpoint import (
-    CheckpointDamaged,
-    checkpoint_exists,
-    read_checkpoint,
-    write_checkpoint,
-)
+from scalerl.run.checkpoint import checkpoint_exists, read_checkpoint, write_checkpoint
+from scalerl.run.errors import CannotResume
+from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.schedules import SCHEDULES
 
 STATE = {"weights": torch.arange(6.0), "num_readings": 3}
@@ -70,16 +69,16 @@ def test_a_damaged_part_is_named(tmp_path, name):
         (None, "is missing"),
     ):
         path.unlink() if damage is None else path.write_bytes(damage)
-        with pytest.raises(CheckpointDamaged, match=fault) as caught:
+        with pytest.raises(CannotResume, match=fault) as caught:
             read_checkpoint(folder, ())
         assert str(path) in str(caught.value)
         assert f"delete {folder}" in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"[]", b'{"form": 1}'])
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"[]", b'{"form": 1}', b'{"form": 1, "parts": {}}', b"\xff"])
 def test_a_damaged_manifest_is_named(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(CheckpointDamaged, match=r"manifest.json is not a manifest"):
+    with pytest.raises(CannotResume, match=r"manifest.json is not a manifest"):
         read_checkpoint(tmp_path, ())
 
 
@@ -87,8 +86,46 @@ def test_a_checkpoint_of_another_form_is_refused(tmp_path):
     write_checkpoint(tmp_path / "checkpoint", STATE)
     path = tmp_path / "checkpoint" / "manifest.json"
     path.write_text(path.read_text().replace('"form": 1', '"form": 2'))
-    with pytest.raises(ValueError, match="has form 2, and this version reads form 1"):
+    with pytest.raises(CannotResume, match="has form 2, and this version reads form 1"):
         read_checkpoint(tmp_path / "checkpoint", ())
+
+
+def test_whoever_may_read_the_folder_may_read_every_part(tmp_path):
+    folder = tmp_path / "checkpoint"
+    write_checkpoint(folder, STATE)
+    (tmp_path / "a file").touch()
+    modes = {path.stat().st_mode for path in folder.iterdir()}
+    assert modes == {(tmp_path / "a file").stat().st_mode}
+
+
+def test_a_full_disk_is_an_os_error_and_leaves_the_checkpoint_before(tmp_path):
+    folder = tmp_path / "checkpoint"
+    write_checkpoint(folder, STATE)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+        with pytest.raises(OSError, match="File too large"):
+            write_checkpoint(folder, {"weights": torch.arange(10_000.0), "num_readings": 4})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert read_checkpoint(folder, ())["num_readings"] == 3
+
+
+def test_a_strange_folder_in_a_checkpoint_does_not_end_the_run(tmp_path):
+    folder = tmp_path / "checkpoint"
+    (folder / "not ours").mkdir(parents=True)
+    write_checkpoint(folder, STATE)
+    assert read_checkpoint(folder, ())["num_readings"] == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 cut off"])
+def test_a_damaged_checkpoint_of_an_earlier_version_is_named(tmp_path, content):
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(content)
+    with pytest.raises(CannotResume, match=f"{path} is not a checkpoint .* delete {path} to train"):
+        read_old_checkpoint(path, tiny_recipe())
 
 
 def test_every_weight_of_a_run_is_written_once(tmp_path):

@@ -32,7 +32,7 @@ def test_a_status_comes_back(tmp_path):
     assert folder.read_status() == written
 
 
-@pytest.mark.parametrize("content", [None, b"", b'{"state": "runn', b"[]", b"3", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [None, b"", b'{"state": "runn', b"[]", b"3", b'{"warnings": null}', b"\xff\x00"])
 def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
     if content is not None:
         (tmp_path / "status.json").write_bytes(content)

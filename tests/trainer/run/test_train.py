@@ -14,10 +14,11 @@ from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Busy
 from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
-from scalerl.run.train import Busy, train
+from scalerl.run.train import train
 from scalerl.run.warm_start import key, load_or_train
 
 PROCESSES = multiprocessing.get_context("forkserver")

@@ -24,7 +24,7 @@ from scalerl.tasks import make_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.shared_memory import SharedMemoryChannel
 
-OFF_CLOCK_SLOTS = 512
+MOST_OFF_CLOCK_SLOTS = 512
 """Rows that evaluations decode at once: they cost no compute, so only the real machine cares."""
 
 
@@ -47,6 +47,9 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
     start = load_or_train(policy, task, recipe, seed, warm_starts)
     downstream = DownstreamEvaluator(recipe=recipe, seed=seed)
     on_clock, off_clock = longest_prompt(task), longest_prompt(task, *downstream.tasks)
+    measured = [(task, recipe.evaluation.samples)]
+    measured += [(task, of.samples) for task, of in zip(downstream.tasks, recipe.evaluation.downstream, strict=True)]
+    most_samples = max(len(task.validation) * samples for task, samples in measured)
 
     def generator(slots: int, max_prompt: int) -> Generator:
         made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=max_prompt)
@@ -60,7 +63,7 @@ def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),
-        "off_clock": generator(OFF_CLOCK_SLOTS, off_clock),
+        "off_clock": generator(min(MOST_OFF_CLOCK_SLOTS, most_samples), off_clock),
     }
     generators, slots = recipe.cluster.generators, recipe.cluster.slots
     if recipe.cluster.type == "virtual":

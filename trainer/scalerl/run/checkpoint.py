@@ -17,20 +17,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import safetensors.numpy
 import safetensors.torch
 
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
+from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import sync, write_atomically
 
 FORM = 1
 """Changes whenever an older version of this file could not read the folder."""
 MANIFEST = "manifest.json"
-
-
-class CheckpointDamaged(ValueError):
-    """A part of a checkpoint is missing, or is not what was written."""
+PARTS = ("state", "tensors", "arrays")
 
 
 def checkpoint_exists(folder: Path) -> bool:
@@ -58,37 +57,36 @@ def write_checkpoint(folder: Path, state: dict[str, Any]) -> None:
     write_atomically(folder / MANIFEST, json.dumps({"form": FORM, "parts": parts}, indent=1).encode())
     kept = {MANIFEST, *(part["file"] for part in parts.values())}
     for path in folder.iterdir():
-        if path.name not in kept:
+        if path.name not in kept and path.is_file():
             path.unlink()
 
 
 def read_checkpoint(folder: Path, prompts: Iterable[Prompt]) -> dict[str, Any]:
     """The state that was written; `prompts` are the task's training prompts, which it names.
 
-    Raises CheckpointDamaged, naming the part, if one is not what the manifest says.
+    Raises CannotResume, naming the part, if one is not what the manifest says, or if a newer version wrote it.
     """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
-        form, parts = manifest["form"], manifest["parts"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, f"is not a manifest ({error})") from error
-    if form != FORM:
-        raise ValueError(f"{folder}: this checkpoint has form {form}, and this version reads form {FORM}")
-    for part in parts.values():
-        _check(folder / part["file"], part)
+        if manifest["form"] != FORM:
+            found = f"this checkpoint has form {manifest['form']}, and this version reads form {FORM}"
+            raise CannotResume(f"{folder}: {found}; resume the run with the version that wrote it")
+        files = {name: _checked(folder, manifest["parts"][name]) for name in PARTS}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise damaged(path, f"is not a manifest ({error})", checkpoint=folder) from error
     encoded = Encoded(
-        tree=json.loads((folder / parts["state"]["file"]).read_bytes()),
-        tensors=safetensors.torch.load_file(folder / parts["tensors"]["file"]),
-        arrays=safetensors.numpy.load_file(folder / parts["arrays"]["file"]),
+        tree=json.loads(files["state"].read_bytes()),
+        tensors=safetensors.torch.load_file(files["tensors"]),
+        arrays=safetensors.numpy.load_file(files["arrays"]),
     )
     return decode(encoded, prompts)
 
 
-def damaged(path: Path, fault: str) -> CheckpointDamaged:
-    """The error for a part with this fault."""
-    return CheckpointDamaged(
-        f"{path} {fault}; the run cannot resume from it. Restore the file, or delete {path.parent} to train the run "
+def damaged(path: Path, fault: str, *, checkpoint: Path) -> CannotResume:
+    """The error for a file of a checkpoint with this fault."""
+    return CannotResume(
+        f"{path} {fault}; the run cannot resume from it. Restore the file, or delete {checkpoint} to train the run "
         "again from its start"
     )
 
@@ -97,26 +95,34 @@ def _write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], An
     """Write a part under a temporary name, make it durable, and name it by its content; returns its manifest entry."""
     temporary = folder / f".{name}.{os.getpid()}.tmp"
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         write(temporary)
+        temporary.chmod(mode)  # safetensors lets only the owner read, and a home folder may be shared
         sync(temporary)
         content, size = _sha256(temporary), temporary.stat().st_size
         path = folder / f"{name}-{content[:12]}{suffix}"
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, safetensors.SafetensorError):  # its word for a full disk
+            raise OSError(f"{folder / name}: {error}") from error
         raise
     return {"file": path.name, "bytes": size, "sha256": content}
 
 
-def _check(path: Path, part: dict[str, Any]) -> None:
-    """Raise CheckpointDamaged unless the file is the one that was written."""
+def _checked(folder: Path, part: dict[str, Any]) -> Path:
+    """The file of a part; CannotResume unless it is the one that was written."""
+    path = folder / part["file"]
     if not path.exists():
-        raise damaged(path, "is missing")
+        raise damaged(path, "is missing", checkpoint=folder)
     size = path.stat().st_size
     if size != part["bytes"]:
-        raise damaged(path, f"has {size} bytes instead of {part['bytes']}")
+        raise damaged(path, f"has {size} bytes instead of {part['bytes']}", checkpoint=folder)
     if _sha256(path) != part["sha256"]:
-        raise damaged(path, "has changed since it was written: its SHA-256 is not the one in the manifest")
+        fault = "has changed since it was written: its SHA-256 is not the one in the manifest"
+        raise damaged(path, fault, checkpoint=folder)
+    return path
 
 
 def _sha256(path: Path) -> str:

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from scalerl.run.errors import CannotResume
+
 WALL_FIELDS = frozenset({"wall_s"})
 FILE_NAME = "metrics.jsonl"
 
@@ -155,12 +157,13 @@ class MetricsLog:
     def __init__(self, path: Path, length: int) -> None:
         """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off.
 
-        Raises ValueError when the file is shorter: rows the checkpoint counts on are gone.
+        Raises CannotResume when the file is shorter: rows the checkpoint counts on are gone.
         """
         path.touch()
         if path.stat().st_size < length:
-            raise ValueError(
-                f"{path} has {path.stat().st_size} bytes, but had {length} when the checkpoint was written"
+            raise CannotResume(
+                f"{path} has {path.stat().st_size} bytes, but had {length} when the checkpoint was written; restore "
+                f"it, or delete {path.parent} to train the run again from its start"
             )
         self._file = path.open("r+b")
         self._file.truncate(length)

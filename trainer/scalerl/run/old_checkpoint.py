@@ -19,6 +19,7 @@ from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import Request
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.checkpoint import damaged
 
 MOVED = {
     ("scalerl.batch", "Prompt"): "scalerl.rollout",
@@ -29,14 +30,8 @@ MOVED = {
 }
 """Our classes in an old file, and the modules that define them today."""
 OF_LIBRARIES = {"_codecs", "collections", "numpy", "numpy._core.multiarray", "torch", "torch._utils"}
-
-
 SEED_PLACE = 6
 """Of the seeds among the arrays of a generator's rows."""
-
-
-class OldCheckpoint(ValueError):
-    """A `checkpoint.pt` that cannot be read."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -49,13 +44,18 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"unexpected class {module}.{name}")
 
 
+def _load(file: Any, **_: Any) -> Any:
+    """What PyTorch calls for a file that is not an archive of its own."""
+    return _Unpickler(file).load()
+
+
 def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
-    """What the run of this recipe saved, in the form of today; OldCheckpoint if the file is damaged."""
-    unpickling = SimpleNamespace(__name__=__name__, Unpickler=_Unpickler)
+    """What the run of this recipe saved, in the form of today; CannotResume if the file is damaged."""
+    unpickling = SimpleNamespace(__name__=__name__, Unpickler=_Unpickler, load=_load)
     try:
         state = torch.load(path, pickle_module=unpickling, weights_only=False)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise OldCheckpoint(f"{path}: cannot be read as a checkpoint ({error})") from error
+        raise damaged(path, f"is not a checkpoint ({error})", checkpoint=path) from error
     cluster = state["cluster"]
     for generator in [cluster["generator"]] if "generator" in cluster else cluster["generators"]:
         generator["weights"] = renamed(generator["weights"], recipe)
@@ -69,8 +69,6 @@ def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
 
 def give_seeds(generator: dict[str, Any]) -> None:
     """Seeds for the requests of a generator's state, drawn from the random numbers that it would have gone on with."""
-    if "rng" not in generator:
-        return
     rng = np.random.default_rng(generator.pop("rng").numpy().view(np.uint32))
     for name in ("requests", "waiting"):
         seeds = draw_seeds(rng, len(generator[name]))

@@ -46,10 +46,10 @@ class RunStatus:
             found = json.loads(content)
             known = {one.name for one in fields(cls)}
             values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
-        except (ValueError, AttributeError):
+            for name in ("warnings", "code_versions"):
+                values[name] = tuple(values.get(name, ()))
+        except (ValueError, AttributeError, TypeError):
             return cls()
-        for name in ("warnings", "code_versions"):
-            values[name] = tuple(values.get(name, ()))
         return cls(**values)
 
     def to_json(self) -> bytes:

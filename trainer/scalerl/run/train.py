@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import checkpoint_exists, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.health import Health
 from scalerl.run.metrics import DownstreamRow, EvalRow, MetricsLog, read_rows
 from scalerl.run.model_folder import write_model
@@ -33,19 +34,12 @@ LOCK_LIMIT_S = 2.0
 """Whoever only asks whether a run is alive holds its lock for an instant."""
 
 
-class Busy(RuntimeError):
-    """Another process is training this run."""
-
-
-class Cancelled(RuntimeError):
-    """The run was asked to stop; its checkpoint is written."""
-
-
 def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_version: str = "unknown") -> None:
     """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
 
-    Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, learner.Diverged when the loss
-    stays not finite. Whatever is raised, status.json says why, and a later call resumes from the last checkpoint.
+    Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, CannotResume when its files are
+    damaged, learner.Diverged when the loss stays not finite. Whatever is raised, status.json says why, and a later call
+    resumes from the last checkpoint.
     """
     folder = RunFolder(path)
     try:

@@ -1,0 +1,13 @@
+"""Why a run ends, or does not begin, without being at fault itself."""
+
+
+class Busy(RuntimeError):
+    """Another process is training this run."""
+
+
+class Cancelled(RuntimeError):
+    """The run was asked to stop; its checkpoint is written."""
+
+
+class CannotResume(ValueError):
+    """The checkpoint or the run log is not what the run left."""
