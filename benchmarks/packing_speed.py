@@ -20,7 +20,7 @@ from record import write_record
 
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.make import make_generator
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
@@ -30,6 +30,7 @@ from scalerl.rollout import Group
 from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
+from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens import make_tokenizer
 
 KINDS = ("none", "sequences", "prompts")

@@ -6,7 +6,11 @@ import pytest
 
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.python_test_code import PythonSource
 from scalerl.verifiers.code_tests import CallTest, StdioTest
+from scalerl.verifiers.python_tests import PythonTest
+
+NOTHING = PythonSource()
 
 ADD = CallTest(call="add", args=(2, 3), expected=5)
 NEGATIVE = CallTest(call="add", args=(-1, 0.5), expected=-0.5)
@@ -29,20 +33,19 @@ ECHO = StdioTest(stdin="2 3", stdout="5")
 )  # fmt: skip
 @pytest.mark.parametrize("as_text", [False, True])
 def test_each_form_gives_the_tests_it_means(written, tests, as_text):
-    assert written_tests(json.dumps(written) if as_text else written, "here") == tests
+    assert written_tests(json.dumps(written) if as_text else written, "here", NOTHING) == tests
 
 
 def test_humaneval_names_its_function_apart():
     text = "METADATA = {}\n\ndef check(candidate):\n    assert candidate(2, 3) == 5\n"
-    assert written_tests(text, "here", entry_point="add") == (ADD,)
+    assert written_tests(text, "here", PythonSource(entry_point="add")) == (ADD,)
 
 
 @pytest.mark.parametrize(
     "assertion",
     [
         "assert abs(f(1) - 0.5) < 1e-6",
-        "assert f(x) == 1",
-        "assert f(1) == g(1)",
+        "assert f(2 + 3) == 1",
         "assert f(n=1) == 1",
         "assert set(f(1)) == {1}",
         "assert f(1) == 1 == 1",
@@ -50,19 +53,58 @@ def test_humaneval_names_its_function_apart():
         "assert f({1: 2}) == 3",  # and a key as text
         "assert f({1, 2}) == 3",
         "assert f(1)",
+        "assert not f(1)",
+        "for x in range(3):\n    assert f(x) == x",
+        "import math\nassert math.isclose(f(1), 1)",
     ],
 )
-def test_an_assertion_that_cannot_leave_the_sandbox_makes_the_problem_unusable(assertion):
-    with pytest.raises(UnusableError, match="compares more than a call with literals"):
-        written_tests(["assert f(0) == 0", assertion], "here")
+def test_tests_that_do_more_than_compare_a_call_with_literals_run_as_they_are_written(assertion):
+    text = f"assert f(0) == 0\n{assertion}"
+    assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f",))
+
+
+def test_names_that_nobody_else_defines_are_those_of_the_program():
+    text = "import math\ndef near(a, b): return abs(a - b) < 1\n"
+    text += "for x in [1]:\n    assert near(f(x), g.h(math.pi))\nswap(x)"
+    assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f", "g", "swap"), in_place=True)
+
+
+@pytest.mark.parametrize("solution", [None, "def sum(a, b): return a + b"])
+def test_a_program_may_be_called_as_a_function_of_python(solution):
+    text = "assert sum(1, (2)) == int(3.0)"
+    expected = PythonTest(code=text, names=("sum",))
+    assert written_tests(text, "here", PythonSource(solution=solution)) == expected
+
+
+def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
+    text = "def check(candidate):\n    assert candidate(helper(1)) == 1"
+    source = PythonSource(entry_point="f", before="def helper(x): return x\ndef f(x): ...", runs_as_written=True)
+    assert written_tests(text, "here", source) == PythonTest(
+        code=f"{text}\n\ncheck(f)\n", names=("f",), before=source.before
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "import numpy as np\nassert np.allclose(f(1), 1)",
+            "import numpy, and the sandbox has the standard library only",
+        ),
+        ("assert len([1]) == 1 and True", "tests use nothing of the program"),
+    ],
+)
+def test_python_that_cannot_judge_makes_the_problem_unusable(text, message):
+    with pytest.raises(UnusableError, match=f"here: .*{message}"):
+        written_tests(text, "here", PythonSource(solution="def f(x): return x", runs_as_written=True))
 
 
 def test_a_functional_test_of_livecodebench_is_unusable():
     with pytest.raises(UnusableError, match="only stdin"):
-        written_tests([{"input": "1", "output": "1", "testtype": "functional"}], "here")
+        written_tests([{"input": "1", "output": "1", "testtype": "functional"}], "here", NOTHING)
 
 
 @pytest.mark.parametrize("written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}]])
 def test_what_has_no_form_is_an_error_with_its_place(written):
     with pytest.raises(ValueError, match=r"^here: "):
-        written_tests(written, "here")
+        written_tests(written, "here", NOTHING)

@@ -10,9 +10,10 @@ import pytest
 from pyarrow import parquet
 from pydantic import ValidationError
 
-from scalerl.recipe import Math, ResolvedRecipe
-from scalerl.tasks import make_task
-from scalerl.tasks.files import read_rows
+from scalerl.recipe import KSmallest, Math, ResolvedRecipe
+from scalerl.tasks import TaskError, make_task
+from scalerl.tasks.files import TaskRow, read_rows
+from scalerl.tasks.left_out import counts_by_reason
 from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
 
 ROWS = [
@@ -75,12 +76,17 @@ def test_ids_and_split_depend_on_the_question_alone_not_on_order_or_company(file
     assert {p.id for p in one.validation} <= {p.id for p in other.validation}
 
 
-def test_duplicate_and_long_questions_are_left_out_counted_and_said_once(file, capsys):
+def test_duplicate_and_long_questions_are_left_out_and_counted(file):
     long = {"question": "x" * 50, "answer": "1"}
     task = task_in(file, [*ROWS, *ROWS[:3], long], template="{question}", max_prompt_tokens=49)
     assert len(make_both(task)) == 144
-    assert task.left_out == {"asked before": 3, "over 49 tokens": 1}
-    assert capsys.readouterr().out.count("left out: 3 asked before, 1 over 49 tokens") == 1
+    assert counts_by_reason(task.left_out) == {"duplicate": 3, "too long": 1}
+    assert [(row.where, row.same_as) for row in task.left_out[:2]] == [
+        ("sums.jsonl:145", "sums.jsonl:1"),
+        ("sums.jsonl:146", "sums.jsonl:2"),
+    ]
+    assert task.left_out[3].detail == "its prompt has 51 tokens; max_prompt_tokens is 49"
+    assert not task.newly_left_out
 
 
 def test_a_validation_file_is_held_out_whole_and_its_questions_are_not_trained_on(file, tmp_path):
@@ -131,7 +137,7 @@ def test_files_that_are_no_task_files_are_refused(tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "x").write_text("x")
     for name, message in (
-        ("a.csv", r"ends in \.jsonl or \.parquet"),
+        ("a.csv", r"ends in \.jsonl, \.jsonl\.gz, \.json or \.parquet"),
         ("b.parquet", "not a Parquet"),
         ("c", "save_to_disk"),
     ):
@@ -261,3 +267,101 @@ def test_a_file_without_solutions_has_no_demonstrations(file):
         file, [{"question": row["question"], "answer": row["answer"]} for row in ROWS]
     ).has_demonstrations
     assert task_in(file).has_demonstrations
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"question": "1+1=", "answer": NaN}', r"no answer in column .*; it holds nan; columns with a value"),
+        (b'{"question": "1+1=", "answer": Infinity}', "answer is inf; text or a finite number is needed"),
+        (b'{"question": "1+1=", "answer": "nan"}', "answer is 'nan', which is how a missing value is written"),
+        (b'{"question": "1+1=", "answer": "None"}', "answer is 'None', which is how a missing value is written"),
+        (b'{"question": "1+1=", "answer": "  "}', "answer is '  '; text is needed"),
+        (b'{"question": "", "answer": "2"}', "question is ''; text is needed"),
+        (b'{"question": "1+1=", "answer": true}', "answer is True; text is needed"),
+        (b'{"question": "1+1=", "answer": {"value": 2}}', "answer is {'value': 2}; text is needed"),
+        (b'{"question": "1+1=", "answer": "2", "answer": "3"}', "the name 'answer' stands twice"),
+        (b'{"question": "1+1=", "answer": "\\ud800"}', "half of a surrogate pair"),
+        (b'{"question": "caf\xe9", "answer": "2"}', "not UTF-8 .byte 0xe9 at place 18.; save the file as UTF-8"),
+        (b'{"question": "1+1=", "answer": "2"', "not JSON"),
+        (b"[" * 200_000, "nested too deeply"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_no_answer_is_refused_with_its_line(tmp_path, line, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"question": "2+2=", "answer": "4"}\n' + line + b'\n{"question": "3+3=", "answer": "6"}\n')
+    with pytest.raises(ValueError, match=rf"bad\.jsonl:2: .*{message}"):
+        make_task(Math(path=str(path)), CharacterTokenizer())
+
+
+def test_one_bad_row_does_not_hide_the_next(file):
+    rows = [*ROWS, {"question": "a", "answer": None}, {"query": "b", "answer": "1"}, *[{"question": "c"}] * 20]
+    with pytest.raises(TaskError, match=r"22 rows cannot be used.*\n.*sums\.jsonl:145: .*\n.*sums\.jsonl:146") as error:
+        task_in(file, rows)
+    assert [row.where for row in error.value.rows] == [f"sums.jsonl:{line}" for line in range(145, 167)]
+    assert str(error.value).endswith("and 12 more")
+
+
+def test_missing_numbers_of_parquet_are_refused_by_row(tmp_path):
+    rows = {"question": ["1+1=", "2+2=", "3+3="], "answer": [2.0, None, float("nan")]}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "a.parquet")
+    with pytest.raises(TaskError) as error:
+        make_task(Math(path=str(tmp_path / "a.parquet")), CharacterTokenizer())
+    assert [row.where for row in error.value.rows] == ["a.parquet, row 2", "a.parquet, row 3"]
+
+
+def test_numbers_are_taken_as_they_are_written(tmp_path):
+    big = "9" * 5000
+    path = tmp_path / "n.jsonl"
+    written = ["0.10", "1e22", "9007199254740993", "1E400", big, "-0"]
+    path.write_text("".join(f'{{"question": "number {i}", "answer": {one}}}\n' for i, one in enumerate(written)))
+    rows = read_rows(path, None)
+    assert [row.text("answer", None, ("answer",)) for row in rows if isinstance(row, TaskRow)] == [*written[:-1], "0"]
+
+
+def test_numbers_of_parquet_are_exact_or_refused(tmp_path):
+    path = tmp_path / "n.parquet"
+    columns = {
+        "int64": pyarrow.array([2**62 + 1], pyarrow.int64()),
+        "float32": pyarrow.array([0.1], pyarrow.float32()),
+        "double": pyarrow.array([0.1], pyarrow.float64()),
+        "large": pyarrow.array([2.0**53], pyarrow.float64()),
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    (row,) = read_rows(path, None)
+    assert isinstance(row, TaskRow)
+    assert [row.text("answer", name, ()) for name in ("int64", "float32", "double")] == [f"{2**62 + 1}", "0.1", "0.1"]
+    with pytest.raises(ValueError, match=r"n\.parquet, row 1: answer is 9007199254740992\.0; .* may have been rounded"):
+        row.text("answer", "large", ())
+
+
+def test_line_ends_and_byte_order_marks_change_nothing(file, tmp_path):
+    plain = task_in(file)
+    path = tmp_path / "windows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert make_both(make_task(Math(path=str(path)), CharacterTokenizer())) == make_both(plain)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n  \n", b"\xef\xbb\xbf\n"])
+def test_a_file_without_rows_is_named(tmp_path, content):
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"task 'math': .*empty\.jsonl has no rows"):
+        make_task(Math(path=str(path)), CharacterTokenizer())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_parquet_file_that_is_cut_is_named(tmp_path, share):
+    path = tmp_path / "cut.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(ValueError, match=r"cut\.parquet: not a Parquet file that can be read"):
+        make_task(Math(path=str(path)), CharacterTokenizer())
+
+
+def test_a_held_out_set_of_one_prompt_is_refused(file, tmp_path):
+    held = write(tmp_path / "held.jsonl", [{"question": "7*7=", "answer": "49"}])
+    with pytest.raises(TaskError, match="task 'math': 1 held-out prompt cannot tell a pass rate; hold out at least 2"):
+        task_in(file, validation_path=str(held))
+    with pytest.raises(TaskError, match="1 held-out prompt cannot tell a pass rate"):
+        make_task(KSmallest(validation_prompts=1), SymbolTokenizer())

@@ -1,10 +1,13 @@
 """What the columns of each kind of task file mean, and its verdicts on answers written by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from trainer.tiny import make_group, tiny_recipe
 
+from scalerl.prompts.judge import Judge
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.sandbox import Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.tasks import make_task
@@ -15,12 +18,13 @@ EOS = TOKENIZER.eos_ids[0]
 
 
 def one_of(tmp_path, settings, row, **more):
-    """The task of one problem, held out, and its prompt."""
-    (tmp_path / "train.jsonl").write_text(json.dumps(row | {"question": f"other {row['question']}"}) + "\n")
-    (tmp_path / "held.jsonl").write_text(json.dumps(row) + "\n")
+    """The task of one problem, held out beside another, and its prompt."""
+    asked = [row | {"question": f"{prefix}{row['question']}"} for prefix in ("", "other ", "third ")]
+    (tmp_path / "train.jsonl").write_text(json.dumps(asked[1]) + "\n")
+    (tmp_path / "held.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (asked[0], asked[2])))
     paths = {"path": str(tmp_path / "train.jsonl"), "validation_path": str(tmp_path / "held.jsonl")}
     task = make_task(settings(**paths, **more), TOKENIZER)
-    (prompt,) = task.validation
+    prompt, _ = task.validation
     return task, prompt
 
 
@@ -56,9 +60,21 @@ def test_an_answer_in_the_thinking_part_does_not_count(tmp_path):
     assert said(task, prompt, "\\boxed{12}</think>\\boxed{7}") == "wrong"
 
 
-def test_a_comparison_that_takes_too_long_is_timed_out_and_not_wrong(tmp_path):
-    task, prompt = one_of(tmp_path, Math, GSM8K | {"answer": "10^{10^{10}}"}, time_limit_s=0.01)
-    assert said(task, prompt, "</think>\\boxed{2^{2^{2^{100}}} + x^{99!}}") in ("timed_out", "crashed")
+def test_a_comparison_that_takes_too_long_is_wrong(tmp_path):
+    task, prompt = one_of(tmp_path, Math, GSM8K, time_limit_s=0.01)
+    assert said(task, prompt, "</think>\\boxed{\\binom{99999999}{49999999}}") == "wrong"
+
+
+def test_a_policy_cannot_hide_its_failures_in_answers_that_make_the_verifier_raise(tmp_path):
+    task, prompt = one_of(tmp_path, Math, GSM8K)
+    raising = (r"\boxed{\int x dx}", r"\boxed{\frac{d}{dx} x^2}", r"\boxed{\begin{pmatrix}1&2\\2&4\end{pmatrix}^{-1}}")
+    answers = ["</think>" + text for text in (*[r"\boxed{12}"] * 4, *raising * 4)]
+    tokens = [[*TOKENIZER.encode(text), EOS] for text in answers]
+    rollouts = make_group(prompt.id, tokens, [[-1.0] * len(one) for one in tokens], [0.0] * len(tokens)).rollouts
+    group = Judge(task, tiny_recipe()).group(prompt, [replace(rollout, prompt=prompt) for rollout in rollouts])
+    assert group is not None
+    assert group.pass_rate == 0.25
+    assert group.outcomes.count("right") == 4
 
 
 ARC = {
@@ -144,3 +160,14 @@ def test_a_sandbox_that_fails_is_a_status_of_its_own(tmp_path, monkeypatch):
 
         monkeypatch.setattr(Sandbox, "run", fail)
         assert said(task, prompt, "</think>def add(a, b): return a + b") == status
+
+
+def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path):
+    rows = [
+        {"question": f"Which letter is {i}?", "answers": ["the", "A"] if i == 7 else ["the", "B"]} for i in range(40)
+    ]
+    path = tmp_path / "letters.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(Qa(path=str(path), validation=0.2), TOKENIZER)
+    assert [(row.where, row.reason) for row in task.left_out] == [("letters.jsonl:8", "cannot be judged")]
+    assert len(task.train) + len(task.validation) == 39

@@ -1,5 +1,7 @@
 """Letters by the written rule, on answers as models give them."""
 
+import time
+
 import pytest
 
 from scalerl.verifiers.choice import verify_choice
@@ -33,7 +35,6 @@ from scalerl.verifiers.choice import verify_choice
         "A bird flies, so it is no fish.\nB",
         "The answer is A. No, wait: the lake is frozen.\nThe answer is B.",
         "The answer is (A).\nSo \\boxed{B}",
-        "<think>The answer is A.</think>The answer is B.",
         "(A) is too hot and (C) too cold.\nB",
     ],
 )
@@ -61,7 +62,6 @@ def test_the_answer_is_b(answer):
         "The answer is B/C",
         "\\boxed{B, C}",
         "\\boxed{B} or \\boxed{C}",
-        "<think>The answer is B.",
         "The answer is I'd say unknown.",
         "2",
     ],
@@ -75,8 +75,26 @@ def test_more_choices_admit_more_letters():
     assert verify_choice("E", "A", num_choices=5) == "wrong"
 
 
-@pytest.mark.parametrize("text", ["B " * 50_000, "(" * 100_000, "answer is " * 10_000, "*" * 100_000, "B\n" * 50_000])
-def test_long_answers_take_no_time(text):
+PIECES = [
+    *"\n\t\r\x0b\u2028 (*_'$`{[)].:,/&Bbi1\\", "B ", "B\n", "B,", "B, ", "(B", "(B)", "answer is ", "answer:",
+    "answer ", "answer\n", "option: ", "\\text{", "\\text ", "\\boxed{", "\\boxed ", "\\boxed{B", "\\boxed{B}", "or B ",
+    ",\n", "* ", "\n*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("before", ["", "answer is ", "B"])
+def test_the_time_for_100_000_characters_is_a_moment(piece, before):
+    # What takes quadratic time in the number of pieces takes minutes here; what is linear takes milliseconds.
+    text = before + piece * (100_000 // len(piece))
+    start = time.process_time()
+    verify_choice(text, "B", num_choices=4)
+    assert verify_choice(text + "}\nThe answer is B.", "B", num_choices=4) in ("right", "unparsable")
+    assert time.process_time() - start < 2.0
+
+
+@pytest.mark.parametrize("text", ["B " * 50_000, "(" * 100_000, "answer is " * 10_000, "*" * 100_000, "\n" * 300_000])
+def test_long_answers_end_in_their_letter(text):
     assert verify_choice(text + "\nThe answer is B.", "B", num_choices=4) == "right"
 
 

@@ -1,12 +1,13 @@
 """Judging code: what counts as the expected value, and that nothing but computing it helps."""
 
+import json
 import os
 
 import pytest
 from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
-from scalerl.verifiers import code_tests
+from scalerl.verifiers import code_harness, code_tests
 from scalerl.verifiers.code_tests import OTHER, CallTest, StdioTest, decoded, judge_code, normal_lines, read_tests, same
 
 HOSTILE = DATA / "hostile"
@@ -15,6 +16,14 @@ ROOMY = Limits(wall_s=20.0, cpu_s=5.0, memory_mb=256)
 SQUARES = [CallTest(call="square", args=(n,), expected=n * n) for n in (0, 3, -12, 10**20)]
 SUMS = [StdioTest(stdin="1 2\n", stdout="3\n"), StdioTest(stdin="10 -4\n7 7\n", stdout="6\n14\n")]
 ADDS_LINES = "import sys\nfor line in sys.stdin:\n    print(sum(map(int, line.split())))\n"
+
+
+VALUES = [
+    0, True, None, 1.5, -0.0, float("inf"), float("nan"), 10**400, -(10**6000), 3 + 4j, "\0\ud800 é\u2028\n", b"\xff\0",
+    [], [1, [2.5, "x"]], (1, (2,)), {1, 2}, frozenset({("a", 1)}), {}, {"a": {1: [None]}}, {(1, 2): {3}, 4: "d"},
+    {10**5000: 1}, {10**5000, 2},
+]  # fmt: skip
+DEEP = json.loads("[" * 100 + "]" * 100)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +50,35 @@ def test_calls_and_inputs_may_be_mixed_in_any_order(sandbox):
         f"def square(n): return n * n\nif __name__ == '__main__':\n    {ADDS_LINES.replace(chr(10), chr(10) + '    ')}"
     )
     assert judge(sandbox, program, [SUMS[0], SQUARES[0], SUMS[1], *SQUARES[1:]]) == "right"
+
+
+def test_any_value_of_a_test_is_given_and_returned_as_it_is(sandbox):
+    tests = [CallTest(call="same", args=(value,), expected=value) for value in (*VALUES, DEEP)]
+    assert judge(sandbox, "def same(x): return x", tests) == "right"
+    typed = [CallTest(call="kind", args=(value,), expected=type(value).__name__) for value in VALUES]
+    assert judge(sandbox, "def kind(x): return type(x).__name__", typed) == "right"
+
+
+def test_two_different_values_are_never_the_same_and_comparing_them_never_raises():
+    for i, answer in enumerate(VALUES):
+        wire = decoded(json.loads(json.dumps(code_harness.plain(answer))))
+        for j, expected in enumerate(VALUES):
+            equal = i == j or (answer in (0, -0.0) and expected in (0, -0.0))
+            assert same(wire, expected, relative=1e-6, absolute=1e-9) == equal, (answer, expected)
+
+
+def test_an_integer_beyond_every_float_is_compared_with_a_float(sandbox):
+    # 1.8e308 is the largest float; the program gives 0.0, inf and 1e308.
+    tests = [CallTest(call="f", args=(), expected=10**400)]
+    for value in ("0.0", "float('inf')", "1e308", "float('nan')"):
+        assert judge(sandbox, f"def f(): return {value}", tests) == "wrong"
+    assert judge(sandbox, "def f(): return 10**400", [CallTest(call="f", args=(), expected=1e308)]) == "wrong"
+
+
+def test_a_right_answer_of_more_than_4300_digits_is_right(sandbox):
+    tests = [CallTest(call="power", args=(3, n), expected=3**n) for n in (10, 10_000, 100_000)]
+    assert judge(sandbox, "def power(a, n): return a ** n", tests) == "right"
+    assert judge(sandbox, "def power(a, n): return a ** n + (n > 20_000)", tests) == "wrong"
 
 
 def test_a_method_is_called_on_a_fresh_instance(sandbox):
@@ -110,6 +148,13 @@ FORGERIES = {
     "the expected values of the request": "import gc\ndef square(n):\n    for thing in gc.get_objects():\n"
     "        if isinstance(thing, dict) and isinstance(thing.get('expected'), int): return thing['expected']",
     "containers that hold themselves": "def square(n):\n    a = []\n    a.append(a)\n    return a",
+    "a list as deep as the stack": "def square(n):\n    a = []\n    for _ in range(900): a = [a]\n    return a",
+    "a forged list as deep as the stack": "import os\nfor fd in range(3, 20):\n"
+    "    try: os.write(fd, (b'{\"list\": [' * 320 + b']}' * 320 + b'\\n') * 4)\n    except OSError: pass\nos._exit(0)",
+    "forged numbers": 'import os\nfor fd in range(3, 20):\n    try: os.write(fd, b\'{"int": "x"}\\n\' * 4)\n'
+    "    except OSError: pass\nos._exit(0)",
+    "forged decimal digits": "import os\nfor fd in range(3, 20):\n    try: os.write(fd, (b'9' * 5000 + b'\\n') * 4)\n"
+    "    except OSError: pass\nos._exit(0)",
     "an integer of a million digits": "def square(n): return 1 << 4000000",
     "a generator": "def square(n): yield n * n",
 }
@@ -178,6 +223,8 @@ NAN, INF = float("nan"), float("inf")
         (1e-10, 0.0),
         (NAN, NAN),
         (INF, INF),
+        (10**308, 1e308),
+        (float(10**18), 10**18 + 1),
         ([1, [2.0, "x"]], (1, [2, "x"])),
         ([], ()),
         ({1: [0.3]}, {1: [0.1 + 0.2]}),
@@ -206,6 +253,12 @@ def test_these_are_the_same(answer, expected):
         (1.0, NAN),
         (10**400, INF),
         (10**400, 1.0),
+        (1.0, 10**400),
+        (INF, 10**400),
+        (NAN, 10**400),
+        (-INF, INF),
+        (1.7e308, -1.7e308),
+        ({10**5000: 1}, {"1": 1}),
         ([1, 2], [2, 1]),
         ([1], [1, 1]),
         ([1, 1], [1]),
@@ -247,6 +300,10 @@ def test_tests_are_read_as_a_task_file_writes_them():
         ([{"stdin": "1", "stdout": "2"}, {"stdin": "1", "output": "2"}], "test 1"),
         ([{"call": "f", "args": 1, "expected": 1}], "test 0"),
         ([{"stdin": 1, "stdout": "2"}], "test 0"),
+        ([{"stdin": "1", "stdout": "\ud800"}], "test 0: stdout: character 0"),
+        ([{"call": "f", "args": [...], "expected": 1}], "test 0: args: a value is of type ellipsis"),
+        ([{"call": "f", "args": [1], "expected": [range(3)]}], "test 0: expected: a value is of type range"),
+        ([{"call": "f", "args": [1], "expected": [DEEP]}], "test 0: expected: a value is nested more than 100 deep"),
     ],
 )
 def test_a_test_of_another_form_is_refused_with_file_and_number(rows, words):
@@ -257,6 +314,14 @@ def test_a_test_of_another_form_is_refused_with_file_and_number(rows, words):
 def test_a_judgement_without_tests_is_refused(sandbox):
     with pytest.raises(ValueError, match="no tests"):
         judge(sandbox, "pass", [])
+
+
+def test_a_machine_without_room_for_a_program_judges_nothing(sandbox, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "memfd_create", full)
+    assert judge(sandbox, "def square(n): return n * n", SQUARES) == "crashed"
 
 
 def test_a_harness_that_fails_before_the_program_is_a_crash_not_a_wrong_answer(sandbox, monkeypatch):

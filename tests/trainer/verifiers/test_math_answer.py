@@ -1,4 +1,4 @@
-"""Mathematical answers against verdicts written down before the verifier was run, and time limits that hold.
+"""Mathematical answers against verdicts written down before the verifier was run.
 
 A pair of `math_pairs.jsonl` is {"kind", "gold", "answer", "outcome"}; an answer of 10^5 characters is written as
 {"before", "repeat", "times", "after"}. The verdict is the one that mathematics gives, with the conventions listed in
@@ -7,28 +7,20 @@ A pair of `math_pairs.jsonl` is {"kind", "gold", "answer", "outcome"}; an answer
 """
 
 import json
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from places import DATA
-from waiting import wait_until
 
-from scalerl.verifiers import strip_thinking, worker
+from scalerl.verifiers import worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
 from scalerl.verifiers.math_reading import COUNTS, UNITS, read
 
 PAIRS = [json.loads(line) for line in (DATA / "math_pairs.jsonl").read_text().splitlines()]
 LIMIT_S = 5.0
-NEVER_ENDS = ["\\binom{99999999}{49999999}", "[9^{9^9},9^{9^{9^9}}]"]
-"""math-verify works these out while it parses them."""
 
 
 def written_out(answer):
@@ -49,7 +41,7 @@ def test_every_verdict_is_the_one_that_mathematics_gives_within_the_limit(kind):
         if pair["kind"] != kind:
             continue
         answer = written_out(pair["answer"])
-        outcome = verify_math(answer, pair["gold"], time_limit_s=LIMIT_S)  # beyond the limit: timed_out
+        outcome = verify_math(answer, pair["gold"], time_limit_s=LIMIT_S)
         if outcome != pair["outcome"]:
             disagree.append({**pair, "got": outcome})
     assert disagree == []
@@ -61,85 +53,28 @@ def test_the_list_holds_every_kind_of_answer_and_verdict():
     assert sum(len(written_out(pair["answer"])) >= 99_000 for pair in PAIRS) >= 30
 
 
-@pytest.mark.parametrize("answer", NEVER_ENDS)
-def test_what_never_ends_is_timed_out_and_the_next_answer_does_not_wait(answer):
-    for limit in (0.5, 1.0):
-        start = time.monotonic()
-        assert verify_math(f"\\boxed{{{answer}}}", "42", time_limit_s=limit) == "timed_out"
-        assert time.monotonic() - start >= limit
-    assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "right"
+RAISE = [
+    r"\boxed{\int x dx}",
+    r"\boxed{\frac{d}{dx}x^2}",
+    r"\boxed{\begin{pmatrix}1&2\\2&4\end{pmatrix}^{-1}}",
+    r"\boxed{\lim_{x\to 0}\frac{1}{x}}",
+    r"\boxed{\sum_{n=1}^{\infty} n}",
+    r"\boxed{\int_0^1 x dx}",
+    r"\boxed{\frac{d}{dx}}",
+    r"\boxed{\prod_{n=1}^{\infty} 2}",
+    r"\boxed{\log_1 5}",
+    r"\boxed{\frac{0}{0}}",
+    r"\boxed{\int}",
+    r"\boxed{\det\begin{pmatrix}1&2\end{pmatrix}}",
+]
+"""SymPy raises at these, finds no value, or finds one that is not 18."""
 
 
-def test_the_limit_holds_in_threads_and_every_thread_gets_its_own_verdict():
-    answers = [("\\boxed{42}", "right"), ("\\boxed{41}", "wrong"), ("\\boxed{?}", "unparsable")] * 8
-    answers += [(f"\\boxed{{{NEVER_ENDS[0]}}}", "timed_out")]
-    with ThreadPoolExecutor(8) as threads:
-        outcomes = list(threads.map(lambda one: verify_math(one[0], "42", time_limit_s=1.0), answers))
-    assert outcomes == [outcome for _, outcome in answers]
-
-
-def keepers():
-    return [keeper for keeper in worker._pool.keepers.queue if keeper]
-
-
-def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def test_an_engine_that_dies_is_crashed_and_replaced():
-    verify_math("1", "1", time_limit_s=LIMIT_S)
-    keeper = keepers()[-1].process.pid
-    outcomes = []
-    hanging = threading.Thread(
-        target=lambda: outcomes.append(verify_math(f"\\boxed{{{NEVER_ENDS[0]}}}", "42", time_limit_s=20.0))
-    )
-    hanging.start()
-    wait_until(lambda: len(keepers()) < worker.MAX_KEEPERS and children(keeper), "an engine at work")
-    time.sleep(0.2)
-    for engine in children(keeper):
-        os.kill(engine, signal.SIGKILL)
-    hanging.join()
-    assert outcomes == ["crashed"]
-    assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "right"
-    assert keepers()[-1].process.pid == keeper
-
-
-def test_a_keeper_that_dies_is_crashed_and_replaced():
-    verify_math("1", "1", time_limit_s=LIMIT_S)
-    lost = keepers()[-1].process
-    lost.kill()
-    lost.wait()
-    assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "crashed"
-    assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "right"
-
-
-def judge_in_a_child(connection):
-    connection.send([verify_math("\\boxed{42}", gold, time_limit_s=LIMIT_S) for gold in ("42", "41")])
-
-
-# Python 3.12 and later warn of every fork of a process with threads, which is what is tried here.
-@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-def test_a_forked_child_starts_its_own_keeper_and_the_parents_goes_on():
-    verify_math("1", "1", time_limit_s=LIMIT_S)
-    before = keepers()[-1].process.pid
-    ours, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=judge_in_a_child, args=(theirs,))
-    child.start()
-    assert ours.recv() == ["right", "wrong"]
-    child.join()
-    assert child.exitcode == 0
-    assert verify_math("\\boxed{42}", "42", time_limit_s=LIMIT_S) == "right"
-    assert keepers()[-1].process.pid == before
-
-
-def test_a_keeper_and_its_engine_end_with_their_trainer():
-    keeper = worker.Keeper()
-    assert keeper.ask({"answer": "1", "gold": "1", "place": "marked", "limit_s": 5.0}) == "right"
-    (engine,) = children(keeper.process.pid)
-    keeper._stdin.close()
-    keeper.process.wait(timeout=20)
-    wait_until(lambda: not Path(f"/proc/{engine}").exists(), "the engine's end")
-    keeper.close()
+@pytest.mark.parametrize("answer", RAISE)
+def test_an_answer_without_a_value_is_judged_and_not_right(answer):
+    assert verify_math(answer, "18", time_limit_s=1.0) in ("wrong", "unparsable")
+    assert verify_math(answer, answer, time_limit_s=1.0) == "right"
+    assert verify_math(r"\boxed{18}", answer, time_limit_s=1.0) == "wrong"
 
 
 def test_neither_torch_nor_sympy_is_loaded_by_the_judges():
@@ -173,7 +108,9 @@ def test_gold_answers_are_read_from_gsm8k_math_and_plain_columns(text, answer):
     assert gold_answer(text) == answer
 
 
-@pytest.mark.parametrize("text", ["", "####", "#### ", "\\boxed{}", "\\boxed{1", "\\boxed{" + "1" * 1001 + "}"])
+@pytest.mark.parametrize(
+    "text", ["", "####", "#### ", "\\boxed{}", "\\boxed{1", "\\boxed{" + "x+" * 501 + "}", "1" * 20_001]
+)
 def test_an_empty_or_endless_gold_answer_is_refused(text):
     with pytest.raises(ValueError, match="gold answer: "):
         verify_math("1", text, time_limit_s=1.0)
@@ -182,14 +119,6 @@ def test_an_empty_or_endless_gold_answer_is_refused(text):
 def test_a_limit_of_no_time_is_refused():
     with pytest.raises(ValueError, match="time_limit_s is 0"):
         verify_math("\\boxed{1}", "1", time_limit_s=0)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [("a", "a"), ("<think>a</think>b", "b"), ("a</think>b</think>c", "c"), ("<think>a", ""), ("</think>b<think>c", "")],
-)
-def test_the_answer_follows_the_last_end_of_thinking(text, answer):
-    assert strip_thinking(text) == answer
 
 
 def test_a_box_that_never_closes_is_no_answer():

@@ -53,7 +53,6 @@ def test_an_exact_match_with_any_gold_answer_is_enough():
         "Answer: Eiffel Tower",
         "**Answer:** the Eiffel Tower",
         "\\boxed{Eiffel Tower}",
-        "<think>The answer is Big Ben.</think>Eiffel tower",
         "The answer is Big Ben. No.\nThe answer is Eiffel Tower.",
     ],
 )
@@ -69,7 +68,7 @@ def test_f1_makes_an_answer_right_only_where_asked():
     assert verify_qa(answer, gold, min_f1=0.51) == "wrong"
 
 
-@pytest.mark.parametrize("answer", ["", "...", "the", "<think>Paris", "\\boxed{Paris", "Paris " * 20_000])
+@pytest.mark.parametrize("answer", ["", "...", "the", "\\boxed{Paris", "Paris " * 20_000])
 def test_no_words_or_too_many_are_unparsable(answer):
     assert verify_qa(answer, ["Paris"], min_f1=0.1) == "unparsable"
 

@@ -7,7 +7,8 @@
 
 User and number of processes: root starts each program under a user id of its own, so that `RLIMIT_NPROC` counts that
 program alone. Any other user gets a user namespace, which counts by itself too. `rlimits` without root has neither:
-there the limit is on top of what the user runs already.
+there the limit is on top of what the user runs already. The kernel does not hold root of a user namespace to the limit:
+there its programs run at a lower priority, so that the count from outside keeps ahead of one that forks for ever.
 """
 
 import marshal
@@ -42,6 +43,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
 """All a program finds set, beside its folder; the hash seed makes the order of sets the same in every run."""
 
+UNCOUNTED_NICENESS = 15
+"""Of programs that the kernel lets fork past their limit."""
 FIRST_USER_ID, NUM_USER_IDS = 1 << 20, 1 << 28
 _next_user_id = count(os.getpid() * 4096)
 
@@ -80,6 +83,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
         "hidden": hidden,
         "devices": DEVICES,
         "uid": uid,
+        "niceness": UNCOUNTED_NICENESS if os.geteuid() == 0 and not real_root else 0,
         "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
         "filter": seccomp_filter(platform.machine(), signals=isolation != "rlimits").hex(),
     }

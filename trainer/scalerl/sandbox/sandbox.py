@@ -68,14 +68,16 @@ class Sandbox:
         if probe.stdout != '["probe"]\n':
             raise SandboxFailed(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
 
-    def run(self, program: str, *, stdin: str, limits: Limits) -> Finished:
+    def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> Finished:
         """Run Python text as `__main__`; return when it and all it started are gone.
 
-        SandboxError when the sandbox did not do its work, and only then: whatever the program does is in `Finished`.
+        It reads the text `stdin`, or from that descriptor. What it writes is in `Finished`, or goes to the descriptor
+        `stdout`, where nothing is counted. SandboxError when the sandbox did not do its work, and only then: whatever
+        the program does is in `Finished`.
         """
         with ExitStack() as stack:
             program_file = stack.enter_context(_text_file("program", program))
-            stdin_file = stack.enter_context(_text_file("stdin", stdin))
+            stdin_file = stack.enter_context(_text_file("stdin", stdin)) if isinstance(stdin, str) else stdin
             control_read, control_write = _pipe(stack)
             status_read, status_write = _pipe(stack)
             fds = {
@@ -88,7 +90,7 @@ class Sandbox:
                 process = subprocess.Popen(
                     launch.command,
                     stdin=stdin_file,
-                    stdout=subprocess.PIPE,
+                    stdout=stdout,
                     stderr=subprocess.PIPE,
                     pass_fds=tuple(fds.values()),
                     env=launch.environment,
@@ -111,8 +113,6 @@ class Watch:
     def __init__(
         self, process: subprocess.Popen[bytes], status: IO[bytes], control: IO[bytes], limits: Limits, skipped: int
     ) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
         self.process = process
         self.control = control
         self.limits = limits
@@ -124,7 +124,8 @@ class Watch:
         self.next_look = float("inf")
         self.pipes = selectors.DefaultSelector()
         for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr), ("status", status)):
-            self.pipes.register(pipe, selectors.EVENT_READ, name)
+            if pipe is not None:
+                self.pipes.register(pipe, selectors.EVENT_READ, name)
 
     def until_the_end(self) -> Finished:
         """Read until every process that could write is gone."""

@@ -8,29 +8,45 @@ made here
   modular        a program of one to three operations modulo a prime, judged by running it: the program-like one
 in a file, asked and judged as text
   mathematics    GSM8K, MATH, AIME
-  coding         MBPP, HumanEval, DeepCoder; code_test_forms: how such files write their tests
+  coding         MBPP, HumanEval, DeepCoder; code_test_forms: how such files write their tests;
+                 python_test_code: those that are Python
   choices        ARC, HellaSwag
   questions      NaturalQuestions, SQuAD
+  forms          columns and right answers of published data sets by name; live_code_bench: one that needs more
   file_task      what these four have in common; files: JSON lines, Parquet and `datasets` folders row by row
 mix              several tasks as one
+written          where a prompt stands, what it asks, a right answer
 split            held out by hash
+responses        demonstrations, and answers that end
+left_out         rows that are not used, and why
+written_numbers  numbers with the text that they were written as
+same_problem     when two texts ask the same problem
+leakage          nothing that is measured anywhere is trained on anywhere
+lengths          how long their prompts are
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
+from scalerl.recipe.tasks import Downstream, Measured
 from scalerl.rollout import Outcome, Prompt
 from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
+from scalerl.tasks.file_task import FileTask
 from scalerl.tasks.k_smallest import KSmallestTask
+from scalerl.tasks.leakage import leave_out_leaks
+from scalerl.tasks.left_out import LeftOut, UnreadableRows, pairs_of_files, reasons_text
 from scalerl.tasks.mathematics import math_task
 from scalerl.tasks.mix import Mix, shares_of
 from scalerl.tasks.modular import ModularTask
 from scalerl.tasks.questions import qa_task
+from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 
@@ -44,6 +60,11 @@ class Task(Protocol):
     """Answers judged at a time; above 1 `verify` is called from threads."""
 
     @property
+    def newly_left_out(self) -> tuple[str, ...]:
+        """Ids of problems that versions up to 413bb1f used; a warm start or a checkpoint of theirs does not fit."""
+        ...
+
+    @property
     def has_demonstrations(self) -> bool:
         """Whether `demonstrate` has any to give."""
         ...
@@ -52,21 +73,92 @@ class Task(Protocol):
         """Judge the token ids of one response, thinking part included."""
         ...
 
+    def written(self, prompt: Prompt) -> Written:
+        """What is written of one of its prompts."""
+        ...
+
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
         """One training prompt and a written response; `noise` is the chance of an error at each place of its draft."""
         ...
 
 
 class TaskError(ValueError):
-    """A task cannot be built, or has no demonstrations to start from."""
+    """A task cannot be built, or has no demonstrations to start from; `rows` are those at fault."""
+
+    def __init__(self, message: str, rows: Sequence[LeftOut] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
 
 
-def make_task(settings: AnyTask, tokenizer: Tokenizer) -> Task:
-    """The task that `settings` describe, its prompts written with `tokenizer`; TaskError says why it cannot be made."""
+@dataclass(frozen=True, kw_only=True)
+class Tasks:
+    """All tasks of a scale, without what would be both trained on and measured."""
+
+    trained: Task
+    """The only task, or the mix of several."""
+    downstream: tuple[Task, ...]
+    """Those that are only measured, in the recipe's order."""
+
+    @property
+    def left_out(self) -> dict[str, list[LeftOut]]:
+        """Rows that are not used, by task."""
+        return {task.name: task.left_out for task in self._parts if isinstance(task, FileTask)}
+
+    @property
+    def newly_left_out(self) -> list[str]:
+        """Ids of problems that versions up to 413bb1f used, those of downstream files included."""
+        return [f"{task.name}:{name}" for task in self._parts for name in task.newly_left_out]
+
+    @property
+    def _parts(self) -> tuple[Task, ...]:
+        trained = tuple(self.trained.tasks.values()) if isinstance(self.trained, Mix) else (self.trained,)
+        return trained + self.downstream
+
+    def lines(self) -> Iterator[str]:
+        """What a run says of its data before it starts."""
+        for task in self._parts:
+            rows = self.left_out.get(task.name)
+            if rows:
+                used = f"{len(task.train)} + {len(task.validation)} problems"
+                yield f"task {task.name}: {used}; left out: {reasons_text(rows)}"
+                yield from (f"task {task.name}: {sentence}" for sentence in pairs_of_files(rows))
+            num_measured = len(task.validation)
+            if num_measured < FEW_HELD_OUT:
+                yield f"task {task.name}: warning: {few_held_out(num_measured)}"
+
+
+FEW_HELD_OUT = 30
+"""With fewer measured prompts the choice of prompts alone gives a pass rate a standard error of up to 0.09 and more."""
+
+
+def few_held_out(num_prompts: int) -> str:
+    """What so few measured prompts mean for a pass rate."""
+    error = 0.5 / math.sqrt(num_prompts)
+    return (
+        f"only {num_prompts} prompts are measured, so a pass rate of 0.5 has a standard error of up to {error:.2f}; "
+        f"measure at least {FEW_HELD_OUT}"
+    )
+
+
+def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_only: bool = False) -> Task:
+    """The task that `settings` describe, its prompts written with `tokenizer`; TaskError says why it cannot be made.
+
+    With `readable_only` rows that cannot be used do not refuse the task: a check looks at the others too.
+    """
     try:
-        return _make(settings, tokenizer)
+        task = _make(settings, tokenizer)
+        if isinstance(task, FileTask) and not readable_only:
+            task.refuse_unreadable()
+    except UnreadableRows as error:
+        raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
     except (ValueError, SandboxUnavailable) as error:
         raise TaskError(str(error)) from error
+    if len(task.validation) < 2 and not isinstance(settings, Measured):
+        raise TaskError(
+            f"task {task.name!r}: {len(task.validation)} held-out prompt cannot tell a pass rate; hold out at least "
+            f"2, better {FEW_HELD_OUT} and more: raise validation, or name a larger validation_path"
+        )
+    return task
 
 
 def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
@@ -86,6 +178,21 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
 
 
 def make_tasks(settings: Sequence[AnyTask], tokenizer: Tokenizer) -> Task:
-    """The only task, or the mix of several."""
-    tasks = [make_task(one, tokenizer) for one in settings]
-    return tasks[0] if len(tasks) == 1 else Mix(tasks, shares_of(settings, tasks))
+    """The only task, or the mix of several; nothing that one of them holds out is trained on by another."""
+    return all_tasks(settings, (), tokenizer).trained
+
+
+def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:
+    """The tasks to train on and the downstream files; nothing that is held out or downstream anywhere is trained on."""
+    trained = [make_task(one, tokenizer) for one in settings]
+    measured = [make_task(one, tokenizer) for one in downstream]
+    try:
+        leave_out_leaks(_in_files(trained), _in_files(measured))
+    except ValueError as error:
+        raise TaskError(str(error)) from error
+    only = trained[0] if len(trained) == 1 else Mix(trained, shares_of(settings, trained))
+    return Tasks(trained=only, downstream=tuple(measured))
+
+
+def _in_files(tasks: Sequence[Task]) -> list[FileTask]:
+    return [task for task in tasks if isinstance(task, FileTask)]

@@ -7,6 +7,7 @@ from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
+from scalerl.tasks.same_problem import problem_key
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, verify_choice
 
@@ -36,6 +37,7 @@ def problem(row: TaskRow, settings: MultipleChoice) -> Problem:
         answer=(letter, len(texts)),
         thought=solution,
         response=letter,
+        key="\n".join([problem_key(question), *sorted(map(problem_key, texts))]),
     )
 
 

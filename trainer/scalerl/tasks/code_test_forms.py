@@ -1,38 +1,46 @@
-"""The forms in which task files write the tests of a program, made those of `scalerl.verifiers.code_tests`.
+"""The forms in which task files write the tests of a program, made those of `scalerl.verifiers`.
 
     [{"call": "add", "args": [2, 2], "expected": 4}, {"stdin": "2 2", "stdout": "4"}]      our own
-    ["assert add(2, 2) == 4", ...]                                                         MBPP
-    "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
     {"inputs": [[2, 2]], "outputs": [4], "fn_name": "add"}, {"inputs": ["2 2"], "outputs": ["4"]}   APPS and its like
     [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench
+    ["assert add(2, 2) == 4", ...]                                                         MBPP
+    "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
 
-Each may also stand in a text as JSON. An assertion is read, not run: it must compare a call with literals for equality.
-One that does more cannot be kept apart from the program in the sandbox, so its problem is left out and counted.
+Each may also stand in a text as JSON. Of Python, assertions that compare a call with literals are read as such tests,
+with the tolerance of `code_tests`. Other Python runs as it is written (`python_tests`); with a form, all does.
 """
 
-import ast
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from scalerl.tasks.file_task import UnusableError
-from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, read_tests
+from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
+from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
+from scalerl.verifiers.python_tests import PythonTest
 
 
-def written_tests(written: Any, where: str, *, entry_point: str | None = None) -> tuple[CodeTest, ...]:
-    """The tests of one problem; ValueError where they have no such form, UnusableError where we cannot run them."""
+def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
+    """The tests of one problem; ValueError where they have no such form, UnusableError where we cannot run them.
+
+    `source` is what tests in Python rely on beside their own text.
+    """
     match _unpacked(written):
         case str(text):
-            return _asserted(text, where, entry_point)
+            return _in_python(text, where, source)
         case {"inputs": list(inputs), "outputs": list(outputs), **rest} if len(inputs) == len(outputs):
             return _of_lists(inputs, outputs, rest.get("fn_name"), where)
         case [str(), *_] as lines if all(isinstance(line, str) for line in lines):
-            return _asserted("\n".join(lines), where, None)
+            return _in_python("\n".join(lines), where, source)
         case [{"input": _, "output": _}, *_] as rows:
             return tuple(_of_live_code(row, where) for row in rows)
         case list(rows) if all(isinstance(row, dict) for row in rows):
             return read_tests([_written_only(row) for row in rows], where)
     raise ValueError(f"{where}: tests are {written!r:.120}; their forms are in scalerl.tasks.code_test_forms")
+
+
+def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
+    test = python_test(text, where, source)
+    return test if source.runs_as_written else compared_calls(text, source) or test
 
 
 def _unpacked(written: Any) -> Any:
@@ -70,36 +78,3 @@ def _of_live_code(row: dict[str, Any], where: str) -> CodeTest:
     if row.get("testtype", "stdin") != "stdin":
         raise UnusableError(f"{where}: a test has type {row['testtype']!r}; of LiveCodeBench only stdin is supported")
     return StdioTest(stdin=str(row["input"]), stdout=str(row["output"]))
-
-
-def _asserted(text: str, where: str, entry_point: str | None) -> tuple[CodeTest, ...]:
-    """Calls and values of all assertions in Python text; `entry_point` is what `candidate` stands for."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise ValueError(f"{where}: tests are not Python ({error.msg}, line {error.lineno})") from None
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    if not found:
-        raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
-    return tuple(_of_assertion(node.test, where, entry_point) for node in found)
-
-
-def _of_assertion(test: ast.expr, where: str, entry_point: str | None) -> CallTest:
-    match test:
-        case ast.Compare(
-            left=ast.Call(func=ast.Name(id=name), args=args, keywords=[]), ops=[ast.Eq()], comparators=[value]
-        ):
-            try:
-                values: Sequence[Any] = [ast.literal_eval(one) for one in (*args, value)]
-                json.dumps(values[:-1])  # how arguments travel into the sandbox
-            except (ValueError, TypeError):
-                values = ()
-            if values and not any(map(_is_changed_by_json, values[:-1])):
-                call = entry_point if entry_point and name == "candidate" else name
-                return CallTest(call=call, args=tuple(values[:-1]), expected=values[-1])
-    raise UnusableError(f"{where}: `{ast.unparse(test)[:80]}` compares more than a call with literals")
-
-
-def _is_changed_by_json(value: Any) -> bool:
-    """Whether an argument would reach the program as something else: a tuple as a list, a key 1 as "1"."""
-    return json.loads(json.dumps(value)) != value

@@ -1,5 +1,6 @@
 """Problems whose answer is a Python program, judged by their tests in the sandbox."""
 
+import ast
 import os
 import re
 from collections.abc import Sequence
@@ -10,19 +11,30 @@ from scalerl.sandbox import Sandbox
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
+from scalerl.tasks.forms import CODE_COLUMNS
+from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of
+from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CodeTest, judge_code
+from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 _BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+
+Tests = Sequence[CodeTest] | PythonTest
 
 
 def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of programming problems; SandboxUnavailable where programs cannot be isolated."""
     sandbox = Sandbox()
+    before = HEADER if settings.form == "livecodebench" else ""
 
-    def judge(text: str, tests: Sequence[CodeTest]) -> Outcome:
+    def judge(text: str, tests: Tests) -> Outcome:
         program = program_in(text)
-        return judge_code(program, tests, sandbox=sandbox, limits=settings.limits) if program else "unparsable"
+        if not program:
+            return "unparsable"
+        if isinstance(tests, PythonTest):
+            return judge_python(program, tests, sandbox=sandbox, limits=settings.limits)
+        return judge_code(program, tests, sandbox=sandbox, limits=settings.limits, before=before)
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
@@ -36,15 +48,83 @@ def program_in(text: str) -> str:
 
 def problem(row: TaskRow, settings: Code) -> Problem:
     """One row of the file."""
-    question = row.text("question", settings.question, ("question", "problem", "prompt", "text"))
-    written = row.value("tests", settings.tests, ("tests", "test_list", "test", "input_output"))
-    entry_point = row.values.get("entry_point")
-    tests = written_tests(written, row.where, entry_point=entry_point if isinstance(entry_point, str) else None)
-    program = row.optional_text("solution", settings.solution, ("solution", "code", "canonical_solution"))
+    columns = CODE_COLUMNS[settings.form]
+    question = row.text("question", settings.question, columns.question)
+    program = row.optional_text("solution", settings.solution, columns.solution)
+    if settings.form == "livecodebench":
+        starter_code = row.optional_text("starter_code", None, ("starter_code",)) or ""
+        return _problem(question, question_of(question, starter_code), _of_live_code_bench(row), program, row, settings)
+    entry_point = _text(row, "entry_point")
+    if program is not None and _begins(question, entry_point):
+        program = _whole(question, program)
+    source = PythonSource(
+        entry_point=entry_point,
+        before=_before(row, question, entry_point),
+        setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
+        solution=program,
+        runs_as_written=settings.form is not None,
+    )
+    tests = written_tests(row.value("tests", settings.tests, columns.tests), row.where, source)
+    if settings.form is not None and not isinstance(tests, PythonTest):
+        raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; leave `form` out for others")
+    return _problem(question, question, tests, program, row, settings)
+
+
+def _problem(question: str, shown: str, tests: Tests, program: str | None, row: TaskRow, settings: Code) -> Problem:
+    text = settings.template
+    if "{tests}" in text:
+        if not isinstance(tests, PythonTest):
+            raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are no Python text")
+        text = text.replace("{tests}", tests.code.strip())
     return Problem(
         question=question,
-        text=settings.template.replace("{question}", question),
+        text=text.replace("{question}", shown),
         answer=tests,
         thought=None if program is None else "",
         response="" if program is None else f"```python\n{program.strip()}\n```",
     )
+
+
+def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
+    try:
+        return tests_of(row.values)
+    except ValueError as error:
+        raise ValueError(f"{row.where}: {error}") from None
+
+
+def _begins(question: str, entry_point: str | None) -> bool:
+    """Whether the question is the beginning of the program: Python that defines its function, as HumanEval's prompt."""
+    if entry_point is None:
+        return False
+    try:
+        body = ast.parse(question).body
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == entry_point for node in body)
+
+
+def _whole(question: str, program: str) -> str:
+    """The program, or the question and what follows it where the program is only the function's body."""
+    try:
+        ast.parse(program)
+    except (SyntaxError, ValueError):
+        return f"{question}{program}"
+    return program
+
+
+def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
+    """What tests and program may both use: the imports and functions that they are published with."""
+    if _begins(question, entry_point):
+        return question
+    lines = [*_lines(row, "test_imports"), *(_text(row, "test_setup_code") or "").splitlines()]
+    return "\n".join(line for line in lines if re.match(r"(import|from) ", line))
+
+
+def _text(row: TaskRow, column: str) -> str | None:
+    value = row.values.get(column)
+    return value if isinstance(value, str) else None
+
+
+def _lines(row: TaskRow, column: str) -> list[str]:
+    value = row.values.get(column)
+    return [str(line) for line in value] if isinstance(value, list) else []

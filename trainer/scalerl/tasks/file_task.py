@@ -4,8 +4,7 @@ What the columns mean and who judges, the kinds of task say: `mathematics`, `cod
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,11 @@ from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
 from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks.files import TaskRow, read_rows
-from scalerl.tasks.split import after_thinking, position
+from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
+from scalerl.tasks.responses import demonstrated_solution
+from scalerl.tasks.same_problem import problem_key
+from scalerl.tasks.split import position
+from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 
@@ -29,6 +32,7 @@ class Problem:
     """One row understood: `Problem(question="2+2?", text="2+2?\\n\\nPut ...", answer="4", thought="2 and 2 are 4")`."""
 
     question: str
+    """What the id is the hash of, where no column names it."""
     text: str
     """What the prompt says."""
     answer: Any
@@ -37,6 +41,19 @@ class Problem:
     """A written solution, None where there is nothing to demonstrate."""
     response: str = ""
     """How a demonstration ends, after the thought."""
+    key: str = ""
+    """Equal for variants of one problem; empty takes the normal form of the question."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A problem that is used, and where it stands."""
+
+    prompt: Prompt
+    problem: Problem
+    where: str
+    key: str
+    """Normal form (`scalerl.tasks.same_problem`)."""
 
 
 class FileTask:
@@ -54,47 +71,76 @@ class FileTask:
         self.name, self.num_judges = settings.title, num_judges
         self.settings, self.tokenizer = settings, tokenizer
         self._read, self._judge = read, judge
-        self._demonstrations: list[tuple[Prompt, Problem]] = []
-        self.left_out: Counter[str] = Counter()
-        """Problems that are not used, by reason."""
-        self.train, self.validation = self._split()
-        if self.left_out:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in self.left_out.items())
-            print(
-                f"task {self.name}: {len(self.train)} + {len(self.validation)} problems; left out: {reasons}",
-                flush=True,
+        self.left_out: list[LeftOut] = []
+        """Every row that is not used, in the order in which this was found."""
+        self._newly: list[str] = []
+        self.unreadable: list[LeftOut] = []
+        """Rows that refuse the file: whoever trains on the task calls `refuse_unreadable` first."""
+        train, held_out = self._split()
+        self._use(train, held_out)
+        self._written = {
+            entry.prompt.id: Written(
+                where=entry.where,
+                text=entry.problem.text,
+                answer=entry.problem.response or None,
+                thought=entry.problem.thought,
             )
+            for entry in (*train, *held_out)
+        }
 
-    def _split(self) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
-        """Training and held-out prompts; no question is in both."""
-        settings = self.settings
-        held_out: list[tuple[Prompt, Problem]] = []
+    def _use(self, train: Sequence[Entry], held_out: Sequence[Entry]) -> None:
+        """Take these as the task's problems; ValueError if too few are left."""
+        lacks_training = not train and self.settings.held_out_share < 1
+        if not held_out or lacks_training:
+            self.refuse_unreadable()
+            reasons = f"; left out: {reasons_text(self.left_out)}" if self.left_out else ""
+            raise ValueError(
+                f"task {self.name!r}: {len(train)} problems to train on and {len(held_out)} held out{reasons}; change "
+                "validation, max_prompt_tokens or the file"
+            )
+        self.train_entries, self.held_out_entries = tuple(train), tuple(held_out)
+        self.train = tuple(entry.prompt for entry in train)
+        self.validation = tuple(entry.prompt for entry in held_out)
+        self._demonstrations = [(entry.prompt, entry.problem) for entry in train if entry.problem.thought is not None]
+
+    def refuse_unreadable(self) -> None:
+        """Raise UnreadableRows, which names them all, if a row of the file cannot be used."""
+        if self.unreadable:
+            raise UnreadableRows(self.unreadable)
+
+    def leave_out(self, rows: Mapping[str, LeftOut]) -> None:
+        """Neither train on nor demonstrate the training problems with these ids."""
+        self.left_out += rows.values()
+        self._newly += rows
+        self._use([entry for entry in self.train_entries if entry.prompt.id not in rows], self.held_out_entries)
+
+    @property
+    def newly_left_out(self) -> tuple[str, ...]:
+        """Ids of problems that were used before normal forms decided; empty for data without repetitions."""
+        return tuple(sorted(self._newly))
+
+    def _split(self) -> tuple[list[Entry], list[Entry]]:
+        """Training and held-out problems; none is in both."""
+        settings, seen = self.settings, dict[str, Entry]()
+        held_out: list[Entry] = []
         if settings.validation_path is not None:
-            held_out = list(self._problems("validation_path", settings.validation_split, known=set()))
-        known = {problem.question for _, problem in held_out}
-        both = list(self._problems("path", settings.split, known=known))
+            held_out = list(self._entries("validation_path", settings.validation_split, seen, "duplicate"))
+        both = list(self._entries("path", settings.split, seen, "held out"))
         share = settings.held_out_share
-        held_out += [(prompt, problem) for prompt, problem in both if position(prompt.id) < share]
-        rest = [(prompt, problem) for prompt, problem in both if position(prompt.id) >= share]
-        self._refuse_empty(len(rest), len(held_out))
-        if clash := {prompt.id for prompt, _ in rest} & {prompt.id for prompt, _ in held_out}:
+        held_out += [entry for entry in both if position(entry.prompt.id) < share]
+        rest = [entry for entry in both if position(entry.prompt.id) >= share]
+        if clash := {entry.prompt.id for entry in rest} & {entry.prompt.id for entry in held_out}:
             raise ValueError(
                 f"task {self.name!r}: id {min(clash)!r} has different questions in the two files; leave `id` out to "
                 "use the hash of the question"
             )
-        self._demonstrations = [(prompt, problem) for prompt, problem in rest if problem.thought is not None]
-        return tuple(prompt for prompt, _ in rest), tuple(prompt for prompt, _ in held_out)
+        return rest, held_out
 
-    def _refuse_empty(self, num_train: int, num_held_out: int) -> None:
-        lacks_training = num_train == 0 and self.settings.held_out_share < 1
-        if num_held_out == 0 or lacks_training:
-            raise ValueError(
-                f"task {self.name!r}: {num_train} problems to train on and {num_held_out} held out, left out "
-                f"{dict(self.left_out)}; change validation, max_prompt_tokens or the file"
-            )
+    def _entries(self, field: str, split: str | None, seen: dict[str, Entry], again: Reason) -> Iterator[Entry]:
+        """Problems of the file that `field` names, each once, without those in `seen`, which grows.
 
-    def _problems(self, field: str, split: str | None, known: set[str]) -> Iterator[tuple[Prompt, Problem]]:
-        """Those of the file that `field` names whose question is not `known`, each once."""
+        `again` is the reason for leaving out a problem that an earlier file has.
+        """
         path = Path(getattr(self.settings, field))
         rows = read_rows(path, split)
         if path.exists() and content_sha256(path, field) != getattr(self.settings, f"{field}_sha256"):
@@ -102,36 +148,60 @@ class FileTask:
                 f"task {self.name!r}: {path} has changed since the run was planned; restore the old content, or "
                 "start the sweep again: new content makes new runs"
             )
-        yield from self._usable(rows, known)
-
-    def _usable(self, rows: Iterable[TaskRow], known: set[str]) -> Iterator[tuple[Prompt, Problem]]:
-        seen: dict[str, str] = {}
+        ids, earlier = dict[str, str](), frozenset(seen)
+        is_empty = True
         for row in rows:
+            is_empty = False
+            if isinstance(row, LeftOut):
+                self.unreadable.append(row)
+                continue
             try:
-                problem = self._read(row)
+                entry = self._entry(row)
             except UnusableError as error:
-                if not self.left_out["cannot be judged"]:
-                    print(f"task {self.name}: {error}", flush=True)
-                self.left_out["cannot be judged"] += 1
+                self._leave_out(row, "cannot be judged", str(error))
                 continue
-            if problem.question in known:
-                self.left_out["asked before"] += 1
+            except ValueError as error:
+                self.unreadable.append(_row(row, "unreadable", str(error)))
                 continue
-            known.add(problem.question)
-            tokens = self.tokenizer.prompt(problem.text)
-            if len(tokens) > self.settings.max_prompt_tokens:
-                self.left_out[f"over {self.settings.max_prompt_tokens} tokens"] += 1
+            if (other := seen.get(entry.key)) is not None:
+                same = "the same problem as" if other.problem.question == entry.problem.question else "a variant of"
+                reason = again if entry.key in earlier else "duplicate"
+                self._leave_out(row, reason, f"{same} {other.where}", same_as=other.where)
+                if other.problem.question != entry.problem.question:
+                    self._newly.append(entry.prompt.id)
                 continue
-            name = self._id(row, problem)
-            if name in seen:
-                raise ValueError(
-                    f"{row.where}: id {name!r} already belongs to {seen[name]}; every problem needs its own id"
-                )
-            seen[name] = row.where
-            yield (
-                Prompt(task=self.name, id=name, tokens=tokens, answer=problem.answer, difficulty=self._difficulty(row)),
-                problem,
+            seen[entry.key] = entry
+            most, length = self.settings.max_prompt_tokens, len(entry.prompt.tokens)
+            if length > most:
+                self._leave_out(row, "too long", f"its prompt has {length:,} tokens; max_prompt_tokens is {most:,}")
+                continue
+            name = entry.prompt.id
+            if name in ids:
+                detail = f"id {name!r} already belongs to {ids[name]}; every problem needs its own id"
+                self.unreadable.append(_row(row, "unreadable", detail))
+                continue
+            ids[name] = row.where
+            yield entry
+        if is_empty:
+            raise ValueError(
+                f"task {self.name!r}: {path} has no rows, so 0 problems to train on and 0 held out; name a file with "
+                "problems"
             )
+
+    def _entry(self, row: TaskRow) -> Entry:
+        problem = self._read(row)
+        prompt = Prompt(
+            task=self.name,
+            id=self._id(row, problem),
+            tokens=self.tokenizer.prompt(problem.text),
+            answer=problem.answer,
+            difficulty=self._difficulty(row),
+        )
+        key = problem.key or problem_key(problem.question)
+        return Entry(prompt=prompt, problem=problem, where=row.where, key=key)
+
+    def _leave_out(self, row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> None:
+        self.left_out.append(_row(row, reason, detail, same_as))
 
     def _id(self, row: TaskRow, problem: Problem) -> str:
         if self.settings.id is not None:
@@ -149,21 +219,42 @@ class FileTask:
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Judge what follows the first end of thinking; unparsable if thinking never ends."""
-        answer = after_thinking(response, self.tokenizer.end_think)
-        return "unparsable" if answer is None else self._judge(self.tokenizer.decode(answer), prompt.answer)
+        answer = self.tokenizer.reader.answer(response)
+        return "unparsable" if answer is None else self._judge(answer.text, prompt.answer)
+
+    def written(self, prompt: Prompt) -> Written:
+        """The prompt's row, and how a demonstration of it answers."""
+        return self._written[prompt.id]
 
     @property
     def has_demonstrations(self) -> bool:
         """Whether there is a written solution to start from."""
         return bool(self._demonstrations)
 
+    def demonstrations(self) -> list[tuple[Prompt, tuple[int, ...]]]:
+        """Every written solution as it is demonstrated without errors."""
+        return [
+            (prompt, demonstrated_solution(self.tokenizer, problem.thought or "", problem.response))
+            for prompt, problem in self._demonstrations
+        ]
+
+    def stop_demonstrating(self, ids: Container[str]) -> None:
+        """Demonstrate the solutions of these problems no more."""
+        self._demonstrations = [(prompt, problem) for prompt, problem in self._demonstrations if prompt.id not in ids]
+
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A written solution as the thought, with chance `noise` of an error at each character; the answer."""
+        """A written solution as the thought, with chance `noise` of an error at each character; the answer.
+
+        Without thinking the solution is the first part of the answer.
+        """
         prompt, problem = self._demonstrations[int(rng.integers(len(self._demonstrations)))]
         thought = list(problem.thought or "")
         for i in range(len(thought)):
             if rng.random() < noise:
                 thought[i] = thought[int(rng.integers(len(thought)))]
-        tokenizer = self.tokenizer
-        draft, answer = tokenizer.encode("".join(thought)), tokenizer.encode(problem.response)
-        return prompt, (*draft, *tokenizer.end_think, *answer, tokenizer.eos_ids[0])
+        return prompt, demonstrated_solution(self.tokenizer, "".join(thought), problem.response)
+
+
+def _row(row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> LeftOut:
+    """The row as one that is left out; `detail` may begin with its place, as errors do."""
+    return LeftOut(where=row.where, reason=reason, detail=detail.removeprefix(f"{row.where}: "), same_as=same_as)

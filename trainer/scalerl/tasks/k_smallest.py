@@ -14,7 +14,9 @@ import numpy as np
 
 from scalerl.recipe import KSmallest
 from scalerl.rollout import Outcome, Prompt
-from scalerl.tasks.split import after_thinking, draw_split
+from scalerl.tasks.responses import demonstrated, ended_answer
+from scalerl.tasks.split import draw_split
+from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS
 
@@ -24,6 +26,7 @@ class KSmallestTask:
 
     num_judges = 1
     has_demonstrations = True
+    newly_left_out: tuple[str, ...] = ()
 
     def __init__(self, settings: KSmallest, tokenizer: Tokenizer) -> None:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
@@ -51,10 +54,16 @@ class KSmallestTask:
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Right when exactly the answer and the end of the sequence follow the first end of thinking."""
-        answer = after_thinking(response, self.tokenizer.end_think)
-        if answer is None or not answer or answer[-1] not in self.tokenizer.eos_ids:
+        answer = ended_answer(self.tokenizer, response)
+        if answer is None:
             return "unparsable"
-        return "right" if tuple(answer[:-1]) == self.tokenizer.encode(prompt.answer) else "wrong"
+        # Padding and ends write nothing, but are no part of the right answer.
+        silent = {self.tokenizer.pad_id, *self.tokenizer.eos_ids}
+        return "right" if answer.text == prompt.answer and silent.isdisjoint(answer.tokens) else "wrong"
+
+    def written(self, prompt: Prompt) -> Written:
+        """The prompt itself and its answer."""
+        return Written(where=f"task {self.name}, prompt {prompt.id}", text=prompt.id, answer=prompt.answer)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
         """A draft of the answer, or the whole sorted list, each symbol replaced with chance `noise`; then the answer.
@@ -68,5 +77,4 @@ class KSmallestTask:
         for i in range(len(thought)):
             if rng.random() < noise:
                 thought[i] = symbols[int(rng.integers(len(symbols)))]
-        draft, answer = (self.tokenizer.encode("".join(part)) for part in (thought, thought[:k]))
-        return prompt, (*draft, *self.tokenizer.end_think, *answer, self.tokenizer.eos_ids[0])
+        return prompt, demonstrated(self.tokenizer, "".join(thought), "".join(thought[:k]))

@@ -6,9 +6,13 @@ from scalerl.recipe import Math
 from scalerl.rollout import Outcome
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
+from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.math_answer import gold_answer, verify_math
+from scalerl.verifiers.math_answer import verify_math
 from scalerl.verifiers.worker import MAX_KEEPERS
+
+NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
+"""Texts that programs write where a number is missing or too large."""
 
 
 def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
@@ -25,13 +29,16 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
 
 def problem(row: TaskRow, settings: Math) -> Problem:
     """One row of the file."""
-    question = row.text("question", settings.question, ("question", "problem", "prompt"))
-    answer = row.text("answer", settings.answer, ("answer", "solution"))
-    solution = row.optional_text("solution", settings.solution, ("solution",))
+    columns = MATH_COLUMNS[settings.form]
+    question = row.text("question", settings.question, columns.question)
+    answer = row.text("answer", settings.answer, columns.answer)
+    solution = row.optional_text("solution", settings.solution, columns.solution)
     if solution is None and "####" in answer:
-        solution = answer
+        solution = without_calculations(answer) if settings.form == "gsm8k" else answer
+    if answer.strip() in NO_ANSWER:
+        raise ValueError(f"{row.where}: answer is {answer!r}, which is how a missing value is written; give an answer")
     try:
-        gold = gold_answer(answer)
+        gold = columns.gold(answer)
     except ValueError as error:
         raise ValueError(f"{row.where}: {error}") from None
     return Problem(

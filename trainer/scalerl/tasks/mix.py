@@ -7,6 +7,7 @@ import numpy as np
 
 from scalerl.recipe import ALL, AnyTask
 from scalerl.rollout import Outcome, Prompt
+from scalerl.tasks.written import Written
 
 if TYPE_CHECKING:
     from scalerl.tasks import Task
@@ -23,6 +24,7 @@ class Mix:
         self.train = tuple(prompt for task in tasks for prompt in task.train)
         self.validation = tuple(prompt for task in tasks for prompt in task.validation)
         self.num_judges = max(task.num_judges for task in tasks)
+        self.newly_left_out = tuple(f"{task.name}:{name}" for task in tasks for name in task.newly_left_out)
 
     @property
     def has_demonstrations(self) -> bool:
@@ -32,6 +34,10 @@ class Mix:
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """The verdict of the prompt's own task."""
         return self.tasks[prompt.task].verify(prompt, response)
+
+    def written(self, prompt: Prompt) -> Written:
+        """What is written of the prompt in its own task."""
+        return self.tasks[prompt.task].written(prompt)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
         """A demonstration of a task that has some, in proportion to the shares."""

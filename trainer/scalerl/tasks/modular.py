@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from scalerl.recipe import Modular
 from scalerl.rollout import Outcome, Prompt
-from scalerl.tasks.split import after_thinking, draw_split
+from scalerl.tasks.responses import demonstrated, ended_answer
+from scalerl.tasks.split import draw_split
+from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS
 
@@ -32,6 +34,7 @@ class ModularTask:
 
     num_judges = 1
     has_demonstrations = True
+    newly_left_out: tuple[str, ...] = ()
 
     def __init__(self, settings: Modular, tokenizer: Tokenizer) -> None:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
@@ -83,22 +86,26 @@ class ModularTask:
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
         """Right when a program and the end of the sequence follow the thinking part, and it maps all inputs."""
-        answer = after_thinking(response, self.tokenizer.end_think)
-        if answer is None or not answer or answer[-1] not in self.tokenizer.eos_ids:
+        answer = ended_answer(self.tokenizer, response)
+        if answer is None:
             return "unparsable"
         inputs, outputs = prompt.answer
-        found = run(self.tokenizer.decode(answer[:-1]), list(inputs), self.settings.modulus)
+        found = run(answer.text, list(inputs), self.settings.modulus)
         if found is None:
             return "unparsable"
         return "right" if found == list(outputs) else "wrong"
+
+    def written(self, prompt: Prompt) -> Written:
+        """The prompt itself and the program that it was made from."""
+        program = self._programs[prompt.id]
+        return Written(where=f"task {self.name}, prompt {prompt.id}", text=prompt.id, answer=program)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
         """A program as the draft, each symbol replaced by another of it with chance `noise`; the answer repeats it."""
         prompt = self.train[int(rng.integers(len(self.train)))]
         program = self._programs[prompt.id]
         draft = [program[int(rng.integers(len(program)))] if rng.random() < noise else symbol for symbol in program]
-        tokens = self.tokenizer.encode("".join(draft))
-        return prompt, (*tokens, *self.tokenizer.end_think, *tokens, self.tokenizer.eos_ids[0])
+        return prompt, demonstrated(self.tokenizer, "".join(draft), "".join(draft))
 
 
 def run(program: str, inputs: list[int], modulus: int) -> list[int] | None:

@@ -2,10 +2,10 @@
 
 from scalerl.recipe import Qa
 from scalerl.rollout import Outcome
-from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.qa import verify_qa
+from scalerl.verifiers.qa import normalise, verify_qa
 
 
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
@@ -24,6 +24,10 @@ def problem(row: TaskRow, settings: Qa) -> Problem:
     texts = written.get("text") if isinstance(written, dict) else [written] if isinstance(written, str) else written
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ValueError(f"{row.where}: answers are {written!r:.80}; a text or a list of texts is needed")
+    if not any(map(normalise, texts)):
+        raise UnusableError(
+            f"{row.where}: answers {written!r:.80} have no word but articles, so nothing can match them"
+        )
     return Problem(
         question=question,
         text=settings.template.replace("{question}", question),

@@ -1,4 +1,4 @@
-"""Training and held-out prompts told apart by the hash of their ids, and an answer from the thinking before it."""
+"""Training and held-out prompts told apart by the hash of their ids."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,6 @@ def position(prompt_id: str) -> float:
 def held_out(prompt_id: str) -> bool:
     """Whether a synthetic prompt belongs to the validation split: one residue class of its hash in eight."""
     return hashlib.sha256(prompt_id.encode()).digest()[0] % 8 == 0
-
-
-def after_thinking(response: list[int], end_think: tuple[int, ...]) -> list[int] | None:
-    """The tokens after the first end of thinking; None if thinking does not end."""
-    size = len(end_think)
-    for start in range(len(response) - size + 1):
-        if tuple(response[start : start + size]) == end_think:
-            return response[start + size :]
-    return None
 
 
 def draw_split(

@@ -3,6 +3,8 @@
 symbols     digits and letters, one token each: the synthetic tasks of scales `smoke` and `laptop`
 characters  every byte of UTF-8, one token each: any text, for a model made from scratch
 pretrained  the tokenizer and chat template in a pretrained model's folder
+pieces      the bytes that each of its tokens writes
+reader      what tokens write, where thinking ends in it, and the answer
 """
 
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from typing import Protocol
 
 from scalerl.recipe import Model
 from scalerl.tokens.characters import CharacterTokenizer
+from scalerl.tokens.reader import Reader
 from scalerl.tokens.symbols import SymbolTokenizer
 
 
@@ -34,7 +37,12 @@ class Tokenizer(Protocol):
 
     @property
     def end_think(self) -> tuple[int, ...]:
-        """`</think>`, one token for most."""
+        """`</think>` as demonstrations and interruptions write it; a model may write it with other tokens."""
+        ...
+
+    @property
+    def reader(self) -> Reader:
+        """Reads responses: their text, and where thinking ends in it."""
         ...
 
     @property
@@ -51,7 +59,7 @@ class Tokenizer(Protocol):
         ...
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """Token ids of the prompt that asks `question` and opens the thinking part."""
+        """Token ids of the prompt that asks `question` and, if the model thinks, opens the thinking part."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -62,10 +70,10 @@ class Tokenizer(Protocol):
 TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
 
 
-def make_tokenizer(model: Model) -> Tokenizer:
-    """The tokenizer of the model that `model` describes."""
+def make_tokenizer(model: Model, *, thinks: bool = True) -> Tokenizer:
+    """The tokenizer of the model that `model` describes; `thinks` is that of the recipe's `generation`."""
     if model.type == "pretrained":
         from scalerl.tokens.pretrained import read_tokenizer  # imports `transformers`, which takes seconds
 
-        return read_tokenizer(model.path, model.path_sha256)
-    return TOKENIZERS[model.tokenizer]()
+        return read_tokenizer(model.path, model.path_sha256, thinks)
+    return TOKENIZERS[model.tokenizer](thinks=thinks)

@@ -7,11 +7,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-PAD, EOS, THINK, END_THINK = SPECIAL = ("<pad>", "<eos>", "<think>", "</think>")
+from scalerl.tokens.reader import END_THINK, THINK, Reader
+
+SPECIAL = ("<pad>", "<eos>", THINK, END_THINK)
 SIZE = 272
 """4 + 256 ids, rounded up to a multiple of 16; the spare ones are never trained."""
 PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
 """ScaleRL A.10."""
+
+PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
+PIECES += (b"\xff",) * (SIZE - len(PIECES))
 
 _TOKENS = re.compile("</?think>|.+?(?=</?think>|$)", re.DOTALL)
 
@@ -25,6 +30,9 @@ class CharacterTokenizer:
     end_think = (3,)
     interruption = PHRASE
 
+    def __init__(self, *, thinks: bool = True) -> None:
+        self.reader = Reader(PIECES, thinks=thinks)
+
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of UTF-8 text."""
         tokens: list[int] = []
@@ -37,17 +45,11 @@ class CharacterTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of token ids; bytes that are no UTF-8, and spare ids, read as the replacement character."""
-        text = b""
-        for token in tokens:
-            if token in (2, 3):
-                text += SPECIAL[token].encode()
-            elif token >= len(SPECIAL):
-                text += bytes([token - len(SPECIAL)]) if token < len(SPECIAL) + 256 else b"\xff"
-        return text.decode(errors="replace")
+        return self.reader.text(tokens)
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """The question, then the start of thinking."""
-        return self.encode(question + THINK)
+        """The question, then the start of thinking, if the model thinks."""
+        return self.encode(question + THINK if self.reader.thinks else question)
 
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json that `transformers` and vLLM load from the folder of a model."""

@@ -7,12 +7,16 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
-from transformers import AutoTokenizer
+from jinja2 import TemplateError
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from scalerl.tokens.characters import END_THINK, PHRASE, THINK
+from scalerl.tokens.characters import PHRASE
+from scalerl.tokens.pieces import pieces_of
+from scalerl.tokens.reader import END_THINK, THINK, Reader
 
 FILES = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.jinja", "*.model")
 """What the families keep a tokenizer in."""
@@ -25,18 +29,26 @@ class PretrainedTokenizer:
 
     interruption = PHRASE
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, thinks: bool = True) -> None:
         self.folder = folder
-        self._tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.size = int(json.loads((folder / "config.json").read_text())["vocab_size"])
+        self._tokenizer = _read(folder)
+        self.size = _rows(folder)
+        most = max(self._tokenizer.get_vocab().values(), default=-1)
+        if most >= self.size:
+            raise ValueError(
+                f"{folder}: the tokenizer has token ids up to {most}, the model's embedding {self.size} rows; they do "
+                f"not belong together"
+            )
         self.eos_ids = self._ends()
         pad = self._tokenizer.pad_token_id
-        self.pad_id = self.eos_ids[0] if pad is None else int(pad)
+        self.pad_id = pad if isinstance(pad, int) else self.eos_ids[0]
         self.end_think = self.encode(END_THINK)
-        if len(self._tokenizer) > self.size:
+        silent = {self.pad_id, *self.eos_ids}
+        self.reader = Reader(pieces_of(self._tokenizer, self.size, silent=silent, where=folder), thinks=thinks)
+        if thinks and self.reader.answer(self.end_think) is None:
             raise ValueError(
-                f"{folder}: the tokenizer has {len(self._tokenizer)} tokens, the model's embedding {self.size} rows; "
-                f"they do not belong together"
+                f"{folder}: the tokenizer writes {END_THINK!r} as {self.decode(self.end_think)!r}, so the end of "
+                f"thinking cannot be told; use generation.thinking 'none', or a tokenizer that knows these characters"
             )
 
     def _ends(self) -> tuple[int, ...]:
@@ -44,11 +56,21 @@ class PretrainedTokenizer:
         ends = [] if self._tokenizer.eos_token_id is None else [self._tokenizer.eos_token_id]
         settings = self.folder / "generation_config.json"
         if settings.exists():
-            named = json.loads(settings.read_text()).get("eos_token_id")
+            try:
+                named = json.loads(settings.read_text()).get("eos_token_id")
+            except ValueError as error:
+                raise ValueError(f"{settings} is not JSON ({error})") from None
             ends += named if isinstance(named, list) else [] if named is None else [named]
         if not ends:
-            raise ValueError(f"{self.folder}: neither tokenizer nor generation_config.json names an end of sequence")
-        return tuple(dict.fromkeys(ends))
+            raise ValueError(
+                f"{self.folder}: neither the tokenizer nor generation_config.json names an end of sequence, so no "
+                f"answer would ever end; set eos_token in tokenizer_config.json, or eos_token_id in "
+                f"generation_config.json"
+            )
+        ids = [end for end in ends if isinstance(end, int) and 0 <= end < self.size]
+        if outside := [end for end in ends if end not in ids]:
+            raise ValueError(f"{self.folder}: eos_token_id {outside[0]!r} is none of the model's {self.size} token ids")
+        return tuple(dict.fromkeys(ids))
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of `text`, without the marks that the tokenizer would put around it."""
@@ -59,27 +81,50 @@ class PretrainedTokenizer:
         return tuple(tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids; ids past the tokenizer's own, which only the embedding has, read as U+FFFD."""
-        skipped = {self.pad_id, *self.eos_ids}
-        text, run = "", []
-        for token in (*(int(token) for token in tokens if int(token) not in skipped), None):
-            if token is not None and token < len(self._tokenizer):
-                run.append(token)
-                continue
-            text += self._tokenizer.decode(run, clean_up_tokenization_spaces=False)
-            text, run = text + ("" if token is None else "\ufffd"), []
-        return text
+        """Text of token ids, those that only the embedding has as U+FFFD; without a space that `encode` puts first."""
+        text = self.reader.text(tokens)
+        return text.removeprefix(" ") if self._begins_with_space else text
+
+    @cached_property
+    def _begins_with_space(self) -> bool:
+        """Whether a text begins with a space that it did not have, as SentencePiece vocabularies write it."""
+        return self.reader.text(self.encode("a")) == " a"
 
     def prompt(self, question: str) -> tuple[int, ...]:
         """The question as a user's turn, or unchanged if the tokenizer has no chat template; then the start of
-        thinking."""
+        thinking, if the model thinks."""
+        text = self._turn(question)
+        opened = text.rstrip().endswith(THINK)
+        if self.reader.thinks:
+            return self.encode(text if opened else f"{text}{THINK}\n")
+        if opened:
+            raise ValueError(
+                f"{self.folder}: the chat template opens thinking with {THINK!r}, so a response is not all answer, as "
+                f"generation.thinking 'none' says; give it a number of tokens"
+            )
+        return self.encode(text)
+
+    def _turn(self, question: str) -> str:
+        """What the chat template makes of a question. Without thinking, the template is asked for none."""
         if self._tokenizer.chat_template is None:
-            text = (self._tokenizer.bos_token if self._adds_bos() else "") + question
-        else:
-            turn = [{"role": "user", "content": question}]
-            text = self._tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
-            assert isinstance(text, str)
-        return self.encode(text if text.rstrip().endswith(THINK) else f"{text}{THINK}\n")
+            bos = self._tokenizer.bos_token if self._adds_bos() else ""
+            assert isinstance(bos, str)
+            return bos + question
+        switches: dict[str, Any] = {} if self.reader.thinks else {"enable_thinking": False, "thinking": False}
+        turn = [{"role": "user", "content": question}]
+        try:
+            text = self._tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **switches)
+        except (TemplateError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(
+                f"{self.folder}: the chat template fails on a single user's turn ({error}); mend chat_template.jinja, "
+                f"or chat_template in tokenizer_config.json, or remove it to ask questions as they are"
+            ) from None
+        assert isinstance(text, str)
+        if question.strip() not in text:
+            raise ValueError(
+                f"{self.folder}: the chat template leaves out the question {question[:60]!r}: it writes {text[:200]!r}"
+            )
+        return text
 
     def _adds_bos(self) -> bool:
         bos = self._tokenizer.bos_token_id
@@ -93,6 +138,25 @@ class PretrainedTokenizer:
 
 
 @lru_cache(maxsize=4)
-def read_tokenizer(path: str, digest: str) -> PretrainedTokenizer:
+def read_tokenizer(path: str, digest: str, thinks: bool) -> PretrainedTokenizer:
     """The tokenizer of the folder with this content; a large vocabulary is read once in a process."""
-    return PretrainedTokenizer(Path(path))
+    return PretrainedTokenizer(Path(path), thinks=thinks)
+
+
+def _read(folder: Path) -> PreTrainedTokenizerBase:
+    """The library's tokenizer; ValueError where it cannot be read."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except Exception as error:  # the library raises whatever a damaged file leads to
+        raise ValueError(f"{folder}: its tokenizer cannot be read: {type(error).__name__}: {error}") from error
+    assert isinstance(tokenizer, PreTrainedTokenizerBase)
+    return tokenizer
+
+
+def _rows(folder: Path) -> int:
+    """Rows of the model's embedding, also where the configuration has a block for the text part."""
+    config = json.loads((folder / "config.json").read_text())
+    rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
+    if not isinstance(rows, int):
+        raise ValueError(f"{folder}: config.json does not say vocab_size, the rows of the model's embedding")
+    return rows

@@ -7,13 +7,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-PAD, EOS, THINK, END_THINK, COLON = "<pad>", "<eos>", "<think>", "</think>", ":"
+from scalerl.tokens.reader import END_THINK, THINK, Reader
+
+PAD, EOS, COLON = "<pad>", "<eos>", ":"
 SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
 VOCABULARY = (PAD, EOS, THINK, END_THINK, COLON, *SYMBOLS)
 ID = {token: index for index, token in enumerate(VOCABULARY)}
 PAD_ID, EOS_ID, THINK_ID, END_THINK_ID = ID[PAD], ID[EOS], ID[THINK], ID[END_THINK]
 VOCABULARY_SIZE = 48
 """Rounded up from len(VOCABULARY), because matrix products like multiples of 16; the spare ids are never trained."""
+
+PIECES = tuple(b"" if token in (PAD, EOS) else token.encode() for token in VOCABULARY)
+PIECES += (b"?",) * (VOCABULARY_SIZE - len(VOCABULARY))
 
 _TOKENS = re.compile("</?think>|.", re.DOTALL)
 
@@ -27,6 +32,9 @@ class SymbolTokenizer:
     end_think = (END_THINK_ID,)
     interruption = END_THINK
 
+    def __init__(self, *, thinks: bool = True) -> None:
+        self.reader = Reader(PIECES, thinks=thinks)
+
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids; raises ValueError on a character outside the vocabulary."""
         tokens = _TOKENS.findall(text)
@@ -39,12 +47,11 @@ class SymbolTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of token ids; padding and ends of sequence are left out, spare ids become "?"."""
-        skipped = (PAD_ID, EOS_ID)
-        return "".join(VOCABULARY[i] if i < len(VOCABULARY) else "?" for i in tokens if i not in skipped)
+        return self.reader.text(tokens)
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """The question, then the start of thinking."""
-        return (*self.encode(question), THINK_ID)
+        """The question, then the start of thinking, if the model thinks."""
+        return (*self.encode(question), THINK_ID) if self.reader.thinks else self.encode(question)
 
     def save(self, folder: Path) -> None:
         """Write a tokenizer.json that `transformers` and vLLM load from the folder of a model."""

@@ -1,23 +1,14 @@
-"""The judges of answers given as text; none of them loads torch.
+"""The judges of answers given as text, without the thinking before them; none of them loads torch.
 
 math_answer   mathematics, by math-verify in a worker process with a time limit
   math_equal    which answers count as equal; runs in the worker
+  math_values   when the values of two of them are equal
   math_reading  what an answer says beside its value: percent sign, degree sign, unit, base, words
   worker        the processes, their time limit and their restart
 code_tests    programs, by tests in the sandbox
   code_harness  what runs around the program in there
+python_tests  programs, by tests that are Python text, which run in a sandbox of their own
+  python_test_processes  what runs in both sandboxes: tests that ask, and the program that answers
 choice        the letter of a multiple-choice answer, as in ARC and HellaSwag
 qa            normalised exact match and F1 against several answers, as in NaturalQuestions
 """
-
-START_THINK = "<think>"
-END_THINK = "</think>"
-
-
-def strip_thinking(text: str) -> str:
-    """What follows the last end of thinking: the whole text of one that never thinks, nothing if thinking never ends.
-
-    `strip_thinking("<think>2+2</think>4")` is "4", `strip_thinking("<think>2+2 is 4")` is "".
-    """
-    answer = text.rpartition(END_THINK)[2]
-    return "" if START_THINK in answer else answer

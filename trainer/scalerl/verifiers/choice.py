@@ -9,35 +9,36 @@ may correct itself:
 4. the letter in brackets, where the text has one only: `I would pick (B) here`.
 
 A small letter counts only where no word follows: "the answer is a bird" is no A. "A or B" settles on no letter. An
-answer without a letter, or with one past the last choice, is unparsable.
+answer without a letter, or with one past the last choice, is unparsable. Of an answer of more than 100,000 characters
+the last 100,000 are read, in time that grows in proportion.
 """
 
 import re
 from typing import TYPE_CHECKING
 
-from scalerl.verifiers import strip_thinking
 from scalerl.verifiers.math_answer import last_boxed
 
 if TYPE_CHECKING:  # the judges load without torch
     from scalerl.rollout import Outcome
 
+MAX_CHARS = 100_000
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _OPENING = re.compile(r"""(?:[\s*_"'`$(\[{]|\\(?:text|mathrm|textbf|mathbf)\s*\{)*""")
 _SAID = re.compile(
     r"\b(?:answer|choice|option)\W{0,4}(?:\bis\b|:)(?:\W*(?:answer|option|choice|letter)\b)?:?([^\n]*)", re.IGNORECASE
 )
-_LINE = re.compile(r"""^[\s*_"'`$(\[]*[A-Za-z][*_"'`$ ]*(?:[)\].:][^\n]*|$)""", re.MULTILINE)
+_LINE = re.compile(r"""^(?:[^\S\n]|[*_"'`$(\[])*[A-Za-z][*_"'`$ ]*(?:[)\].:][^\n]*|$)""", re.MULTILINE)
 _OR_ANOTHER = re.compile(r"""[\s*_)\]}.,"'`$]*(?:\b(?:or|and)\b|[,/&])[\s*_(\[{"'`$]*[A-HJ-Z]\b""")
 _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
 def verify_choice(answer: str, gold: str, *, num_choices: int) -> "Outcome":
-    """Judge a whole response: `verify_choice("The answer is (B).", "B", num_choices=4)` is "right"."""
+    """Judge what follows the thinking part: `verify_choice("The answer is (B).", "B", num_choices=4)` is "right"."""
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
         raise ValueError(f"gold choice {gold!r}: one of the letters {choices[:1]} to {choices[-1:]} is needed")
-    letter = chosen_letter(strip_thinking(answer))
+    letter = chosen_letter(answer[-MAX_CHARS:])
     if letter is None or letter not in choices:
         return "unparsable"
     return "right" if letter == gold else "wrong"

@@ -10,12 +10,20 @@ import os
 import sys
 
 MAX_DEPTH = 100
+MAX_INT_BITS = 10_000
+"""Longer integers are written with their hexadecimal digits: Python refuses more than 4,300 decimal ones."""
 
 
 def plain(value, depth=0):
     """`value` in JSON, with lists, tuples, dicts and sets told apart."""
+    if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
+        return {"int": format(value, "x")}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, bytes | bytearray):
+        return {"bytes": value.hex()}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
     if depth < MAX_DEPTH:
         if isinstance(value, list | tuple):
             return {"list": [plain(item, depth + 1) for item in value]}
@@ -24,6 +32,26 @@ def plain(value, depth=0):
         if isinstance(value, set | frozenset):
             return {"set": [plain(item, depth + 1) for item in value]}
     return {"other": type(value).__name__}
+
+
+KINDS = {
+    "list": lambda items: [given(item) for item in items],
+    "tuple": lambda items: tuple(given(item) for item in items),
+    "set": lambda items: {given(item) for item in items},
+    "frozenset": lambda items: frozenset(given(item) for item in items),
+    "dict": lambda items: {given(key): given(item) for key, item in items},
+    "int": lambda digits: int(digits, 16),
+    "bytes": bytes.fromhex,
+    "complex": lambda parts: complex(*parts),
+}
+
+
+def given(wire):
+    """An argument from its JSON: `{"tuple": [1, {"bytes": "ff"}]}` is `(1, b"\xff")`."""
+    if not isinstance(wire, dict):
+        return wire
+    ((kind, content),) = wire.items()
+    return KINDS[kind](content)
 
 
 def new_module(name):
@@ -39,7 +67,7 @@ def function(names, call):
     return getattr(names[owner](), method) if owner else names[method]
 
 
-def answer_calls(code, calls, write):
+def answer_calls(codes, calls, write):
     """All calls in this process; what the program prints is lost."""
     if not calls:
         return
@@ -47,12 +75,13 @@ def answer_calls(code, calls, write):
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     names = new_module("program")
-    exec(code, names)
+    for code in codes:
+        exec(code, names)
     for question in calls:
-        write(json.dumps(plain(function(names, question["call"])(*question["args"]))))
+        write(json.dumps(plain(function(names, question["call"])(*map(given, question["args"])))))
 
 
-def answer_inputs(code, inputs, write, close):
+def answer_inputs(codes, inputs, write, close):
     """Each input in a process of its own that begins like a fresh interpreter."""
     for number, question in enumerate(inputs):
         typed, printed = f"stdin-{number}", f"stdout-{number}"
@@ -63,7 +92,9 @@ def answer_inputs(code, inputs, write, close):
             os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT), 1)
             close()
             sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-            exec(code, new_module("__main__"))
+            names = new_module("__main__")
+            for code in codes:
+                exec(code, names)
             return
         _, status = os.waitpid(child, 0)
         with open(printed, encoding="utf-8", errors="replace") as file:
@@ -81,10 +112,11 @@ def main():
         channel.flush()
 
     write("ready")
-    code = compile(request["program"], "program.py", "exec")
+    codes = [compile(request[part], f"{part}.py", "exec") for part in ("before", "program")]
     questions = request["questions"]
-    answer_calls(code, [question for question in questions if "call" in question], write)
-    answer_inputs(code, [question for question in questions if "stdin" in question], write, channel.close)
+    answer_calls(codes, [question for question in questions if "call" in question], write)
+    exec(codes[0], {})  # what it imports is then loaded once for all inputs
+    answer_inputs(codes, [question for question in questions if "stdin" in question], write, channel.close)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,8 @@ class StdioTest:
 
     stdin: str
     stdout: str
+    numbers_by_value: bool = False
+    """Whether a line of numbers may write them otherwise: "0.50 1e2" for "0.5 100"."""
 
 
 CodeTest = CallTest | StdioTest
@@ -56,8 +60,12 @@ def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest,
     for number, row in enumerate(rows):
         kind = KEYS.get(frozenset(row))
         if kind is CallTest and isinstance(row["call"], str) and isinstance(row["args"], list | tuple):
+            for name in ("args", "expected"):
+                _refuse_what_cannot_travel(row[name], f"{where}: test {number}: {name}")
             tests.append(CallTest(call=row["call"], args=tuple(row["args"]), expected=row["expected"]))
         elif kind is StdioTest and isinstance(row["stdin"], str) and isinstance(row["stdout"], str):
+            for name in ("stdin", "stdout"):
+                _refuse_what_is_no_unicode(row[name], f"{where}: test {number}: {name}")
             tests.append(StdioTest(stdin=row["stdin"], stdout=row["stdout"]))
         else:
             raise ValueError(
@@ -67,29 +75,44 @@ def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest,
     return tuple(tests)
 
 
+def _refuse_what_cannot_travel(value: Any, where: str) -> None:
+    try:
+        encoded(value)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _refuse_what_is_no_unicode(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: character {error.start} is half of a surrogate pair, which no file holds") from None
+
+
 def judge_code(
     program: str,
     tests: Sequence[CodeTest],
     *,
     sandbox: Sandbox,
     limits: Limits,
+    before: str = "",
     relative: float = 1e-6,
     absolute: float = 1e-9,
 ) -> "Outcome":
     """The outcome of `program` on all of `tests` together, which share one sandbox and its `limits`.
 
-    Calls run one after another in one process, tests of standard input in one fresh process each. Floats may differ
-    by `relative` or `absolute`.
+    Calls run one after another in one process, tests of standard input in one fresh process each. `before` is Python
+    text that runs first wherever the program does. Floats may differ by `relative` or `absolute`.
     """
     if not tests:
         raise ValueError("judge_code: no tests; without any, every program would be right")
     in_order = sorted(tests, key=lambda test: isinstance(test, StdioTest))  # as the harness answers them
-    request = json.dumps({"program": program, "questions": [_question(test) for test in in_order]})
+    request = json.dumps({"before": before, "program": program, "questions": [_question(test) for test in in_order]})
     try:
         finished = sandbox.run(HARNESS, stdin=request, limits=limits)
     except SandboxTimedOut:
         return "timed_out"
-    except SandboxError:
+    except (SandboxError, OSError):
         return "crashed"
     ready, *lines = finished.stdout.splitlines() or [""]
     if ready != "ready":
@@ -109,14 +132,28 @@ def judge_code(
 def _question(test: CodeTest) -> dict[str, Any]:
     """What the program may know of a test."""
     if isinstance(test, CallTest):
-        return {"call": test.call, "args": test.args}
+        return {"call": test.call, "args": [encoded(value) for value in test.args]}
     return {"stdin": test.stdin}
 
 
 def _agrees(answer: Any, test: CodeTest, relative: float, absolute: float) -> bool:
     if isinstance(test, StdioTest):
-        return isinstance(answer, str) and normal_lines(answer) == normal_lines(test.stdout)
+        return isinstance(answer, str) and _same_lines(normal_lines(answer), normal_lines(test.stdout), test)
     return same(answer, test.expected, relative=relative, absolute=absolute)
+
+
+def _same_lines(answer: list[str], expected: list[str], test: StdioTest) -> bool:
+    if not test.numbers_by_value or len(answer) != len(expected):
+        return answer == expected
+    return all(one == other or _same_numbers(one, other) for one, other in zip(answer, expected, strict=True))
+
+
+def _same_numbers(answer: str, expected: str) -> bool:
+    """Whether both lines hold the same numbers in decimal notation, exactly."""
+    try:
+        return [Decimal(word) for word in answer.split()] == [Decimal(word) for word in expected.split()]
+    except InvalidOperation:
+        return False
 
 
 def normal_lines(text: str) -> list[str]:
@@ -128,19 +165,56 @@ OTHER = object()
 """Stands for a value that is none of those the harness can write, and equals nothing."""
 
 
-def decoded(wire: Any) -> Any:
+MAX_DEPTH = 100
+"""Of lists in lists, as in the harness."""
+MAX_INT_BITS = 10_000
+"""Longer integers travel as hexadecimal digits: Python refuses more than 4,300 decimal ones."""
+
+
+def encoded(value: Any, depth: int = 0) -> Any:
+    """An argument for the harness: `(1, {2})` is `{"tuple": [1, {"set": [2]}]}`; ValueError where it cannot travel."""
+    if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
+        return {"int": format(value, "x")}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if depth >= MAX_DEPTH:
+        raise ValueError(f"a value is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, dict):
+        return {"dict": [[encoded(key, depth + 1), encoded(item, depth + 1)] for key, item in value.items()]}
+    for kind in (list, tuple, set, frozenset):
+        if isinstance(value, kind):
+            return {kind.__name__: [encoded(item, depth + 1) for item in value]}
+    raise ValueError(
+        f"a value is of type {type(value).__name__}; it may be None, a number, text, bytes, list, tuple, set or dict"
+    )
+
+
+def decoded(wire: Any, depth: int = 0) -> Any:
     """The value the harness wrote: `{"list": [1, {"set": [2]}]}` is `[1, {2}]`; ValueError for what it never writes."""
     if not isinstance(wire, dict):
         if isinstance(wire, list):
             raise ValueError("a list without its kind")
         return wire
+    if depth > MAX_DEPTH:
+        raise ValueError(f"nested more than {MAX_DEPTH} deep")
+    depth += 1
     match list(wire.items()):
         case [("list", list(items))]:
-            return [decoded(item) for item in items]
+            return [decoded(item, depth) for item in items]
         case [("set", list(items))]:
-            return {_as_key(decoded(item)) for item in items}
+            return {_as_key(decoded(item, depth)) for item in items}
         case [("dict", list(items))] if all(isinstance(item, list) and len(item) == 2 for item in items):
-            return {_as_key(decoded(key)): decoded(value) for key, value in items}
+            return {_as_key(decoded(key, depth)): decoded(value, depth) for key, value in items}
+        case [("int", str(digits))]:
+            return int(digits, 16)
+        case [("bytes", str(digits))]:
+            return bytes.fromhex(digits)
+        case [("complex", [float(real), float(imaginary)])]:
+            return complex(real, imaginary)
         case [("other", _)]:
             return OTHER
     raise ValueError(f"no value of the harness: {list(wire)!r:.200}")
@@ -175,17 +249,25 @@ def same(answer: Any, expected: Any, *, relative: float, absolute: float) -> boo
             if not isinstance(answer, dict):
                 return False
             if all(isinstance(key, str) for key in expected):
-                answer = {str(key) if type(key) is int else key: value for key, value in answer.items()}
+                answer = {_as_text(key): value for key, value in answer.items()}
             return answer.keys() == expected.keys() and all(alike(answer[key], expected[key]) for key in expected)
         case float() | int() if isinstance(answer, float | int) and float in (type(answer), type(expected)):
             return _close(answer, expected, relative, absolute)
     return answer == expected
 
 
+def _as_text(key: Any) -> Any:
+    """An integer as JSON writes it where it is a key."""
+    return str(key) if type(key) is int and key.bit_length() <= MAX_INT_BITS else key
+
+
 def _close(answer: float, expected: float, relative: float, absolute: float) -> bool:
-    if math.isnan(expected):
-        return math.isnan(answer)
-    try:
+    """Whether two numbers are within tolerance; exactly, since an integer may be beyond every float."""
+    if answer == expected or (answer != answer and expected != expected):
+        return True
+    if isinstance(answer, float) and isinstance(expected, float):
         return math.isclose(answer, expected, rel_tol=relative, abs_tol=absolute)
-    except OverflowError:  # an integer beyond every float
+    if not all(isinstance(number, int) or math.isfinite(number) for number in (answer, expected)):
         return False
+    one, other = Fraction(answer), Fraction(expected)
+    return abs(one - other) <= max(Fraction(relative) * max(abs(one), abs(other)), Fraction(absolute))

@@ -1,6 +1,6 @@
-r"""Verdicts on mathematical answers, by math-verify, under a time limit that holds in any thread.
+r"""Verdicts on mathematical answers, by math-verify, under limits that hold in any thread.
 
-What is judged is the last answer that the response states after its thinking part, looked for in this order:
+What is judged is the last answer that the text after the thinking part states, looked for in this order:
 
 1. the last \boxed{} or \fbox{}; boxes with nothing but a comma, "and" or "or" between them are one list;
 2. what follows "####" in the last line, as GSM8K writes it;
@@ -8,22 +8,22 @@ What is judged is the last answer that the response states after its thinking pa
 4. a number, or a formula between $ $ or \( \), at the very end;
 5. whatever math-verify finds in the last 2,000 characters.
 
-A box that never closes, an answer of more than 1,000 characters (a run of white space counts once) and one that reads
-neither as mathematics nor as words are unparsable. Which answers count as equal is written in `math_equal`; who keeps
-the time, in `worker`.
+A box that never closes, an answer of more than 1,000 characters (a run of white space counts once; a number may have
+20,000) and one that reads neither as mathematics nor as words are unparsable. Which answers count as equal is written
+in `math_equal`; who keeps the time, in `worker`.
 """
 
 import re
 from typing import TYPE_CHECKING
 
-from scalerl.verifiers import strip_thinking
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
 from scalerl.verifiers.worker import judge_within
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
     from scalerl.rollout import Outcome
     from scalerl.verifiers.math_equal import Place
 
-MAX_ANSWER_CHARS = 1_000
+MAX_NUMBER_CHARS = 20_000
 TAIL_CHARS = 2_000
 
 _TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
@@ -36,14 +36,14 @@ _SAID = re.compile(r"answer\W{0,4}(?:is\b|:)([^\n]*)", re.IGNORECASE)
 
 
 def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
-    r"""Judge a whole response against a gold answer in any of the forms that `gold_answer` reads.
+    r"""Judge what follows the thinking part against a gold answer in any of the forms that `gold_answer` reads.
 
-    `verify_math(r"<think>2+2</think>It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is "right". The limit is on the
-    judging alone; the first call also starts the worker, which takes a second or two.
+    `verify_math(r"It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is "right". The limit is on the
+    processor time of the judging; the first call also starts the worker, which takes a second or two.
     """
     wanted = gold_answer(gold)
-    stated, place = final_answer(strip_thinking(answer))
-    if not stated or (len(stated) > MAX_ANSWER_CHARS and place == "marked"):
+    stated, place = final_answer(answer)
+    if not stated or (too_long(stated) and place == "marked"):
         return "unparsable"
     return judge_within(stated, wanted, place, time_limit_s=time_limit_s)
 
@@ -54,9 +54,16 @@ def gold_answer(text: str) -> str:
     answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)
     if not answer:
         raise ValueError(f"gold answer: nothing in \\boxed{{}}, after '####' or in the text as a whole: {text[-80:]!r}")
-    if len(answer) > MAX_ANSWER_CHARS:
+    if too_long(answer):
         raise ValueError(f"gold answer: {len(answer)} characters, at most {MAX_ANSWER_CHARS} are read: {answer[:80]!r}")
     return answer
+
+
+def too_long(answer: str) -> bool:
+    """Whether an answer is of more characters than are read."""
+    if len(answer) <= MAX_ANSWER_CHARS:
+        return False
+    return len(answer) > MAX_NUMBER_CHARS or not NUMBER.fullmatch(answer)
 
 
 def final_answer(response: str) -> "tuple[str, Place]":

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+MAX_ANSWER_CHARS = 1_000
+"""Of an answer that is not one long number."""
+NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
+
 UNITS = {
     "length": {
         "mm millimeter millimetre": "1/1000",
@@ -102,6 +106,10 @@ _DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
 _MONEY = re.compile(r"\\\$|^[^$]*\$[^$]*$")
 _SPACE = re.compile(r"(?<!\\)\\[ ,;:]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\})(?=\d{3}(?!\d))")
+_THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
+_SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
+_MIXED = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
+_NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 _E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
 _REPEATING = re.compile(r"(\d*)\.(\d*)\\overline\s*\{?(\d+)\}?")
 _ANGLE = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
@@ -116,7 +124,8 @@ def read(answer: str) -> Reading:
     if _MONEY.search(answer) and re.fullmatch(_VALUE, text):
         text += r"\text{dollar}"
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
-    whole = text.replace(" ", "").replace("{pmatrix}", "{bmatrix}")
+    whole = _MIXED.sub(r"(\1+\2/\3)", text)
+    whole = _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
     if _ALL_TEXT.fullmatch(text) and not _WORDS.fullmatch(words):
         text = words
     if _WORDS.fullmatch(words):
@@ -158,7 +167,7 @@ def _read_unit(text: str, whole: str) -> Reading | None:
 
 def tidy(text: str) -> str:
     """One notation for what has several, without currency, delimiters, full stop and brackets around the whole."""
-    text = text.strip().strip("*")
+    text = _THIN_COMMAS.sub("", text.strip().strip("*"))
     for old, new in _ONE_NOTATION.items():
         text = text.replace(old, new)
     text = _SPACE.sub(" ", _DELIMITER.sub("", _THOUSANDS.sub("", text))).strip()
@@ -193,6 +202,9 @@ def nesting(text: str) -> int:
 def plain(text: str) -> str:
     """Numbers as the parser reads them, where it does not read the usual ways to write them."""
     text = _ORDINAL.sub("", text)
+    if _SPACED.fullmatch(text):
+        return text.replace(" ", "")
+    text = _MIXED.sub(r"(\1+\\frac{\2}{\3})", text)
     if builder := _SET_BUILDER.fullmatch(text):
         text = builder["condition"]
     text = _ROOT.sub(r"\\sqrt{\1}", text)

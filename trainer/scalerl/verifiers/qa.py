@@ -1,8 +1,8 @@
 r"""Short answers to questions of fact against several gold answers, as in NaturalQuestions.
 
 Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, one space. What is
-compared is, after the thinking part, the last \boxed{}, else what follows the last "answer is" or "answer:", else the
-whole text. An answer with no word in it, or of more than 1,000 characters, is unparsable.
+compared is, in the text after the thinking part, the last \boxed{}, else what follows the last "answer is" or
+"answer:", else the whole text. An answer with no word in it, or of more than 1,000 characters, is unparsable.
 """
 
 import re
@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scalerl.verifiers import strip_thinking
-from scalerl.verifiers.math_answer import MAX_ANSWER_CHARS, last_boxed
+from scalerl.verifiers.math_answer import last_boxed
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
 
 if TYPE_CHECKING:  # the judges load without torch
     from scalerl.rollout import Outcome
@@ -23,7 +23,7 @@ _SAID = re.compile(r"\banswer\W{0,4}(?:is\b|:)([^\n]*)", re.IGNORECASE)
 
 
 def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> "Outcome":
-    """Judge a whole response: right on an exact match, or, with `min_f1` under 1, at that F1 against a gold answer.
+    """Judge what follows the thinking part: right on an exact match, or, with `min_f1` under 1, at that F1.
 
     `verify_qa("The answer is the Eiffel Tower.", ("Eiffel Tower", "La Tour Eiffel"))` is "right".
     """
@@ -31,7 +31,7 @@ def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> "Outc
         raise ValueError(f"gold answers: {gold!r}; a sequence of at least one text is needed")
     if not 0.0 < min_f1 <= 1.0:
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
-    stated = stated_answer(strip_thinking(answer))
+    stated = stated_answer(answer)
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return "unparsable"
     if exact_match(stated, gold) or (min_f1 < 1.0 and f1(stated, gold) >= min_f1):

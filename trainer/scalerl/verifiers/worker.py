@@ -1,14 +1,24 @@
-"""Verdicts of the mathematics engine under a time limit that holds in any thread and after any fork.
+"""Verdicts of the mathematics engine under limits that hold in any thread and after any fork.
 
     trainer --pipe--> keeper --fork--> engine
 
 The limits that SymPy and math-verify set themselves use signals: they fail outside the main thread and do not stop one
 long multiplication. Here the keeper, a process with one thread, SymPy and no torch, forks an engine and hands it one
-pair at a time. At the time limit it kills the engine; the next one is forked in milliseconds, with everything loaded. A
-pair at which the engine was killed is `timed_out`, one at which it ended by itself is `crashed`.
+pair at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
+
+What an answer causes is `wrong`; otherwise a policy could hide its failures:
+
+* It raises an exception or needs more memory than an engine has.
+* It takes more than the time limit. The limit counts the engine's processor time, so a busy machine changes no verdict.
+* It ends its engine. The keeper then gives a new engine a pair it must judge `right`, and the answer once more. An
+  answer that ends this engine too is the cause.
+
+What the machinery causes says nothing of the answer. An engine without a verdict at `WALL_FACTOR` times the limit plus
+`WALL_GRACE_S`, by the clock on the wall, is `timed_out`: it waited for the processor. A keeper that was killed, or that
+has no engine that judges the known pair, is `crashed`.
 
 A trainer process has one pool of at most `MAX_KEEPERS` keepers, started when first needed; a forked child starts its
-own. A keeper ends when its trainer closes the pipe or is gone, an engine at the latest a second after its time limit.
+own. A keeper ends when its trainer closes the pipe or is gone, an engine at the latest a second after its wall limit.
 
 Pebble's process pool was tried instead. An answer takes as long (0.3 ms), but a worker outlives a trainer that was
 killed, the next answer after a time limit comes after 110 to 140 ms instead of 5, and its workers are forked either
@@ -27,7 +37,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
     from scalerl.rollout import Outcome
@@ -37,12 +47,16 @@ MAX_KEEPERS = 4
 START_LIMIT_S = 120.0
 MEMORY_BYTES = 1 << 30
 """Address space of an engine. math-verify takes what it has no memory for as unparsable, or as unequal."""
-GRACE_S = 10.0
-"""How long after the time limit a keeper may still answer before it is given up."""
+SPENT_BYTES = 1 << 28
+"""An engine that has grown by this much, as SymPy's tables do, ends before its memory could decide a verdict."""
+WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
+MOST_QUESTIONS = 3
+"""For one request: the pair, the known pair and the pair again."""
+KNOWN_PAIR = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
 def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float) -> "Outcome":
-    """The engine's verdict on one pair, `timed_out` after `time_limit_s` seconds of its work. Safe in any thread."""
+    """The engine's verdict on one pair, `wrong` past `time_limit_s` of processor time. Safe in any thread."""
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
     keepers = _pool.keepers
@@ -51,6 +65,8 @@ def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float)
     try:
         keeper = keeper or Keeper()
         outcome = keeper.ask({"answer": answer, "gold": gold, "place": place, "limit_s": time_limit_s})
+    except OSError:  # no process or no pipe to be had
+        return "crashed"
     finally:
         if keeper and not outcome:
             keeper.close()
@@ -96,7 +112,7 @@ class Keeper:
             self._stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             return None
-        line = self._line(cast(float, request["limit_s"]) + GRACE_S)
+        line = self._line(MOST_QUESTIONS * wall_limit_s(cast(float, request["limit_s"])) + WALL_GRACE_S)
         return cast("Outcome", line.decode()) if line else None
 
     def _line(self, limit_s: float) -> bytes:
@@ -117,6 +133,11 @@ class Keeper:
         self._stdout.close()
         self.process.kill()
         self.process.wait()
+
+
+def wall_limit_s(limit_s: float) -> float:
+    """Seconds by the clock on the wall in which any usable machine gives an engine `limit_s` of processor time."""
+    return WALL_FACTOR * limit_s + WALL_GRACE_S
 
 
 def read_line(source: int, limit_s: float) -> bytes | None:
@@ -155,6 +176,7 @@ atexit.register(lambda: _pool.close())
 
 def keep() -> None:
     """The keeper's process: a request per line in, a verdict per line out, until the input closes."""
+    sys.set_int_max_str_digits(0)  # the verifier has a bound of its own, and a time limit
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's, who then closes the pipe
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -165,16 +187,40 @@ def keep() -> None:
 
     warm_up()
     os.write(verdicts, b"ready\n")
-    engine: Engine | None = None
+    engines = Engines()
     for line in sys.stdin.buffer:
-        engine = engine or Engine()
-        outcome = engine.ask(line, json.loads(line)["limit_s"])
-        if outcome in ("timed_out", "crashed"):
-            engine.kill()
-            engine = None
-        os.write(verdicts, f"{outcome}\n".encode())
-    if engine:
-        engine.kill()
+        os.write(verdicts, f"{engines.outcome(json.loads(line))}\n".encode())
+    engines.close()
+
+
+class Engines:
+    """One engine at a time, and who is to blame when it ends."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+
+    def outcome(self, request: dict[str, Any]) -> str:
+        """The outcome of one request."""
+        verdict = self.ask(request)
+        if verdict == "ended" and self.ask({**request, **KNOWN_PAIR}) == "right":
+            verdict = self.ask(request)
+            if verdict == "ended":
+                return "wrong"
+        return {"ended": "crashed", "over": "wrong", "raised": "wrong"}.get(verdict, verdict)
+
+    def ask(self, request: dict[str, Any]) -> str:
+        """The verdict of one engine, which is replaced after any but an ordinary one."""
+        self.engine = self.engine or Engine()
+        verdict = self.engine.ask(request)
+        if verdict in ("timed_out", "ended", "over", "raised") or self.engine.is_spent():
+            self.close()
+        return verdict
+
+    def close(self) -> None:
+        """End the engine, if one is running."""
+        if self.engine:
+            self.engine.kill()
+        self.engine = None
 
 
 class Engine:
@@ -194,15 +240,34 @@ class Engine:
                 os._exit(1)
         os.close(requests)
         os.close(verdicts)
+        self.bytes_at_start = self._num_bytes()
 
-    def ask(self, line: bytes, limit_s: float) -> str:
-        """The verdict on one request."""
+    def ask(self, request: dict[str, Any]) -> str:
+        """An outcome, or `raised`, `over` (the time limit), `ended` by itself, `timed_out` (the wall's limit)."""
         try:
-            os.write(self.requests, line)
+            os.write(self.requests, json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
-            return "crashed"
-        verdict = read_line(self.verdicts, limit_s)
-        return "timed_out" if verdict is None else verdict.decode() or "crashed"
+            return "ended"
+        verdict = read_line(self.verdicts, wall_limit_s(request["limit_s"]))
+        if verdict is None:
+            return "timed_out"
+        return verdict.decode() or self._why_it_ended()
+
+    def _why_it_ended(self) -> str:
+        info = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        assert info is not None
+        return "over" if info.si_code == os.CLD_KILLED and info.si_status == signal.SIGPROF else "ended"
+
+    def is_spent(self) -> bool:
+        """Whether it has grown by `SPENT_BYTES`."""
+        return self._num_bytes() - self.bytes_at_start > SPENT_BYTES
+
+    def _num_bytes(self) -> int:
+        """Its address space; 0 where it has just ended."""
+        try:
+            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[0]) * resource.getpagesize()
+        except (OSError, IndexError):
+            return 0
 
     def kill(self) -> None:
         """End the process at once."""
@@ -213,14 +278,20 @@ class Engine:
 
 
 def work(requests: int, verdicts: int) -> None:
-    """The engine's process. The alarm ends it when the keeper cannot."""
+    """The engine's process. One timer ends it at the time limit, another where the keeper is gone."""
     from scalerl.verifiers.math_equal import judge
 
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
     with os.fdopen(requests, "rb") as lines:
         for line in lines:
             request = json.loads(line)
-            signal.setitimer(signal.ITIMER_REAL, request["limit_s"] + 1.0)
-            outcome = judge(request["answer"], request["gold"], request["place"])
+            signal.setitimer(signal.ITIMER_REAL, wall_limit_s(request["limit_s"]) + 1.0)
+            signal.setitimer(signal.ITIMER_PROF, request["limit_s"])
+            try:
+                verdict: str = judge(request["answer"], request["gold"], request["place"])
+            except Exception:  # of SymPy or of a parser, any may come
+                verdict = "raised"
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-            os.write(verdicts, f"{outcome}\n".encode())
+            os.write(verdicts, f"{verdict}\n".encode())

@@ -1,0 +1,73 @@
+"""Rows of task files that are not used: which, why, and what they are counted as.
+
+LeftOut(where="train.jsonl:9", reason="duplicate", detail="the same problem as train.jsonl:3", same_as="train.jsonl:3")
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal["unreadable", "cannot be judged", "duplicate", "held out", "downstream", "too long"]
+"""unreadable        the row, or a column that the task needs, has no value that can be used; refuses the file
+cannot be judged  no verifier here can judge the problem
+duplicate         the same problem stands further up in the same file, or an earlier task trains on it in the same words
+held out          a problem to train on that is held out, in this or another task
+downstream        a problem to train on that a downstream file measures
+too long          its prompt has more tokens than `max_prompt_tokens`"""
+MOST_NAMED = 10
+"""Rows that one message names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A row that is not used."""
+
+    where: str
+    """File and line, or file and row."""
+    reason: Reason
+    detail: str
+    """What was found, as a sentence."""
+    same_as: str = ""
+    """File and line of the problem that it repeats."""
+
+
+class UnreadableRows(ValueError):
+    """A task file has rows that cannot be used; all of them, so that one does not hide the next."""
+
+    def __init__(self, rows: Sequence[LeftOut]) -> None:
+        self.rows = tuple(rows)
+        lines = [f"{row.where}: {row.detail}" for row in self.rows[:MOST_NAMED]]
+        if more := len(self.rows) - len(lines):
+            lines.append(f"and {more:,} more")
+        head = [] if len(self.rows) == 1 else [f"{len(self.rows):,} rows cannot be used; correct or remove them:"]
+        super().__init__("\n  ".join([*head, *lines]))
+
+
+def counts_by_reason(rows: Iterable[LeftOut]) -> dict[str, int]:
+    """`{"duplicate": 3, "too long": 1}`, in the order in which the reasons first occur."""
+    return dict(Counter(row.reason for row in rows))
+
+
+def reasons_text(rows: Iterable[LeftOut]) -> str:
+    """`3 duplicate, 1 too long`."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in counts_by_reason(rows).items())
+
+
+def pairs_of_files(rows: Iterable[LeftOut]) -> list[str]:
+    """A sentence per pair of files that hold the same problems: how many, and the first of them."""
+    by_pair: dict[tuple[str, str, str], list[LeftOut]] = {}
+    for row in rows:
+        if row.same_as:
+            by_pair.setdefault((file_of(row.where), file_of(row.same_as), row.reason), []).append(row)
+    return [
+        f"{len(found):,} of {here} {'is' if len(found) == 1 else 'are'} left out as {reason}: the same as in "
+        f"{'the same file' if here == there else there}, first {found[0].where} = {found[0].same_as}"
+        for (here, there, reason), found in by_pair.items()
+    ]
+
+
+def file_of(where: str) -> str:
+    """`train.jsonl` of `train.jsonl:9` and of `train.jsonl, row 9`."""
+    file, is_row, _ = where.rpartition(", row ")
+    return file if is_row else where.rpartition(":")[0]

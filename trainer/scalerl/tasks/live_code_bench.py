@@ -1,0 +1,111 @@
+"""LiveCodeBench as it is published (livecodebench/code_generation_lite on Hugging Face, arXiv 2403.07974).
+
+    question_content, starter_code ("" or "class Solution: ..."), difficulty, platform, question_id, ...
+    public_test_cases    JSON: [{"input": "2 2\\n", "output": "4", "testtype": "stdin" or "functional"}, ...]
+    private_test_cases   the same; or that JSON, pickled as one string, compressed by zlib, in base64
+    metadata             JSON: {"func_name": "add"} where the tests are functional: one argument a line, each as JSON
+
+Programs run after a header of imports, as in github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation). Numbers in
+a line of output count by their value.
+"""
+
+import base64
+import binascii
+import json
+import pickletools
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest
+
+MAX_BYTES = 1 << 30
+"""Tests of one problem, uncompressed; the largest published are a tenth of it."""
+MODULES = (
+    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json"
+)
+HEADER = "\n".join(
+    [f"from {module} import *" for module in (*MODULES.split(), "builtins", "typing")]
+    + [f"import {module}" for module in MODULES.split()]
+    + ["sys.setrecursionlimit(50000)"]
+)
+OF_ONE_STRING = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
+STRINGS = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
+
+
+def question_of(content: str, starter_code: str) -> str:
+    """What the problem asks for, with how the program is to be written."""
+    if starter_code.strip():
+        return f"{content}\n\nBegin with this code:\n\n```python\n{starter_code.rstrip()}\n```"
+    return f"{content}\n\nRead from standard input and print the answer."
+
+
+def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
+    """All tests of a problem, the public ones first; ValueError says what cannot be read."""
+    tests = [*_read("public_test_cases", row), *_read("private_test_cases", row)]
+    if not tests:
+        raise ValueError("no tests in public_test_cases and private_test_cases")
+    metadata = row.get("metadata") or "{}"
+    try:
+        about = json.loads(metadata) if isinstance(metadata, str) else metadata
+    except ValueError as error:
+        raise ValueError(f"metadata is not JSON ({error})") from None
+    call = about.get("func_name") if isinstance(about, Mapping) else None
+    in_class = "class Solution" in str(row.get("starter_code") or "")
+    return tuple(_test(number, test, f"Solution.{call}" if call and in_class else call) for number, test in tests)
+
+
+def _read(column: str, row: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The tests in a column, each with its place in it."""
+    written = row.get(column)
+    if written is None or written == "":
+        return []
+    try:
+        tests = json.loads(_text(written)) if isinstance(written, str) else written
+    except ValueError as error:
+        raise ValueError(f"{column} is neither JSON nor what is published compressed ({error})") from None
+    if not isinstance(tests, list) or not all(isinstance(test, Mapping) for test in tests):
+        raise ValueError(f"{column} is {str(tests)[:80]!r}; a list of tests is needed")
+    return [(f"{column}, test {number}", test) for number, test in enumerate(tests)]
+
+
+def _text(written: str) -> str:
+    """JSON as it stands, or out of base64, zlib and a pickle of one string."""
+    if written.lstrip().startswith("["):
+        return written
+    try:
+        unpacking = zlib.decompressobj()
+        pickled = unpacking.decompress(base64.b64decode(written, validate=True), MAX_BYTES)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(str(error)) from None
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        raise ValueError("cut short" if not unpacking.unconsumed_tail else f"more than {MAX_BYTES} bytes")
+    return pickled_string(pickled)
+
+
+def pickled_string(pickled: bytes) -> str:
+    """The string that a pickle holds; ValueError for any other. Unpickling it could run anything."""
+    found: list[str] = []
+    for operation, argument, _ in pickletools.genops(pickled):
+        if operation.name in STRINGS:
+            found.append(str(argument))
+        elif operation.name not in OF_ONE_STRING:
+            raise ValueError(f"its pickle holds more than a string ({operation.name})")
+    if len(found) != 1:
+        raise ValueError(f"its pickle holds {len(found)} strings, not one")
+    return found[0]
+
+
+def _test(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
+    kind, given, wanted = test.get("testtype"), test.get("input"), test.get("output")
+    if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
+        raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")
+    if kind == "stdin":
+        return StdioTest(stdin=given, stdout=wanted, numbers_by_value=True)
+    if call is None:
+        raise ValueError(f"{where} is functional, and metadata names no func_name")
+    try:
+        args = tuple(json.loads(line) for line in given.split("\n"))
+        return CallTest(call=call, args=args, expected=json.loads(wanted))
+    except ValueError as error:
+        raise ValueError(f"{where}: input and output are JSON, one argument a line ({error})") from None

@@ -1,0 +1,236 @@
+"""When two values are equal: expressions of SymPy with symbols, decimals, lists, intervals, sets and matrices.
+
+* A decimal equals what rounds to it or begins with it: what is less than one unit of its last place away, and within
+  one part in a million. Of two decimals the coarser counts. So 0.333333 is 1/3, and 100000.01 is not 100000. A
+  decimal may also be off by 10^-9, as what a computer gives is, if that is one part in a million at most. Integers, 3.0
+  among them, are equal only when they are the same.
+* A number of more than 10^4 digits is not worked out: it equals only what reads the same.
+* What is left open here, math-verify decides: sets that are no lists of numbers, identities that digits do not settle.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, cast
+
+from math_verify import verify
+from sympy import (
+    Basic,
+    Eq,
+    Expr,
+    FiniteSet,
+    Float,
+    Integer,
+    Interval,
+    MatrixBase,
+    Pow,
+    Product,
+    Rational,
+    Symbol,
+    Tuple,
+    binomial,
+    exp,
+    factorial,
+    factorial2,
+)
+
+MAX_DIGITS = 10_000
+MAX_DECIMALS = 50
+"""Beside more decimals than this in two answers only the part in a million counts."""
+RELATIVE_TOLERANCE = Rational(1, 10**6)
+NOISE = Fraction(1, 10**9)
+LARGEST_EXACT = 10**15
+"""Integers up to here have no rounding error as decimals of 53 bits."""
+
+PLACES = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
+"""Where two expressions are compared before they are simplified; equal ones agree anywhere."""
+
+_NO_LIMIT: Any = None  # math-verify's signatures say int, its documentation None
+_DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
+
+
+def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) -> bool:
+    """Whether two SymPy objects have the same value; `steps` as of `decimals`."""
+    if gold == answer:
+        return True
+    if num_digits(gold) > MAX_DIGITS or num_digits(answer) > MAX_DIGITS:
+        return False
+    if isinstance(gold, Expr) and isinstance(answer, Expr):
+        agreed = agree(gold, answer, steps)
+        if agreed is not None:
+            return agreed
+    elif (pairs := parts(gold, answer)) is not None:
+        return all(equal(g, a, steps) for g, a in pairs)
+    return verify(gold, answer, allow_set_relation_comp=True, timeout_seconds=_NO_LIMIT)
+
+
+def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
+    """The parts that must be equal for the whole to be: of lists, intervals, matrices and sets of real numbers.
+
+    None where math-verify has to decide. It rounds parts to six places, so that 0.0000001 would equal 0.0000002.
+    """
+    match gold, answer:
+        case Tuple(), Tuple() if len(gold) == len(answer):
+            return list(zip(gold, answer, strict=True))
+        case MatrixBase(), MatrixBase() if gold.shape == answer.shape:
+            return list(zip(gold.flat(), answer.flat(), strict=True))
+        case Interval(), Interval() if (gold.left_open, gold.right_open) == (answer.left_open, answer.right_open):
+            return [(gold.start, answer.start), (gold.end, answer.end)]
+        case FiniteSet(), FiniteSet() if len(gold) == len(answer):
+            if all(is_real_number(member) for member in (*gold, *answer)):
+                in_order = (sorted(one, key=lambda member: cast(Expr, member).evalf(30)) for one in (gold, answer))
+                return list(zip(*in_order, strict=True))
+        case Eq(lhs=Symbol(), rhs=Expr()), Eq(lhs=Symbol(), rhs=Expr()) if gold.lhs == answer.lhs:
+            return [(gold.rhs, answer.rhs)]
+    return None
+
+
+def is_real_number(value: Any) -> bool:
+    """Whether this has a place on the line of real numbers."""
+    return (
+        isinstance(value, Expr) and bool(value.is_number) and value.evalf(30).is_Float and value.is_finite is not False
+    )
+
+
+def decimals(*texts: str) -> list[tuple[Fraction, Fraction]]:
+    """The decimals written in the texts, each with how far away what it stands for may be.
+
+    `decimals("0.250")` is [(1/4, 1/1000)]. An integer, as 3.0, stands for itself alone.
+    """
+    written = [number for text in texts for number in _DECIMAL.findall(text)]
+    if len(written) > MAX_DECIMALS:
+        return []
+    found: list[tuple[Fraction, Fraction]] = []
+    for number in written:
+        value, places = Fraction(number), len(number.partition(".")[2])
+        step = Fraction(0) if value.denominator == 1 else max(Fraction(1, 10**places), NOISE)
+        found.append((value, step))
+    return found
+
+
+def step_of(decimal: Float, steps: Sequence[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+    """What a decimal in an expression was written as, and how far away what it stands for may be."""
+    exact = cast(Any, Rational(decimal))
+    value = Fraction(int(exact.p), int(exact.q))
+    size = abs(value)
+    written, step = min(steps, key=lambda one: (abs(size - one[0]), one[1]), default=(Fraction(-1), NOISE))
+    if abs(size - written) > size / 2**50:  # the parser has worked it out from others
+        return value, size / 10**6
+    return (written if value > 0 else -written), step
+
+
+def agree(gold: Expr, answer: Expr, steps: Sequence[tuple[Fraction, Fraction]]) -> bool | None:
+    """Whether two expressions have the same value, with symbols at three points; None where digits leave that open.
+
+    SymPy's simplification may take minutes to say no, and misses identities as e^ix - e^-ix = 2i sin x.
+    """
+    symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
+    decimal = gold.has(Float) or answer.has(Float)
+    for shift in range(3 if symbols else 1):
+        places = (PLACES[(i + shift) % len(PLACES)] * (-1) ** (i + shift) for i in range(len(symbols)))
+        point = dict(zip(symbols, places, strict=True))
+        if decimal:
+            a, a_step = with_step(gold, point, steps)
+            b, b_step = with_step(answer, point, steps)
+        else:
+            a, b = worked_out(gold, point), worked_out(answer, point)
+            a_step = b_step = None
+        if a is None or b is None:
+            return None
+        if not close(a, b, max(a_step, b_step)) if a_step is not None and b_step is not None else apart(a, b):
+            return False
+    if symbols or decimal:
+        return True
+    a, b = (done(value) for value in (gold, answer))
+    return a == b if isinstance(a, Rational) and isinstance(b, Rational) else None
+
+
+def done(value: Expr) -> Any:
+    """The value worked out exactly, as far as SymPy can."""
+    try:
+        return value.doit()
+    except MemoryError:
+        raise
+    except Exception:  # of SymPy any may come
+        return value
+
+
+def with_step(value: Expr, point: dict[Basic, Expr], steps: Sequence[tuple[Fraction, Fraction]]) -> tuple[Any, Any]:
+    """The value at a point, and how much it changes when each of its decimals changes by its step."""
+    written = {decimal: step_of(decimal, steps) for decimal in value.atoms(Float)}
+    exact: dict[Basic, Expr] = {decimal: Rational(number) for decimal, (number, _) in written.items()}
+    middle = worked_out(value, point | exact)
+    total: Any = Integer(0)
+    for decimal, (number, step) in written.items():
+        if middle is not None and step:
+            moved = worked_out(value, point | exact | {decimal: Rational(number + step)})
+            total += abs(moved - middle) if moved is not None else abs(middle) * RELATIVE_TOLERANCE
+    return middle, total
+
+
+def worked_out(value: Any, point: dict[Basic, Expr]) -> Any:
+    """The value at a point, exact or to 30 digits after the leading ten; None for what has no finite value."""
+    try:
+        number = value.xreplace(point)
+        if number.is_Rational:
+            return number
+        number = number.evalf(30)
+        if not abs(number).is_Number:  # as 7 mod 3, which evalf leaves as it is
+            number = value.xreplace(point).doit().evalf(30)
+        if not abs(number).is_Number or not number.is_finite:
+            return None
+        if abs(number) > 10**10:
+            number = value.xreplace(point).evalf(30 + len(str(int(abs(number)))))
+    except MemoryError:
+        raise
+    except Exception:  # of SymPy any may come, as the ValueError of an integral over 2
+        return None
+    return number if abs(number).is_Number else None
+
+
+def close(a: Expr, b: Expr, step: Expr) -> bool:
+    """|a - b| < step and |a - b| <= 10^-6 max(|a|, |b|), and a = b for integers."""
+    if a == b:
+        return True
+    largest = max(abs(a), abs(b))
+    if largest < LARGEST_EXACT and a.is_real and b.is_real and a == round(a) and b == round(b):
+        return False
+    difference = abs(a - b)
+    if not (a.is_Rational and b.is_Rational) and difference <= largest / 10**25:  # worked out to 30 digits
+        return True
+    return bool(difference < step and difference <= RELATIVE_TOLERANCE * largest)
+
+
+def apart(a: Expr, b: Expr) -> bool:
+    """Whether two exact numbers differ by more than 30 digits can hide; 10^-60 is what is left of a 0 worked out."""
+    difference = abs(a - b)
+    return bool(difference > max(abs(a), abs(b)) / 10**20 and difference > Rational(1, 10**60))
+
+
+def num_digits(value: Any) -> float:
+    """An upper bound on the decimal digits of the numbers met when `value` is worked out; infinite past MAX_DIGITS."""
+    if isinstance(value, MatrixBase):
+        return sum(num_digits(element) for element in value.flat())
+    if isinstance(value, Rational):
+        return math.log10(max(abs(value.p), value.q, 2))
+    if not value.args:
+        return 1.0
+    if isinstance(value, Pow | exp):
+        base, exponent = value.as_base_exp()
+        return 1.0 if base in (-1, 0, 1) else num_digits(base) * magnitude(exponent)
+    if isinstance(value, factorial | factorial2 | binomial):  # n! and binomial(n, k) are below n^n
+        n = magnitude(value.args[0])
+        return n * math.log10(n + 1)
+    if isinstance(value, Product):
+        function, *limits = cast(Any, value.args)
+        return num_digits(function) * math.prod(magnitude(upper - lower) + 1 for _, lower, upper in limits)
+    return sum(num_digits(part) for part in value.args)
+
+
+def magnitude(value: Any) -> float:
+    """An upper bound on |value|, infinite past 10^9."""
+    if isinstance(value, Rational):
+        return abs(float(value)) if num_digits(value) < 9 else math.inf
+    digits = num_digits(value)
+    return 10.0**digits if digits < 9 else math.inf

@@ -1,0 +1,389 @@
+"""Runs inside two sandboxes: the tests in one, the policy's program in the other. Values cross as lines of JSON.
+
+    run_tests      runs the tests; each name that they take from the program is a `Remote`, and using one asks the other
+    serve_program  runs the program and answers: calls, attributes and items of its objects, and what they raise
+
+The program shares a process with `serve_program` and may change all of it: it decides what is answered, nothing else.
+An answer is read as plain values of Python's own types, so no method of the program ever runs where the tests do. A
+value of any other type stays in the program's process; the tests hold a `Remote` for it, which equals nothing else.
+"""
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it would take longer to load than all the rest
+    from typing import Any
+
+MAX_DEPTH = 100
+EXACT_IN_JSON = 1 << 53
+RESTORED = {  # by class: the arguments that make an equal value
+    "decimal.Decimal": lambda value: [str(value)],
+    "fractions.Fraction": lambda value: [value.numerator, value.denominator],
+    "datetime.date": lambda value: [value.year, value.month, value.day],
+    "datetime.time": lambda value: [value.hour, value.minute, value.second, value.microsecond],
+    "datetime.datetime": lambda value: [*value.timetuple()[:6], value.microsecond],
+    "datetime.timedelta": lambda value: [value.days, value.seconds, value.microseconds],
+    "collections.deque": lambda value: [list(value), value.maxlen],
+}
+VIEWS = {
+    "keys": (type({}.keys()), lambda items: dict.fromkeys(items).keys()),
+    "values": (type({}.values()), lambda items: dict(enumerate(items)).values()),
+    "items": (type({}.items()), lambda items: dict(items).items()),
+}
+
+
+class OtherSideGone(BaseException):
+    """The other side is gone, or wrote what it never writes by itself."""
+
+
+class Unsendable(Exception):
+    """A value that the other side cannot be given."""
+
+
+def to_wire(value, other, depth=0):
+    """`value` in JSON; `other` writes what is not plain."""
+
+    def all_of(items):
+        return [to_wire(item, other, depth + 1) for item in items]
+
+    if value is None or isinstance(value, bool):
+        return value
+    if depth > MAX_DEPTH:
+        raise Unsendable(f"a value nested more than {MAX_DEPTH} deep")
+    if isinstance(value, int):
+        value = int(value)
+        return value if abs(value) < EXACT_IN_JSON else {"int": hex(value)}
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, bytes | bytearray):
+        return {"bytearray" if isinstance(value, bytearray) else "bytes": value.hex()}
+    if isinstance(value, dict):
+        return {"dict": [all_of(pair) for pair in dict.items(value)]}
+    for kind in (list, tuple, set, frozenset):
+        if isinstance(value, kind):
+            return {kind.__name__: all_of(value)}
+    if isinstance(value, range):
+        return {"range": all_of([value.start, value.stop, value.step])}
+    for name, (kind, _) in VIEWS.items():
+        if isinstance(value, kind):
+            return {name: all_of(value)}
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if name in RESTORED and getattr(value, "tzinfo", None) is None:
+        return {name: all_of(RESTORED[name](value))}
+    return other(value)
+
+
+def from_wire(wire, other) -> "Any":
+    """The value that was written; `other` reads what is not plain."""
+    if not isinstance(wire, dict):
+        if isinstance(wire, list):
+            raise ValueError("a list without its kind")
+        return wire
+    ((kind, content),) = wire.items()
+    if kind == "int":
+        return int(content, 16)
+    if kind == "complex":
+        return complex(*content)
+    if kind in ("bytes", "bytearray"):
+        return {"bytes": bytes, "bytearray": bytearray}[kind].fromhex(content)
+    if kind == "dict":
+        return {from_wire(key, other): from_wire(item, other) for key, item in content}
+    if kind in ("list", "tuple", "set", "frozenset", "range", *VIEWS, *RESTORED):
+        items = [from_wire(item, other) for item in content]
+        if kind == "range":
+            return range(*items)
+        if kind in VIEWS:
+            return VIEWS[kind][1](items)
+        if kind in RESTORED:
+            module, name = kind.split(".")
+            return getattr(__import__(module), name)(*items)
+        return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[kind](items)
+    return other(kind, content)
+
+
+class Channel:
+    """Lines of JSON to and from the other side."""
+
+    def __init__(self, max_bytes):
+        self.lines, self.max_bytes = os.fdopen(os.dup(0), "rb"), max_bytes
+        self.out = os.dup(1)
+        nowhere = os.open("/dev/null", os.O_RDWR)
+        os.dup2(nowhere, 0)
+        os.dup2(nowhere, 1)
+
+    def send(self, message):
+        line = json.dumps(message).encode() + b"\n"
+        while line:
+            line = line[os.write(self.out, line) :]
+
+    def receive(self):
+        line = self.lines.readline(self.max_bytes)
+        if not line.endswith(b"\n") or not line.strip():
+            raise OtherSideGone
+        return json.loads(line)
+
+
+# The side of the tests.
+
+
+class Tests:
+    """What the tests know of the program: a channel, and functions of theirs that the program was given."""
+
+    def __init__(self, channel, in_place):
+        self.channel, self.in_place = channel, in_place
+        self.functions = []
+        self.ended = False
+
+    def ask(self, what, target, *parts):
+        """The program's answer, or what it raised."""
+        try:
+            message = self.exchange(what, target, parts)
+            if "raised" not in message:
+                if self.in_place and what == "call":
+                    take_over(parts[0], self.read(message["args"]))
+                return self.read(message["value"])
+            error = exception(message["raised"], message["text"])
+        except BaseException as problem:  # whatever was answered: tests that catch it have not passed
+            self.ended = True
+            raise OtherSideGone(f"{type(problem).__name__}: {problem}") from None
+        raise error
+
+    def exchange(self, what, target, parts):
+        """The answer, after whatever the program asks of the tests' own functions on the way."""
+        if self.ended:
+            raise OtherSideGone
+        self.channel.send(
+            {"ask": what, "target": target, "parts": [*map(self.write, parts)], "in_place": self.in_place}
+        )
+        while "callback" in (message := self.channel.receive()):
+            function, args = self.functions[message["callback"]], self.read(message["args"])
+            try:
+                answer = {"value": self.write(function(*args))}
+            except Exception as error:
+                answer = {"raised": f"{type(error).__name__}: {error}"}
+            self.channel.send(answer)
+        return message
+
+    def write(self, value):
+        return to_wire(value, self.write_other)
+
+    def write_other(self, value):
+        if isinstance(value, Remote):
+            return {"target": target_of(value)}
+        if getattr(value, "__module__", None) == "builtins" and hasattr(BUILTINS, value.__name__):
+            return {"builtin": value.__name__}
+        if callable(value) and not isinstance(value, type):
+            self.functions.append(value)
+            return {"callback": len(self.functions) - 1}
+        raise Unsendable(f"the tests give the program a {type(value).__name__}")
+
+    def read(self, wire) -> "Any":
+        return from_wire(wire, self.read_other)
+
+    def read_other(self, kind, content):
+        if kind == "iterator":
+            return iter([self.read(item) for item in content])
+        if kind == "builtin" and isinstance(getattr(BUILTINS, content), type):
+            return getattr(BUILTINS, content)
+        if kind == "object" and type(content) is int:
+            return Remote(self, content)
+        raise ValueError(f"no value: {kind!r:.80}")
+
+
+class Remote:
+    """A name or an object of the program. Only it itself equals it, whatever the program says of its equality."""
+
+    def __init__(self, tests, target):
+        object.__setattr__(self, "_tests", tests)
+        object.__setattr__(self, "_target", target)
+
+    def __getattribute__(self, name):
+        if name.startswith("__") and name.endswith("__"):
+            return object.__getattribute__(self, name)
+        return ask(self, "get", name)
+
+    def __setattr__(self, name, value):
+        ask(self, "set", name, value)
+
+    def __call__(self, *args, **kwargs):
+        return ask(self, "call", list(args), kwargs)
+
+    def __getitem__(self, key):
+        return ask(self, "item", key)
+
+    def __setitem__(self, key, value):
+        ask(self, "set_item", key, value)
+
+    def __iter__(self):
+        return iter(ask(self, "list"))
+
+    def __len__(self):
+        return ask(self, "len")
+
+    def __bool__(self):
+        return ask(self, "bool") is True
+
+    def __str__(self):
+        return str(ask(self, "str"))
+
+    __repr__ = __str__
+
+    def __eq__(self, other):
+        return isinstance(other, Remote) and target_of(self) == target_of(other)
+
+    def __hash__(self):
+        return hash(target_of(self))
+
+
+def target_of(remote):
+    return object.__getattribute__(remote, "_target")
+
+
+def ask(remote, what, *parts):
+    return object.__getattribute__(remote, "_tests").ask(what, target_of(remote), *parts)
+
+
+def exception(names, text):
+    """What the program raised, as the nearest class of Python's own."""
+    for name in names:
+        kind = getattr(BUILTINS, name, None) if isinstance(name, str) else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                return kind(str(text))
+            except TypeError:  # a class that wants more than a text
+                continue
+    return RuntimeError(str(text))
+
+
+def take_over(given, after):
+    """Make the lists, dicts and sets among the arguments what the program left of them."""
+    for one, new in zip(given, after, strict=True):
+        if isinstance(one, list) and isinstance(new, list):
+            one[:] = new
+        elif isinstance(one, dict | set) and type(one) is type(new):
+            one.clear()
+            one.update(new)
+
+
+def run_tests(tests, before, names, in_place, max_bytes):
+    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started."""
+    verdicts = os.dup(2)
+    channel = Channel(max_bytes)
+    os.dup2(0, 2)
+    os.write(verdicts, b"ready\n")
+    if "random" in tests:
+        __import__("random").seed(0)
+    module = type(sys)("tests")
+    sys.modules["tests"] = module
+    space = vars(module)
+    verdict = b"wrong"
+    try:
+        if channel.receive() != "ready":
+            raise OtherSideGone
+    except (OtherSideGone, ValueError):
+        verdict = b"lost"
+    else:
+        side = Tests(channel, in_place)
+        try:
+            exec(compile(before, "before.py", "exec"), space)
+            space.update({name: Remote(side, name) for name in names})
+            exec(compile(tests, "tests.py", "exec"), space)
+            verdict = b"wrong" if side.ended else b"right"
+        except BaseException:
+            verdict = b"wrong"
+    os.write(verdicts, verdict + b"\n")
+    os._exit(0)
+
+
+# The side of the program.
+
+
+class Program:
+    """The names and objects that the tests may ask for."""
+
+    def __init__(self, channel, names):
+        self.channel, self.names, self.objects = channel, names, []
+
+    def answer(self, request):
+        what, target = request["ask"], request["target"]
+        parts = [self.read(part) for part in request["parts"]]
+        owner = self.names[target] if isinstance(target, str) else self.objects[target]
+        if what == "get":
+            return {"value": self.write(getattr(owner, parts[0]))}
+        if what == "set":
+            return {"value": setattr(owner, *parts)}
+        if what == "item":
+            return {"value": self.write(owner[parts[0]])}
+        if what == "set_item":
+            owner[parts[0]] = parts[1]
+            return {"value": None}
+        if what == "call":
+            args, kwargs = parts
+            value = self.write(owner(*args, **kwargs))
+            return {"value": value, "args": self.write(args) if request["in_place"] else None}
+        return {"value": self.write({"list": list, "len": len, "bool": bool, "str": str}[what](owner))}
+
+    def write(self, value):
+        return to_wire(value, self.write_other)
+
+    def write_other(self, value):
+        if hasattr(value, "__next__"):
+            return {"iterator": [self.write(item) for item in value]}
+        if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
+            return {"builtin": value.__name__}
+        if hasattr(value, "__index__") and not isinstance(value, type):
+            return self.write(value.__index__())
+        self.objects.append(value)
+        return {"object": len(self.objects) - 1}
+
+    def read(self, wire) -> "Any":
+        return from_wire(wire, self.read_other)
+
+    def read_other(self, kind, content):
+        if kind == "target":
+            return self.names[content] if isinstance(content, str) else self.objects[content]
+        if kind == "builtin":
+            return getattr(BUILTINS, content)
+        return self.callback(content)
+
+    def callback(self, number):
+        def function(*args):
+            self.channel.send({"callback": number, "args": self.write(args)})
+            answer = self.channel.receive()
+            if "raised" in answer:
+                raise RuntimeError(answer["raised"])
+            return self.read(answer["value"])
+
+        return function
+
+
+def serve_program(program, before, max_bytes):
+    """Write `ready`, run the program, and answer until the tests end."""
+    channel = Channel(max_bytes)
+    channel.send("ready")
+    module = type(sys)("program")
+    sys.modules["program"] = module
+    names = vars(module)
+    try:
+        exec(compile(before, "before.py", "exec"), names)
+        exec(compile(program, "program.py", "exec"), names)
+        side = Program(channel, names)
+        while True:
+            request = channel.receive()
+            try:
+                answer = side.answer(request)
+            except BaseException as error:
+                kinds = [kind.__name__ for kind in type(error).__mro__]
+                answer = {"raised": kinds, "text": f"{error!s:.500}"}
+            channel.send(answer)
+    finally:
+        os._exit(0)  # whatever threads are left
+
+
+BUILTINS = sys.modules["builtins"]
