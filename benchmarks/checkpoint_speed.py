@@ -22,6 +22,7 @@ from ablations.study.resolve import load_resolved
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
+from scalerl.run.metrics import EMPTY_LOG
 from scalerl.run.run_folder import write_atomically
 from scalerl.schedules import SCHEDULES
 
@@ -39,9 +40,9 @@ def main() -> None:
         pickle, parts = Path(folder) / "checkpoint.pt", Path(folder) / "checkpoint"
         ways: dict[str, Callable[[], Any]] = {
             "one pickle, write": lambda: write_pickle(pickle, cluster.state_dict()),
-            "parts, write": lambda: write_checkpoint(parts, cluster.state_dict()),
+            "parts, write": lambda: write_checkpoint(parts, cluster.state_dict(), EMPTY_LOG),
             "one pickle, read": lambda: torch.load(pickle, weights_only=False),
-            "parts, read": lambda: read_checkpoint(parts, cluster.task.train),
+            "parts, read": lambda: read_checkpoint(parts, Path(folder) / "metrics.jsonl", cluster.task.train),
         }
         rounds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):

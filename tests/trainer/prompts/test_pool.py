@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from trainer.tiny import make_prompt
 
-from scalerl.prompts.pool import PromptPool
+from scalerl.prompts.mixed_pool import MixedPool
+from scalerl.prompts.pool import AllRetired, PromptPool
 from scalerl.recipe import NoPositiveResampling, Uniform
 from scalerl.rollout import Group
 
@@ -97,8 +98,33 @@ def test_a_rate_that_reaches_the_threshold_only_up_to_rounding_counts():
     assert {name for _, name in pool.retired} == {"a"}
 
 
-def test_when_all_are_mastered_all_come_back():
+def test_when_all_are_mastered_none_comes_back_and_the_error_says_which_setting_would():
     pool = make_pool(NoPositiveResampling())
+    draw(pool, 8)
+    for name in NAMES[1:]:
+        pool.record(group(name, 10))
+    assert draw(pool, 3) == ["a"] * 3
+    pool.record(group("a", 10))
+    with pytest.raises(AllRetired, match=r"all 8 training prompts are retired.* 0\.9.*when_exhausted: restart"):
+        pool.draw()
+
+
+def test_a_task_without_prompts_is_passed_over_until_no_task_has_any():
+    pools = {name: make_pool(NoPositiveResampling()) for name in ("one", "other")}
+    pool = MixedPool(pools, {"one": 0.5, "other": 0.5})
+    for name in NAMES:
+        pools["one"].record(group(name, 10))
+    for _ in range(20):
+        pool.draw()
+    assert pool.drawn == {"one": 0, "other": 20}
+    for name in NAMES:
+        pools["other"].record(group(name, 10))
+    with pytest.raises(AllRetired, match="all 8 training prompts"):
+        pool.draw()
+
+
+def test_when_all_are_mastered_all_come_back_if_the_curriculum_restarts():
+    pool = make_pool(NoPositiveResampling(when_exhausted="restart"))
     draw(pool, 8)
     for name in NAMES:
         pool.record(group(name, 10))

@@ -1,5 +1,6 @@
 """A checkpoint: whole or the one before, weights once, and a damaged part is named."""
 
+import hashlib
 import json
 import os
 import resource
@@ -11,88 +12,191 @@ from safetensors.torch import load_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
 from scalerl.run import checkpoint
-from scalerl.run.checkpoint import checkpoint_exists, read_checkpoint, write_checkpoint
+from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
 from scalerl.run.errors import CannotResume
+from scalerl.run.metrics import EMPTY_LOG, LogMark
 from scalerl.run.old_checkpoint import read_old_checkpoint
+from scalerl.run.sealed_json import seal
 from scalerl.schedules import SCHEDULES
 
 STATE = {"weights": torch.arange(6.0), "num_readings": 3}
 
 
-def parts_of(folder):
+def parts_of(folder, manifest="manifest.json"):
     """Files by name of their part."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return {name: folder / part["file"] for name, part in manifest["parts"].items()}
+    content = json.loads((folder / manifest).read_text())
+    return {name: folder / part["file"] for name, part in content["parts"].items()}
 
 
-def test_a_folder_has_its_manifest_and_the_parts_that_it_names(tmp_path):
-    folder = tmp_path / "checkpoint"
-    assert not checkpoint_exists(folder)
-    for number in range(3):
-        write_checkpoint(folder, {**STATE, "num_readings": number})
-    assert checkpoint_exists(folder)
+def write(folder, number=3, before=None):
+    """A checkpoint that says its number; each has other weights."""
+    return write_checkpoint(folder, {"weights": torch.arange(6.0) + number, "num_readings": number}, EMPTY_LOG, before)
+
+
+def read(folder):
+    """The newest whole checkpoint, of a run without a log."""
+    return read_checkpoint(folder, folder / "no log", ())
+
+
+def number_in(folder):
+    found = read(folder)
+    assert found is not None
+    return found.state["num_readings"]
+
+
+def test_a_folder_has_two_manifests_and_the_parts_that_they_name(tmp_path):
+    folder, last = tmp_path / "checkpoint", None
+    assert read(folder) is None
+    for number in range(4):
+        last = write(folder, number, last)
     assert {path.name for path in folder.iterdir()} == {
-        "manifest.json",
+        *("manifest.json", "previous.json"),
         *(path.name for path in parts_of(folder).values()),
+        *(path.name for path in parts_of(folder, "previous.json").values()),
     }
-    assert read_checkpoint(folder, ())["num_readings"] == 2
+    assert number_in(folder) == 3
+    (folder / "manifest.json").unlink()
+    assert number_in(folder) == 2
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace", "save_file"])
 def test_a_write_that_fails_leaves_the_last_checkpoint_and_the_next_cleans_up(tmp_path, monkeypatch, call):
     folder = tmp_path / "checkpoint"
-    write_checkpoint(folder, STATE)
+    last = write(folder, 3)
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(*{"save_file": (checkpoint.safetensors.torch, call)}.get(call, (os, call)), full)
     with pytest.raises(OSError, match="No space left"):
-        write_checkpoint(folder, {**STATE, "num_readings": 4})
+        write(folder, 4, last)
     monkeypatch.undo()
-    assert read_checkpoint(folder, ())["num_readings"] == 3
+    assert number_in(folder) == 3
     (folder / ".tensors.4242.tmp").write_bytes(b"of a killed process")
-    write_checkpoint(folder, {**STATE, "num_readings": 5})
+    write(folder, 5)
     assert len(list(folder.iterdir())) == 4
-    assert read_checkpoint(folder, ())["num_readings"] == 5
+    assert number_in(folder) == 5
 
 
-@pytest.mark.parametrize("name", ["state", "tensors", "arrays"])
-def test_a_damaged_part_is_named(tmp_path, name):
+def test_a_first_write_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.safetensors.torch, "save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "checkpoint")
+    assert list(tmp_path.iterdir()) == []
+
+
+DAMAGES = {
+    "one bit": lambda content: (
+        content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 1]) + content[len(content) // 2 + 1 :]
+    ),
+    "truncated": lambda content: content[:-1],
+    "emptied": lambda _: b"",
+    "deleted": lambda _: None,
+}
+
+
+def damage(path, how):
+    content = DAMAGES[how](path.read_bytes())
+    path.unlink() if content is None else path.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", list(DAMAGES))
+@pytest.mark.parametrize("name", ["manifest", "state", "tensors"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path, name, how):
     folder = tmp_path / "checkpoint"
-    write_checkpoint(folder, STATE)
-    path = parts_of(folder)[name]
-    content = path.read_bytes()
-    for damage, fault in (
-        (content[:-1], f"has {len(content) - 1} bytes instead of {len(content)}"),
-        (content[:-1] + bytes([content[-1] ^ 1]), "has changed since it was written"),
-        (None, "is missing"),
-    ):
-        path.unlink() if damage is None else path.write_bytes(damage)
-        with pytest.raises(CannotResume, match=fault) as caught:
-            read_checkpoint(folder, ())
-        assert str(path) in str(caught.value)
-        assert f"delete {folder}" in str(caught.value)
+    last = write(folder, 4, write(folder, 3))
+    path = folder / "manifest.json" if name == "manifest" else parts_of(folder)[name]
+    damage(path, how)
+    found = read(folder)
+    assert found is not None
+    assert found.state["num_readings"] == 3
+    (fault,) = found.faults
+    assert fault.startswith(str(path))
+    assert found.manifest != last
+    # The next checkpoint keeps the one that was used, never the damaged one.
+    write(folder, 5, found.manifest)
+    assert number_in(folder) == 5
+    (folder / "manifest.json").unlink()
+    assert number_in(folder) == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"[]", b'{"form": 1}', b'{"form": 1, "parts": {}}', b"\xff"])
+@pytest.mark.parametrize("how", list(DAMAGES))
+def test_two_damaged_checkpoints_are_both_named_with_the_command_that_starts_again(tmp_path, how):
+    folder = tmp_path / "checkpoint"
+    write(folder, 4, write(folder, 3))
+    paths = [parts_of(folder)["tensors"], parts_of(folder, "previous.json")["tensors"]]
+    for path in paths:
+        damage(path, how)
+    with pytest.raises(CannotResume, match=f"`rm -r {folder}`") as caught:
+        read(folder)
+    assert all(str(path) in str(caught.value) for path in paths)
+
+
+def test_parts_without_a_manifest_are_damage(tmp_path):
+    folder = tmp_path / "checkpoint"
+    write(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(CannotResume, match=r"manifest\.json is missing\. The run cannot resume"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"nonsense", b"[]", b'{"form": 1}', b'{"form": 1, "parts": {}}', b'{"form": 2, "parts": {}}', b"\xff"],
+)
 def test_a_damaged_manifest_is_named(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(CannotResume, match=r"manifest.json is not a manifest"):
-        read_checkpoint(tmp_path, ())
+    with pytest.raises(CannotResume, match=r"manifest.json is damaged"):
+        read(tmp_path)
 
 
-def test_a_checkpoint_of_another_form_is_refused(tmp_path):
-    write_checkpoint(tmp_path / "checkpoint", STATE)
-    path = tmp_path / "checkpoint" / "manifest.json"
-    path.write_text(path.read_text().replace('"form": 1', '"form": 2'))
-    with pytest.raises(CannotResume, match="has form 2, and this version reads form 1"):
-        read_checkpoint(tmp_path / "checkpoint", ())
+def test_a_checkpoint_of_a_newer_form_is_refused_and_the_one_before_is_not_used(tmp_path):
+    folder = tmp_path / "checkpoint"
+    write(folder, 4, write(folder, 3))
+    (folder / "manifest.json").write_bytes(seal({"form": 3}))
+    with pytest.raises(CannotResume, match="has form 3, and this version reads form 2"):
+        read(folder)
+
+
+def test_a_checkpoint_whose_log_has_changed_gives_way_to_the_one_before(tmp_path):
+    folder, log = tmp_path / "checkpoint", tmp_path / "metrics.jsonl"
+    marks = [LogMark(bytes=len(text), sha256=hashlib.sha256(text).hexdigest()) for text in (b"one\n", b"one\ntwo\n")]
+    first = write_checkpoint(folder, {"num_readings": 1}, marks[0])
+    write_checkpoint(folder, {"num_readings": 2}, marks[1], first)
+    for content, number in ((b"one\ntwo\nthree", 2), (b"one\nTwo\n", 1), (b"one\n", 1)):
+        log.write_bytes(content)
+        found = read_checkpoint(folder, log, ())
+        assert found is not None
+        assert found.state["num_readings"] == number
+        assert (found.log, len(found.faults)) == (marks[number - 1], 2 - number)
+    log.write_bytes(b"One\ntwo\n")
+    with pytest.raises(CannotResume, match=f"{log} has changed since it was written"):
+        read_checkpoint(folder, log, ())
+
+
+def test_a_checkpoint_of_form_1_is_read(tmp_path):
+    """It had one manifest without a SHA-256, and the length of the log stood in the state."""
+    folder, log = tmp_path / "checkpoint", tmp_path / "metrics.jsonl"
+    write_checkpoint(folder, {**STATE, "metrics_length": 3}, EMPTY_LOG)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({"form": 1, "parts": manifest["parts"]}))
+    log.write_bytes(b"abcdef")
+    for _ in range(2):
+        found = read_checkpoint(folder, log, ())
+        assert found is not None
+        assert found.log == LogMark(bytes=3, sha256=None)
+        (folder / "manifest.json").write_bytes(found.manifest.to_json())
+    log.write_bytes(b"ab")
+    with pytest.raises(CannotResume, match="has 2 bytes, but had 3"):
+        read_checkpoint(folder, log, ())
 
 
 def test_whoever_may_read_the_folder_may_read_every_part(tmp_path):
     folder = tmp_path / "checkpoint"
-    write_checkpoint(folder, STATE)
+    write(folder)
     (tmp_path / "a file").touch()
     modes = {path.stat().st_mode for path in folder.iterdir()}
     assert modes == {(tmp_path / "a file").stat().st_mode}
@@ -100,31 +204,31 @@ def test_whoever_may_read_the_folder_may_read_every_part(tmp_path):
 
 def test_a_full_disk_is_an_os_error_and_leaves_the_checkpoint_before(tmp_path):
     folder = tmp_path / "checkpoint"
-    write_checkpoint(folder, STATE)
+    write(folder)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
         with pytest.raises(OSError, match="File too large"):
-            write_checkpoint(folder, {"weights": torch.arange(10_000.0), "num_readings": 4})
+            write_checkpoint(folder, {"weights": torch.arange(10_000.0), "num_readings": 4}, EMPTY_LOG)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    assert read_checkpoint(folder, ())["num_readings"] == 3
+    assert number_in(folder) == 3
 
 
 def test_a_strange_folder_in_a_checkpoint_does_not_end_the_run(tmp_path):
     folder = tmp_path / "checkpoint"
     (folder / "not ours").mkdir(parents=True)
-    write_checkpoint(folder, STATE)
-    assert read_checkpoint(folder, ())["num_readings"] == 3
+    write(folder)
+    assert number_in(folder) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04 cut off"])
 def test_a_damaged_checkpoint_of_an_earlier_version_is_named(tmp_path, content):
     path = tmp_path / "checkpoint.pt"
     path.write_bytes(content)
-    with pytest.raises(CannotResume, match=f"{path} is not a checkpoint .* delete {path} to train"):
+    with pytest.raises(CannotResume, match=f"{path} is not a checkpoint .*`rm -r {path}`"):
         read_old_checkpoint(path, tiny_recipe())
 
 
@@ -132,25 +236,25 @@ def test_every_weight_of_a_run_is_written_once(tmp_path):
     recipe = tiny_recipe(
         off_policy={"type": "pipeline", "k": 3},
         kl={"coefficient": 0.01},
-        loss={"type": "grpo", "max_weight": 4.0},
-        epochs=2,
     )
     policy = random_policy(recipe)
     cluster = make_cluster(recipe, policy)
     folder = tmp_path / "checkpoint"
-    write_checkpoint(folder, cluster.state_dict())
+    write_checkpoint(folder, cluster.state_dict(), EMPTY_LOG)
     num_weights = sum(tensor.numel() for tensor in policy.exported_weights().values())
-    # Learner, generators, reference and the start of the round: all the same before the first step.
+    # Learner, generators and reference: all the same before the first step.
     tensors = load_file(parts_of(folder)["tensors"])
     assert sum(tensor.numel() for tensor in tensors.values() if tensor.dtype == torch.float32) == num_weights
     for _ in range(3):
         SCHEDULES["pipeline"](cluster)
-    write_checkpoint(folder, cluster.state_dict())
-    state = read_checkpoint(folder, cluster.task.train)
+    write_checkpoint(folder, cluster.state_dict(), EMPTY_LOG)
+    found = read_checkpoint(folder, folder / "no log", cluster.task.train)
+    assert found is not None
+    state = found.state
     different = {
         json.dumps(weights["model.embed_tokens.weight"].tolist())
         for weights in (
-            *(state["learner"][name] for name in ("policy", "reference", "start")),
+            *(state["learner"][name] for name in ("policy", "reference")),
             state["generator"]["weights"],
             *(weights for _, _, weights in state["pushes"]),
         )

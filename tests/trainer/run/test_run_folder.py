@@ -1,10 +1,13 @@
 """Files of a run: whole or as they were before, never in between."""
 
+import json
 import os
+from dataclasses import replace
 
 import pytest
 from trainer.tiny import tiny_recipe
 
+from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.status import RunStatus
 
@@ -32,11 +35,109 @@ def test_a_status_comes_back(tmp_path):
     assert folder.read_status() == written
 
 
-@pytest.mark.parametrize("content", [None, b"", b'{"state": "runn', b"[]", b"3", b'{"warnings": null}', b"\xff\x00"])
-def test_a_missing_or_unreadable_status_is_empty(tmp_path, content):
-    if content is not None:
-        (tmp_path / "status.json").write_bytes(content)
+def test_a_run_without_a_status_has_not_started(tmp_path):
     assert RunFolder(tmp_path).read_status() == RunStatus()
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "Expecting value"),
+        (b'{"state": "runn', "Unterminated string"),
+        (b"[]", "not a JSON object"),
+        (b"\xff\xff\xff", "codec can't decode"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"state": "sleeping"}', "state: found 'sleeping'; must be one of running, done, failed, cancelled"),
+        (b'{"state": "done", "warnings": null}', "warnings: Input should be a valid array"),
+        (b'{"state": "done", "step": "three"}', "step: Input should be a valid integer"),
+        (b"{}", "state: found ''"),
+    ],
+)
+def test_a_damaged_status_is_that_of_a_run_that_has_not_started_and_says_why(tmp_path, content, fault):
+    (tmp_path / "status.json").write_bytes(content)
+    status = RunFolder(tmp_path).read_status()
+    assert replace(status, message="") == RunStatus()
+    assert f"{tmp_path / 'status.json'} is damaged (" in status.message
+    assert fault in status.message
+
+
+def test_a_status_that_was_edited_is_not_believed(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write_status(RunStatus(state="cancelled", step=12, compute_gpu_hours=3.0))
+    path = tmp_path / "status.json"
+    path.write_text(path.read_text().replace('"cancelled"', '"done"').replace("3.0", "3000.0"))
+    assert not folder.read_status().has_started
+    assert "its SHA-256 is not that of its content" in folder.read_status().message
+
+
+def test_a_status_of_an_earlier_version_has_no_sha256(tmp_path):
+    (tmp_path / "status.json").write_text('{"state": "done", "step": 3, "compute_gpu_hours": 2, "later": 1}')
+    assert RunFolder(tmp_path).read_status() == RunStatus(state="done", step=3, compute_gpu_hours=2.0)
+
+
+# --- recipe.json ----------------------------------------------------------------------------------------------------
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+CHANGES = {
+    "a setting": lambda content: content["recipe"]["optimiser"].update(learning_rate=0.5),
+    "a setting that is younger than the run": lambda content: content["recipe"].update(epochs=2),
+    "the seed": lambda content: content.update(seed=1),
+    "the id": lambda content: content.update(id="0123456789ab"),
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+@pytest.mark.parametrize("has_id", [True, False])
+def test_an_edited_recipe_is_refused_with_the_file_and_the_way_back(tmp_path, change, has_id):
+    recipe = tiny_recipe()
+    folder = RunFolder(tmp_path / recipe.identity(0))
+    folder.create(recipe, seed=0)
+    path = folder.path / "recipe.json"
+    if not has_id:  # as earlier versions wrote it: the folder's name is the id
+        edit(path, lambda content: content.pop("id"))
+        assert folder.read_recipe() == (recipe, 0)
+    edit(path, CHANGES[change])
+    for act in (folder.read_recipe, lambda: folder.create(recipe, 0)):
+        with pytest.raises(CannotResume, match=rf"{path} describes run .*{recipe.identity(0)}.*delete it and repeat"):
+            act()
+    path.unlink()
+    folder.create(recipe, 0)
+    assert folder.read_recipe() == (recipe, 0)
+
+
+def test_what_changes_no_result_may_be_edited(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.create(tiny_recipe(), seed=0)
+    edit(tmp_path / "recipe.json", lambda content: content["recipe"].update(checkpoint_every_s=3.0))
+    assert folder.read_recipe() == (tiny_recipe(checkpoint_every_s=3.0), 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "is missing"),
+        (b"", r"is damaged \(Expecting value"),
+        (b"[]", "is damaged"),
+        (b'{"seed": 0}', r"is damaged \(no key 'recipe'\)"),
+        (b'{"seed": "0", "recipe": {}}', "is damaged|is not a recipe"),
+        (b'{"seed": 0, "recipe": {"losss": 1}}', "is not a recipe of this version .* another version wrote it"),
+        (b"\xff", "is damaged"),
+    ],
+)
+def test_a_damaged_recipe_is_named_with_the_way_back(tmp_path, content, fault):
+    if content is not None:
+        (tmp_path / "recipe.json").write_bytes(content)
+    with pytest.raises(CannotResume, match=f"recipe.json ({fault}).*which writes it again"):
+        RunFolder(tmp_path).read_recipe()
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
 
 
 def test_a_finished_write_leaves_one_file(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.prompts.ordered_pool import Pool, pool_of
-from scalerl.prompts.pool import Key
+from scalerl.prompts.pool import Key, all_retired
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt
 from scalerl.tasks import Mix, Task
@@ -19,10 +19,21 @@ class MixedPool:
         self.pools, self.shares = pools, shares
         self.drawn = dict.fromkeys(pools, 0)
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no task has a prompt left."""
+        return all(pool.is_exhausted for pool in self.pools.values())
+
     def draw(self) -> Prompt:
-        """The next prompt; of tasks equally far behind, the first in the recipe's order."""
+        """The next prompt; of tasks equally far behind, the first in the recipe's order.
+
+        A task whose prompts are all retired is passed over; AllRetired if every task is.
+        """
         total = sum(self.drawn.values()) + 1
-        name = max(self.pools, key=lambda name: self.shares[name] * total - self.drawn[name])
+        left = [name for name, pool in self.pools.items() if not pool.is_exhausted]
+        if not left:
+            raise all_retired(next(iter(self.pools.values())).curriculum, len(self.retired))
+        name = max(left, key=lambda name: self.shares[name] * total - self.drawn[name])
         self.drawn[name] += 1
         return self.pools[name].draw()
 

@@ -82,6 +82,8 @@ class OrderedPool:
         self.prompts, self.curriculum, self.rng = easiest_first(prompts, curriculum.by), curriculum, rng
         self.retired: frozenset[Key] = frozenset()
         """None: this curriculum leaves out no prompt for good."""
+        self.is_exhausted = False
+        """Never, for the same reason."""
         self.epoch = 0
         """Passes begun."""
         self.num_drawn = 0

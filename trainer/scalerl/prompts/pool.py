@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.recipe import NoPositiveResampling, Uniform
+from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
 from scalerl.rollout import Group, Prompt
 
 Key = tuple[str, str]
@@ -17,11 +17,12 @@ def key(prompt: Prompt) -> Key:
     return prompt.task, prompt.id
 
 
-class PromptPool:
-    """Every prompt once an epoch in a fresh order, less those the policy has mastered.
+class AllRetired(RuntimeError):
+    """The policy has mastered every training prompt, so the curriculum has none to draw."""
 
-    When all are mastered the history is forgotten and every prompt comes back: a run never starves.
-    """
+
+class PromptPool:
+    """Every prompt once an epoch in a fresh order, less those the policy has mastered."""
 
     def __init__(
         self, prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform, rng: np.random.Generator
@@ -33,8 +34,17 @@ class PromptPool:
         self.epoch = 0
         self._order: list[Key] = []
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether every prompt is retired for good."""
+        rule = self.curriculum
+        restarts = isinstance(rule, NoPositiveResampling) and rule.when_exhausted == "restart"
+        return len(self.retired) == len(self.prompts) and not restarts
+
     def draw(self) -> Prompt:
-        """The next prompt of the epoch."""
+        """The next prompt of the epoch; AllRetired if there is no prompt left."""
+        if self.is_exhausted:
+            raise all_retired(self.curriculum, len(self.prompts))
         while True:
             while self._order:
                 name = self._order.pop()
@@ -43,7 +53,7 @@ class PromptPool:
             self._start_epoch()
 
     def _start_epoch(self) -> None:
-        if len(self.retired) == len(self.prompts):
+        if len(self.retired) == len(self.prompts):  # and the curriculum starts again
             self.retired.clear()
             self.history.clear()
         names = [name for name in self.prompts if name not in self.retired]
@@ -79,3 +89,13 @@ class PromptPool:
         self.history, self.retired = dict(state["history"]), set(state["retired"])
         self.epoch, self._order = state["epoch"], list(state["order"])
         self.rng.bit_generator.state = state["rng"]
+
+
+def all_retired(curriculum: NoPositiveResampling | Uniform | Ordered, num_prompts: int) -> AllRetired:
+    """The error when none of so many training prompts is left."""
+    assert isinstance(curriculum, NoPositiveResampling)
+    return AllRetired(
+        f"all {num_prompts:,} training prompts are retired: the policy solves each at a rate of at least "
+        f"{curriculum.threshold:g}, and No-Positive-Resampling excludes such prompts for good. Train on more or harder "
+        "prompts, or bring all of them back with curriculum.when_exhausted: restart"
+    )

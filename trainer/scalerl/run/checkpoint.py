@@ -1,19 +1,23 @@
-"""A checkpoint: a folder with everything that decides a run's future, in parts.
+"""Checkpoints: a folder with everything that decides a run's future, in parts, at the last two moments it was saved.
 
-    manifest.json                 the form's number, and of each part its file, bytes and SHA-256; written last
+    manifest.json                 the form's number, how the log was, of each part its file, bytes and SHA-256, and the
+                                  SHA-256 of all this; written last
+    previous.json                 the manifest of the checkpoint before
     state-<hash>.json             plain values, and where tensors and arrays belong: `scalerl.run.encoding`
     tensors-<hash>.safetensors    weights, each once, the optimiser's moments, keys and values, random state
     arrays-<hash>.safetensors     tokens and log-probabilities of rollouts in flight
 
-Parts are named by their content, so that those of the next checkpoint stand beside those of the last until its
-manifest takes the place of the old one, in one step; only then are the old parts deleted. A crash at any instant leaves
-one whole checkpoint. Nothing in it is unpickled.
+Parts are named by their content, so those of a new checkpoint stand beside those of the last two until its manifest
+takes the place of the old one, in one step; only then are parts deleted that neither manifest names. A crash at any
+instant leaves a whole checkpoint. If one is damaged, or the log is not what it was then, the one before is used.
+Nothing in it is unpickled.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +28,146 @@ import safetensors.torch
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
 from scalerl.run.errors import CannotResume
-from scalerl.run.run_folder import sync, write_atomically
+from scalerl.run.metrics import LogMark
+from scalerl.run.run_folder import replace_folder, sync, write_atomically
+from scalerl.run.sealed_json import read_sealed, seal
 
-FORM = 1
+FORM = 2
 """Changes whenever an older version of this file could not read the folder."""
-MANIFEST = "manifest.json"
+UNSEALED_FORM = 1
+"""Form 1 had no SHA-256 of the manifest, no predecessor, and of the log only its length, in the state."""
+MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
 
 
-def checkpoint_exists(folder: Path) -> bool:
-    """Whether the folder holds a whole checkpoint."""
-    return (folder / MANIFEST).exists()
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What one checkpoint is made of."""
+
+    parts: Mapping[str, Mapping[str, Any]]
+    """`{"state": {"file": "state-3f0c9a1b2d4e.json", "bytes": 48211, "sha256": "..."}, ...}`"""
+    log: LogMark | None
+    """How the log was; None in form 1."""
+
+    def to_json(self) -> bytes:
+        """The content of manifest.json."""
+        log = None if self.log is None else asdict(self.log)
+        return seal({"form": FORM, "log": log, "parts": dict(self.parts)}, indent=1)
+
+    @property
+    def files(self) -> set[str]:
+        """Names of its parts."""
+        return {part["file"] for part in self.parts.values()}
 
 
-def write_checkpoint(folder: Path, state: dict[str, Any]) -> None:
-    """Replace the checkpoint in `folder`."""
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The newest checkpoint that is whole."""
+
+    state: dict[str, Any]
+    manifest: Manifest
+    log: LogMark
+    faults: tuple[str, ...] = ()
+    """Why a newer one is not used."""
+
+
+class _Damaged(ValueError):
+    """A file is not what was written; says which."""
+
+
+def write_checkpoint(folder: Path, state: dict[str, Any], log: LogMark, before: Manifest | None = None) -> Manifest:
+    """Write a checkpoint to `folder` and keep the one `before`, which is whole; all other files there are deleted."""
+    if not folder.exists():  # made in one step, so that parts without a manifest are damage, never a crash
+        with replace_folder(folder) as partial:
+            manifest = Manifest(parts=_write_parts(partial, state), log=log)
+            write_atomically(partial / MANIFEST, manifest.to_json())
+        return manifest
+    manifest = Manifest(parts=_write_parts(folder, state), log=log)
+    sync(folder)  # the parts' names are durable before the manifest's
+    if before is not None:
+        write_atomically(folder / PREVIOUS, before.to_json())
+    write_atomically(folder / MANIFEST, manifest.to_json())
+    kept = {MANIFEST, *manifest.files}
+    if before is not None:
+        kept |= {PREVIOUS, *before.files}
+    for path in folder.iterdir():
+        if path.name not in kept and path.is_file():
+            path.unlink()
+    return manifest
+
+
+def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found | None:
+    """The newest checkpoint in `folder` that is whole, with the log as it was then; None if there is no such folder.
+
+    `prompts` are the task's training prompts, which it names. Raises CannotResume with what is damaged if neither
+    checkpoint can be used, or if a newer version wrote them.
+    """
     if not folder.exists():
-        folder.mkdir()
-        sync(folder.parent)
+        return None
+    faults = []
+    for name in (MANIFEST, PREVIOUS):
+        if name == PREVIOUS and not (folder / name).exists():
+            continue
+        try:
+            manifest = _read_manifest(folder / name)
+            encoded = _read_parts(folder, manifest)
+            mark = manifest.log or LogMark(bytes=encoded.tree["metrics_length"], sha256=None)
+            if fault := mark.fault(log):
+                raise _Damaged(fault)
+        except _Damaged as fault:
+            faults.append(str(fault))
+            continue
+        try:
+            state = decode(encoded, prompts)
+        except ValueError as error:
+            raise CannotResume(
+                f"{folder} was written with other data or by another version: {error}. Resume the run with the version "
+                f"that wrote it, or {_anew(folder)}"
+            ) from error
+        return Found(state=state, manifest=manifest, log=mark, faults=tuple(faults))
+    raise damaged(faults, folder)
+
+
+def damaged(faults: Iterable[str], checkpoint: Path) -> CannotResume:
+    """The error when a run can resume from nothing that `checkpoint` holds."""
+    found = "; ".join(dict.fromkeys(faults))
+    return CannotResume(f"{found}. The run cannot resume. Restore what is damaged, or {_anew(checkpoint)}")
+
+
+def _anew(checkpoint: Path) -> str:
+    """How a run is trained again."""
+    return (
+        f"delete the checkpoint, `rm -r {checkpoint}`, and repeat the command (`platform sweep` or `platform train`): "
+        "the run is then trained again from its start"
+    )
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        content, is_sealed = read_sealed(path.read_bytes())
+        form = content["form"]
+        if form not in (UNSEALED_FORM, FORM):
+            found = f"this checkpoint has form {form}, and this version reads form {FORM}"
+            raise CannotResume(f"{path.parent}: {found}; resume the run with the version that wrote it")
+        if form == FORM and not is_sealed:
+            raise _Damaged(f"{path} is damaged (its SHA-256 is missing)")
+        parts, log = content["parts"], content.get("log")
+        if not all(parts[name].keys() == {"file", "bytes", "sha256"} for name in PARTS):
+            raise KeyError("parts")
+        return Manifest(parts=parts, log=None if log is None else LogMark(**log))
+    except FileNotFoundError:
+        raise _Damaged(f"{path} is missing") from None
+    except CannotResume:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise error if isinstance(error, _Damaged) else _Damaged(f"{path} is damaged ({error})") from error
+
+
+def _write_parts(folder: Path, state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Write the state in parts; returns the manifest's entries."""
     encoded = encode(state)
     text = json.dumps(encoded.tree, separators=(",", ":"))
-    parts = {
+    return {
         "state": _write_part(folder, "state", ".json", lambda path: path.write_text(text)),
         "tensors": _write_part(
             folder, "tensors", ".safetensors", lambda path: safetensors.torch.save_file(encoded.tensors, path)
@@ -53,42 +176,6 @@ def write_checkpoint(folder: Path, state: dict[str, Any]) -> None:
             folder, "arrays", ".safetensors", lambda path: safetensors.numpy.save_file(encoded.arrays, path)
         ),
     }
-    sync(folder)  # the parts' names are durable before the manifest's
-    write_atomically(folder / MANIFEST, json.dumps({"form": FORM, "parts": parts}, indent=1).encode())
-    kept = {MANIFEST, *(part["file"] for part in parts.values())}
-    for path in folder.iterdir():
-        if path.name not in kept and path.is_file():
-            path.unlink()
-
-
-def read_checkpoint(folder: Path, prompts: Iterable[Prompt]) -> dict[str, Any]:
-    """The state that was written; `prompts` are the task's training prompts, which it names.
-
-    Raises CannotResume, naming the part, if one is not what the manifest says, or if a newer version wrote it.
-    """
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_bytes())
-        if manifest["form"] != FORM:
-            found = f"this checkpoint has form {manifest['form']}, and this version reads form {FORM}"
-            raise CannotResume(f"{folder}: {found}; resume the run with the version that wrote it")
-        files = {name: _checked(folder, manifest["parts"][name]) for name in PARTS}
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise damaged(path, f"is not a manifest ({error})", checkpoint=folder) from error
-    encoded = Encoded(
-        tree=json.loads(files["state"].read_bytes()),
-        tensors=safetensors.torch.load_file(files["tensors"]),
-        arrays=safetensors.numpy.load_file(files["arrays"]),
-    )
-    return decode(encoded, prompts)
-
-
-def damaged(path: Path, fault: str, *, checkpoint: Path) -> CannotResume:
-    """The error for a file of a checkpoint with this fault."""
-    return CannotResume(
-        f"{path} {fault}; the run cannot resume from it. Restore the file, or delete {checkpoint} to train the run "
-        "again from its start"
-    )
 
 
 def _write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> dict[str, Any]:
@@ -111,17 +198,25 @@ def _write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], An
     return {"file": path.name, "bytes": size, "sha256": content}
 
 
-def _checked(folder: Path, part: dict[str, Any]) -> Path:
-    """The file of a part; CannotResume unless it is the one that was written."""
+def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
+    files = {name: _checked(folder, manifest.parts[name]) for name in PARTS}
+    return Encoded(
+        tree=json.loads(files["state"].read_bytes()),
+        tensors=safetensors.torch.load_file(files["tensors"]),
+        arrays=safetensors.numpy.load_file(files["arrays"]),
+    )
+
+
+def _checked(folder: Path, part: Mapping[str, Any]) -> Path:
+    """The file of a part; _Damaged unless it is the one that was written."""
     path = folder / part["file"]
-    if not path.exists():
-        raise damaged(path, "is missing", checkpoint=folder)
+    if not path.is_file():
+        raise _Damaged(f"{path} is missing")
     size = path.stat().st_size
     if size != part["bytes"]:
-        raise damaged(path, f"has {size} bytes instead of {part['bytes']}", checkpoint=folder)
+        raise _Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
     if _sha256(path) != part["sha256"]:
-        fault = "has changed since it was written: its SHA-256 is not the one in the manifest"
-        raise damaged(path, fault, checkpoint=folder)
+        raise _Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
     return path
 
 

@@ -10,4 +10,4 @@ class Cancelled(RuntimeError):
 
 
 class CannotResume(ValueError):
-    """The checkpoint or the run log is not what the run left."""
+    """Recipe, checkpoint or log in the run folder are not what the run left."""

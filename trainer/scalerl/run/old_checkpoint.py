@@ -7,6 +7,8 @@ each request has a seed.
 
 import importlib
 import pickle
+import zipfile
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,9 +55,13 @@ def read_old_checkpoint(path: Path, recipe: ResolvedRecipe) -> dict[str, Any]:
     """What the run of this recipe saved, in the form of today; CannotResume if the file is damaged."""
     unpickling = SimpleNamespace(__name__=__name__, Unpickler=_Unpickler, load=_load)
     try:
+        if zipfile.is_zipfile(path):  # PyTorch does not compare the checksums of what it reads
+            with zipfile.ZipFile(path) as archive:
+                if (member := archive.testzip()) is not None:
+                    raise zipfile.BadZipFile(f"bad CRC-32 of {member}")
         state = torch.load(path, pickle_module=unpickling, weights_only=False)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise damaged(path, f"is not a checkpoint ({error})", checkpoint=path) from error
+    except (pickle.UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise damaged([f"{path} is not a checkpoint ({error})"], path) from error
     cluster = state["cluster"]
     for generator in [cluster["generator"]] if "generator" in cluster else cluster["generators"]:
         generator["weights"] = renamed(generator["weights"], recipe)

@@ -5,15 +5,22 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import FILE_NAME
 from scalerl.run.status import RunStatus
+
+IDENTITY = re.compile("[0-9a-f]{12}")
+"""The id of a run, which names its folder."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -95,6 +102,11 @@ class RunFolder:
         return self.path / "model"
 
     @property
+    def left_out(self) -> Path:
+        """Rows of task files that the run does not use; missing if it uses all."""
+        return self.path / "left_out.jsonl"
+
+    @property
     def lock(self) -> Path:
         """Held while a process trains the run."""
         return self.path / "lock"
@@ -106,29 +118,70 @@ class RunFolder:
     def create(self, recipe: ResolvedRecipe, seed: int) -> None:
         """Make the folder and its recipe.json unless they are there; a task file that has moved gets its new path.
 
-        Whoever has this recipe has found the file there, so the one who trains the run will.
+        Whoever has this recipe has found the file there, so the one who trains the run will. CannotResume if
+        recipe.json has been edited.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        stored = self.path / "recipe.json"
-        content = json.dumps({"seed": seed, "recipe": recipe.model_dump(mode="json")}, indent=1).encode()
+        stored, identity = self.path / "recipe.json", recipe.identity(seed)
+        plain = {"id": identity, "seed": seed, "recipe": recipe.model_dump(mode="json")}
+        content = json.dumps(plain, indent=1).encode()
         if not stored.exists():
             write_atomically(stored, content)
-        elif stored.read_bytes() != content and self.read_recipe()[0].canonical() == recipe.canonical():
-            planned = stored.stat()
-            write_atomically(stored, content)
-            os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # its time says when the run was planned
+        elif stored.read_bytes() != content:
+            found, its_seed = self.read_recipe()
+            if found.identity(its_seed) == identity:
+                planned = stored.stat()
+                write_atomically(stored, content)
+                os.utime(stored, ns=(planned.st_atime_ns, planned.st_mtime_ns))  # its time is that of the plan
 
     def read_recipe(self) -> tuple[ResolvedRecipe, int]:
-        """The resolved recipe and the seed."""
-        content = json.loads((self.path / "recipe.json").read_text())
-        return ResolvedRecipe.model_validate(content["recipe"]), content["seed"]
+        """The resolved recipe and the seed; CannotResume unless they are those that the run was made with."""
+        path = self.path / "recipe.json"
+        way_back = (
+            "Restore it, or delete it and repeat the command that made the run (`platform sweep` or `platform train`), "
+            "which writes it again"
+        )
+        try:
+            content = json.loads(path.read_bytes())
+            recipe, seed = ResolvedRecipe.from_stored(content["recipe"]), content["seed"]
+            written = content.get("id")
+            if type(seed) is not int:
+                raise TypeError(f"seed: found {seed!r}; must be a whole number")
+        except FileNotFoundError:
+            raise CannotResume(f"{path} is missing. {way_back}") from None
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+            raise CannotResume(
+                f"{path} is not a recipe of this version ({faults}): it has been edited, or another version wrote it. "
+                f"{way_back}"
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"no key {error}" if isinstance(error, KeyError) else error
+            raise CannotResume(f"{path} is damaged ({reason}). {way_back}") from error
+        identity, name = recipe.identity(seed), self.path.name
+        for expected in (written, name if IDENTITY.fullmatch(name) else None):
+            if expected is not None and expected != identity:
+                raise CannotResume(
+                    f"{path} describes run {identity}, but this is run {expected}: the file has been edited, or "
+                    f"another version of the code, which gives this recipe another id, wrote it. {way_back}. To train "
+                    "with other settings, write them in a recipe or sweep file"
+                )
+        return recipe, seed
 
     def read_status(self) -> RunStatus:
-        """What the run says of itself; that of a run that has not started if status.json cannot be read."""
+        """What the run says of itself; that of a run that has not started if status.json cannot be used.
+
+        Its message then says so: the next attempt resumes from the checkpoint and writes the file again.
+        """
+        path = self.path / "status.json"
         try:
-            return RunStatus.from_json((self.path / "status.json").read_bytes())
-        except OSError:
+            return RunStatus.from_json(path.read_bytes())
+        except FileNotFoundError:
             return RunStatus()
+        except (OSError, ValueError) as error:
+            return RunStatus(
+                message=f"{path} is damaged ({error}); the next attempt resumes from the checkpoint and writes it again"
+            )
 
     def write_status(self, status: RunStatus) -> None:
         """Replace status.json."""

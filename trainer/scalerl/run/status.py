@@ -2,7 +2,13 @@
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from scalerl.run.sealed_json import read_sealed, seal
+
+STATES = ("running", "done", "failed", "cancelled", "requeued", "preempted")
+"""What a run may be doing once it has started; the last two are written by a Slurm job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +19,8 @@ class RunStatus:
     """
 
     step: int = 0
+    warm_start_step: int = 0
+    """Supervised steps so far of the warm start that the run trained, or waited for; 0 where it was there."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
     """Wall-clock seconds that all attempts took for that compute."""
@@ -29,7 +37,7 @@ class RunStatus:
     processor: str = ""
     threads: int | None = None
     state: str = ""
-    """`running`, `done`, `failed` or `cancelled`; a Slurm job also writes `requeued`. Empty before the start."""
+    """One of STATES; empty before the start."""
     message: str = ""
     heartbeat: float = 0.0
     """When the run last gave a sign of life, in seconds since 1970."""
@@ -41,18 +49,26 @@ class RunStatus:
 
     @classmethod
     def from_json(cls, content: bytes) -> "RunStatus":
-        """Read status.json; the status before the start if the content is not readable."""
+        """Read status.json; ValueError says why it is not one that was written.
+
+        Nothing that a damaged file says is believed: a wrong `done` would end a sweep without the run.
+        """
+        found, _ = read_sealed(content)
+        known = {one.name for one in fields(cls)}
         try:
-            found = json.loads(content)
-            known = {one.name for one in fields(cls)}
-            values: dict[str, Any] = {name: value for name, value in found.items() if name in known}
-            for name in ("warnings", "code_versions"):
-                values[name] = tuple(values.get(name, ()))
-        except (ValueError, AttributeError, TypeError):
-            return cls()
-        return cls(**values)
+            values = json.dumps({name: value for name, value in found.items() if name in known})
+            status = _STATUS.validate_json(values, strict=True)
+        except ValidationError as error:
+            complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            raise ValueError("; ".join(complaints)) from None
+        if status.state not in STATES:
+            raise ValueError(f"state: found {status.state!r}; must be one of {', '.join(STATES)}")
+        return status
 
     def to_json(self) -> bytes:
         """The content of status.json; fields that are not known yet are left out."""
         unknown = {name for name in ("pid", "threads") if getattr(self, name) is None}
-        return json.dumps({name: value for name, value in asdict(self).items() if name not in unknown}).encode()
+        return seal({name: value for name, value in asdict(self).items() if name not in unknown})
+
+
+_STATUS = TypeAdapter(RunStatus)

@@ -19,6 +19,8 @@ class StatusFile:
 
     def __init__(self, folder: RunFolder, budget_gpu_hours: float, code_version: str) -> None:
         before = folder.read_status()
+        self.damage = "" if before.has_started else before.message
+        """What was wrong with the file, which is then written as if the run had not started."""
         versions = before.code_versions
         self._folder = folder
         self._status = replace(
@@ -34,11 +36,11 @@ class StatusFile:
         self._written = 0.0
         self.write("running")
 
-    def beat(self, *, every: float = HEARTBEAT_EVERY_S, **progress: Any) -> None:
+    def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
         """Note fields of the status; written at most once in `every` seconds."""
         self._status = replace(self._status, **progress)
         if time.time() - self._written >= every:
-            self.write("running")
+            self.write("running", message)
 
     def write(self, state: str, message: str = "") -> None:
         """Write the state and all that is known."""

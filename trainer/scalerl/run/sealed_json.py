@@ -1,0 +1,36 @@
+"""A JSON object that carries its own SHA-256, so that a change of one character is seen when it is read back."""
+
+import hashlib
+import json
+from typing import Any
+
+SEAL = "sha256"
+"""The key of the SHA-256 of all other keys."""
+
+
+def seal(content: dict[str, Any], indent: int | None = None) -> bytes:
+    """The object as a file's content, its SHA-256 last."""
+    return json.dumps({**content, SEAL: _sha256(content)}, indent=indent).encode()
+
+
+def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
+    """The object without its SHA-256, and whether it had one: earlier versions wrote none.
+
+    ValueError if it is not a JSON object, or not the one that was written.
+    """
+    try:
+        found = json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    if SEAL not in found:
+        return found, False
+    written = found.pop(SEAL)
+    if written != _sha256(found):
+        raise ValueError("its SHA-256 is not that of its content")
+    return found, True
+
+
+def _sha256(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
