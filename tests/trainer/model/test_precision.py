@@ -83,7 +83,7 @@ def test_weights_gradients_and_moments_have_the_precision_that_is_promised(param
     expected = torch.bfloat16 if parameters == "bf16" else torch.float32
     changed = []
     for parameter, old in zip(learner.policy.parameters(), before, strict=True):
-        moments = learner.adam.state[parameter]
+        moments = learner.engine.adam.state[parameter]
         assert {parameter.dtype, parameter.grad.dtype, moments["exp_avg"].dtype} == {expected}
         changed.append(not torch.equal(parameter, old))
     # A step of 1e-3 on a norm of 1, whose next number is 0.004 away, is lost: there is no FP32 copy.

@@ -6,6 +6,7 @@ moe, pretrained        through `transformers`, which takes seconds to import and
 
 import torch
 
+from scalerl.model.device import device_of
 from scalerl.model.llama import Llama
 from scalerl.model.policy import FP32, Policy, Precision
 from scalerl.recipe import Model, ResolvedRecipe
@@ -29,7 +30,7 @@ def precision_of(recipe: ResolvedRecipe) -> Precision:
 
 def new_policy(recipe: ResolvedRecipe) -> Policy:
     """A policy of the recipe's size and precision on the recipe's device, its weights not yet set."""
-    policy = empty_policy(recipe.model, torch.device(recipe.device), precision_of(recipe))
+    policy = empty_policy(recipe.model, device_of(recipe), precision_of(recipe))
     policy.recompute = recipe.optimiser.gradient_checkpointing
     return policy
 

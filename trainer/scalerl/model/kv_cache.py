@@ -3,13 +3,20 @@
 New weights do not touch it: what old weights cached stays as they wrote it (PipelineRL).
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from scalerl.rollout import Prompt
+
+SMALL = 2**26
+"""Bytes of a cache that is made in one piece."""
+ROWS, POSITIONS = 16, 64
+"""By which a larger one grows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,23 +41,79 @@ class Prefill:
             prompts=torch.tensor([i for i, rows in enumerate(new.values()) for _ in rows], device=device),
         )
 
+    def parts(self, max_tokens: int) -> "Iterator[Prefill]":
+        """The same prompts in order, at most so many tokens at a time, but one prompt at least."""
+        size = max(1, max_tokens // max(1, self.tokens.shape[1]))
+        for start in range(0, len(self.tokens), size):
+            here = (self.prompts >= start) & (self.prompts < start + size)
+            yield Prefill(
+                tokens=self.tokens[start : start + size], rows=self.rows[here], prompts=self.prompts[here] - start
+            )
+
 
 class KVCache(ABC):
-    """Keys and values [layers, S, heads, 2, positions, D] of S rows; active rows are the first ones."""
+    """Keys and values of up to `slots` rows of up to `positions` tokens; active rows are the first ones.
+
+    There is memory for as many rows and positions as were ever needed at once, in the precision of the products that
+    read them: `kv` holds [rows, heads, 2, positions, D] of each layer.
+    """
 
     def __init__(
-        self, *, layers: int, slots: int, heads: int, positions: int, head_size: int, device: torch.device
+        self,
+        *,
+        layers: int,
+        slots: int,
+        heads: int,
+        positions: int,
+        head_size: int,
+        dtype: torch.dtype,
+        device: torch.device,
     ) -> None:
-        self.positions = positions
-        self.kv = torch.zeros(layers, slots, heads, 2, positions, head_size, device=device)
+        self.slots, self.positions = slots, positions
+        self.kv = [torch.zeros(0, heads, 2, 0, head_size, dtype=dtype, device=device) for _ in range(layers)]
+        is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL
+        self._blocks = (slots, positions) if is_small else (ROWS, POSITIONS)
 
     @abstractmethod
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
-        """Logits [n, V] after one more token of each of the first n rows, which stands at `position_n`.
+        """Logits [n, V] after one more token of each of the first n rows, which stands at `position_n`, on the host.
 
         Keys and values of these tokens and of the prompts to prefill are cached on the way.
         """
 
+    def reserve(self, rows: int, reach: int) -> None:
+        """Make room for so many rows and positions; what is cached stays."""
+        have_rows, _, _, have_reach, _ = self.kv[0].shape
+        if rows <= have_rows and reach <= have_reach:
+            return
+        rows = room(rows, have_rows, block=self._blocks[0], most=self.slots)
+        reach = room(reach, have_reach, block=self._blocks[1], most=self.positions)
+        with torch.inference_mode(False):  # a checkpoint is read into it outside of inference
+            for layer, old in enumerate(self.kv):  # one by one, so that only one layer is in memory twice
+                self.kv[layer] = old.new_zeros(rows, old.shape[1], 2, reach, old.shape[4])
+                self.kv[layer][:have_rows, :, :, :have_reach] = old
+
+    def release(self) -> None:
+        """Give the memory back; nothing is cached then."""
+        self.kv = [layer.new_zeros(0, layer.shape[1], 2, 0, layer.shape[4]) for layer in self.kv]
+
+    def taken(self, rows: int, reach: int) -> Tensor:
+        """A copy of the first rows and positions of all layers, [layers, rows, heads, 2, reach, D]."""
+        return torch.stack([layer[:rows, :, :, :reach] for layer in self.kv])
+
+    def put(self, taken: Tensor) -> None:
+        """Fill the first rows and positions with what was taken."""
+        _, rows, _, _, reach, _ = taken.shape
+        self.reserve(rows, reach)
+        for layer, of_layer in zip(self.kv, taken, strict=True):
+            layer[:rows, :, :, :reach] = of_layer
+
     def move(self, target: list[int], source: list[int]) -> None:
         """Copy rows."""
-        self.kv[:, target] = self.kv[:, source]
+        for layer in self.kv:
+            layer[target] = layer[source]
+
+
+def room(needed: int, have: int, *, block: int, most: int) -> int:
+    """How many to make room for: whole blocks, and a quarter more than there were, so that growing is rare."""
+    return have if needed <= have else min(most, math.ceil(max(needed, have * 5 // 4) / block) * block)

@@ -10,18 +10,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill
 from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
 from scalerl.recipe import LlamaModel
-from scalerl.weights.hugging_face import Weights, refuse_unlike
+from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Attention from turned queries, turned keys and values."""
 
 
 class Block(nn.Module):
@@ -37,6 +42,11 @@ class Block(nn.Module):
         self.mlp_norm = nn.Parameter(torch.ones(shape.hidden, device=device))
         self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden, device=device))
         self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp, device=device))
+
+    def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
+        """x plus attention plus the feed-forward layer; what shards weights gathers them around this call."""
+        x = x + F.linear(attend(*self.project(x, turn)), self.out)
+        return self.feed_forward(x)
 
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
@@ -74,8 +84,8 @@ class Llama(Policy):
     @property
     def size(self) -> ModelSize:
         """What work on it costs."""
-        numbers, shape = self.num_parameters(), self.shape
-        return ModelSize(parameters=numbers, active_parameters=numbers, attention_width=shape.layers * shape.hidden)
+        numbers, width = self.num_parameters(), self.shape.layers * self.shape.hidden
+        return ModelSize(parameters=numbers, active_parameters=numbers, attention_width=width, cache_width=2 * width)
 
     def rotary(self, positions: Tensor) -> Tensor:
         """Turns e^(i angle) of integer positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
@@ -104,16 +114,12 @@ class Llama(Policy):
 
         return States(hidden=self._body(tokens_N, self.rotary(packing.position_N), attend))
 
-    def _body(self, tokens: Tensor, turn: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-        def run(block: Block, x: Tensor) -> Tensor:
-            x = x + F.linear(attend(*block.project(x, turn)), block.out)
-            return block.feed_forward(x)
-
+    def _body(self, tokens: Tensor, turn: Tensor, attend: Attend) -> Tensor:
         recompute = self.recompute and torch.is_grad_enabled()
         with self.products():
             x = F.embedding(tokens, self.embedding).float()
             for block in self.layers():
-                x = checkpoint(run, block, x, use_reentrant=False) if recompute else run(block, x)
+                x = checkpoint(block, x, turn, attend, use_reentrant=False) if recompute else block(x, turn, attend)
             return self.final_norm(x)
 
     def final_norm(self, x: Tensor) -> Tensor:
@@ -141,7 +147,9 @@ class Llama(Policy):
     def import_weights(self, weights: Weights) -> None:
         """Fill from weights under LlamaForCausalLM's names."""
         refuse_unlike(self.exported_weights(), weights)
-        self.load_state_dict(from_hugging_face(weights, self.shape))
+        own = self.state_dict()
+        for name, fused in from_hugging_face(weights, self.shape):
+            own[name].copy_(fused)
 
     def save_weights(self, folder: Path) -> None:
         """Write model.safetensors."""
@@ -150,8 +158,14 @@ class Llama(Policy):
         save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
 
     def load_weights(self, folder: Path) -> None:
-        """Fill from the model.safetensors of `folder`."""
-        self.import_weights(load_file(folder / "model.safetensors"))
+        """Fill from the model.safetensors of `folder`; ValueError where it is damaged."""
+        path = folder / "model.safetensors"
+        try:
+            weights = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path} cannot be read ({error}); remove its folder to have it made again") from None
+        refuse_unusable(weights, str(path))
+        self.import_weights(weights)
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
         """Write config.json and model.safetensors that `LlamaForCausalLM.from_pretrained(folder)` loads."""
@@ -181,24 +195,50 @@ class LlamaCache(KVCache):
             heads=shape.heads,
             positions=positions,
             head_size=size,
+            dtype=policy.precision.products,
             device=policy.device,
         )
         self.policy = policy
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
+        self._graphs: DecodeGraphs | None = None
+        if policy.device.type == "cuda":
+            self.capture_steps()
+
+    def capture_steps(self, capture: Capture = cuda_graph) -> None:
+        """Decode steps without new prompts are captured once for each size, and replayed from then on."""
+        self._graphs = DecodeGraphs(self._step, slots=self.slots, positions=self.positions, capture=capture)
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
         """Logits [n, V] after one more token of each of the first n rows."""
+        reach = int(position_n.max()) + 1
+        position_n = position_n.to(tokens_n.device, non_blocking=True)
+        self.reserve(len(tokens_n), reach)
+        if self._graphs is None or prefill is not None:
+            return self._step(tokens_n, position_n, reach, prefill)
+        return self._graphs.logits(tokens_n, position_n, reach)
+
+    def reserve(self, rows: int, reach: int) -> None:
+        """Make room; for captured steps all of it at once, because they read and write where they were captured."""
+        if self._graphs is None:
+            super().reserve(rows, reach)
+            return
+        before = self.kv[0]
+        super().reserve(self.slots, self.positions)
+        if self.kv[0] is not before:
+            self._graphs.forget()
+
+    def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None = None) -> Tensor:
+        """The same where there is room for `reach` positions, positions on the device."""
         with self.policy.products():
-            hidden = self._hidden(tokens_n, position_n, prefill)
+            hidden = self._hidden(tokens_n, position_n, reach, prefill)
         return self.policy.logits(hidden)
 
-    def _hidden(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
+    def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None) -> Tensor:
         policy = self.policy
-        n, heads, size = len(tokens_n), policy.shape.heads, self.kv.shape[-1]
+        n, heads, size = len(tokens_n), policy.shape.heads, self.kv[0].shape[-1]
         device = position_n.device
-        reach = int(position_n.max()) + 1
         place = (
-            torch.arange(n * heads * 2, device=device).view(n, -1) * self.positions + position_n[:, None]
+            torch.arange(n * heads * 2, device=device).view(n, -1) * self.kv[0].shape[3] + position_n[:, None]
         ).flatten()
         unseen_n1T = (torch.arange(reach, device=device) > position_n[:, None])[:, None]
         bias_n1T = torch.zeros(n, 1, reach, device=device).masked_fill_(unseen_n1T, float("-inf"))
@@ -214,8 +254,9 @@ class LlamaCache(KVCache):
             parts = []
             if prefill is not None:
                 parts.append(self._prefill(layer, q[n:], k[n:], v[n:], prefill))
-            cached = self.kv[layer, :n].flatten(0, 1)
-            cached.view(-1, size).index_copy_(0, place, torch.stack((k[:n], v[:n]), dim=2).view(-1, size))
+            cached = self.kv[layer][:n].flatten(0, 1)
+            fresh = torch.stack((k[:n], v[:n]), dim=2).view(-1, size).to(cached.dtype)
+            cached.view(-1, size).index_copy_(0, place, fresh)
             parts.insert(0, self._attend(q[:n], cached, bias_n1T, reach))
             if layer == last:  # nothing reads what prompts would have above their last keys and values
                 x, parts = x[:n], parts[:1]
@@ -232,14 +273,15 @@ class LlamaCache(KVCache):
         n, heads, size = q.shape
         with torch.autocast(q.device.type, enabled=False):
             query = (q * size**-0.5).reshape(n * heads, 1, size)
-            scores = torch.bmm(query, cached[:, 0, :reach].transpose(1, 2))
+            keys, values = cached[:, 0, :reach].float(), cached[:, 1, :reach].float()
+            scores = torch.bmm(query, keys.transpose(1, 2))
             scores = scores.view(n, heads, reach) + bias_n1T
             if self.policy.precision.products == torch.float32:
-                return torch.bmm(scores.softmax(-1).view(n * heads, 1, reach), cached[:, 1, :reach]).view(n, -1)
+                return torch.bmm(scores.softmax(-1).view(n * heads, 1, reach), values).view(n, -1)
             weights = (scores - scores.amax(-1, keepdim=True)).exp()
             rounded = self._rounded(weights).view(n * heads, 1, reach)
             total = weights.sum(-1).view(n * heads, 1, 1)
-            return (torch.bmm(rounded, cached[:, 1, :reach]) / total).view(n, -1)
+            return (torch.bmm(rounded, values) / total).view(n, -1)
 
     def _rounded(self, x: Tensor) -> Tensor:
         """x as a factor of a product in the policy's precision, kept in float32."""
@@ -250,6 +292,7 @@ class LlamaCache(KVCache):
         """Cache one layer of the prompts; their attention [P x W, hidden] from q, k and v [P x W, heads, D]."""
         prompts, width = prefill.tokens.shape
         q, k, v = (part.unflatten(0, (prompts, width)).transpose(1, 2) for part in (q, k, v))
-        self.kv[layer, prefill.rows, :, :, :width] = torch.stack((k, v), dim=2)[prefill.prompts]
+        written = torch.stack((k, v), dim=2)[prefill.prompts]
+        self.kv[layer][prefill.rows, :, :, :width] = written.to(self.kv[layer].dtype)
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()

@@ -4,7 +4,7 @@ Our own names are `embedding`, `norm`, `head` and, in every block, `qkv`, `gate_
 matrices that meet the same input are one (`scalerl.model.llama`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -77,20 +77,17 @@ def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str,
     return theirs
 
 
-def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:
-    """The inverse of `to_hugging_face`."""
-    state = {
-        "embedding": theirs["model.embed_tokens.weight"],
-        "norm": theirs["model.norm.weight"],
-        "head": theirs["lm_head.weight"],
-    }
+def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> Iterator[tuple[str, Tensor]]:
+    """The inverse of `to_hugging_face`, one tensor at a time: fused ones are copies."""
+    yield "embedding", theirs["model.embed_tokens.weight"]
+    yield "norm", theirs["model.norm.weight"]
+    yield "head", theirs["lm_head.weight"]
     for index in range(shape.layers):
         prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
         q, k, v = (theirs[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv")
-        state[ours + "qkv"] = fuse_qkv(q, k, v, shape.heads)
-        state[ours + "gate_up"] = torch.cat([theirs[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")])
-        state[ours + "out"] = theirs[prefix + "self_attn.o_proj.weight"]
-        state[ours + "down"] = theirs[prefix + "mlp.down_proj.weight"]
-        state[ours + "attention_norm"] = theirs[prefix + "input_layernorm.weight"]
-        state[ours + "mlp_norm"] = theirs[prefix + "post_attention_layernorm.weight"]
-    return state
+        yield ours + "qkv", fuse_qkv(q, k, v, shape.heads)
+        yield ours + "gate_up", torch.cat([theirs[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")])
+        yield ours + "out", theirs[prefix + "self_attn.o_proj.weight"]
+        yield ours + "down", theirs[prefix + "mlp.down_proj.weight"]
+        yield ours + "attention_norm", theirs[prefix + "input_layernorm.weight"]
+        yield ours + "mlp_norm", theirs[prefix + "post_attention_layernorm.weight"]

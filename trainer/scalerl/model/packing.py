@@ -6,9 +6,13 @@
 
 Positions start again with each sequence, and no sequence attends to another. What stands before any answer is the same
 in all rollouts of a prompt, so it may be computed once for all of them: its hidden states, keys and values are theirs.
+
+
+All of it is index arithmetic of the host; a device only gets the finished indices.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,13 +28,20 @@ class Packing:
     """Column of [B, T], which is also the position in the sequence."""
     token_BT: Tensor
     """Which of the N tokens stands there; 0 where padding is."""
-    from_B: Tensor
-    """Column of the first token of each sequence that is predicted: 1, or the first of the answer."""
-    length_B: Tensor
+    sequence_M: Tensor
+    """Row of [B, T] of each token that is predicted from those before it, row after row."""
+    position_M: Tensor
+    """Its column."""
+    before_M: Tensor
+    """Which of the N tokens stands before it."""
+    shares_prompts: bool
+    """Whether tokens may belong to several sequences."""
+    host: "Packing | None" = None
+    """The same on the host, if this one is elsewhere."""
 
     @classmethod
     def of(cls, length_B: Tensor) -> "Packing":
-        """The packing of sequences of these lengths, in order."""
+        """The packing of sequences of these lengths, in order; lengths and packing are on the host."""
         sequences = torch.arange(len(length_B), device=length_B.device)
         return cls._of(length_B, torch.ones_like(length_B), sequences)
 
@@ -38,7 +49,7 @@ class Packing:
     def with_shared_prompts(cls, length_B: Tensor, prompt_B: Tensor, group_B: Tensor) -> "Packing":
         """The same, but sequences of one group share the first `prompt_B` tokens, which stand in its first sequence.
 
-        Only answers are predicted.
+        Only answers, from column `prompt_B` on, are predicted.
         """
         same_BB = group_B[:, None] == group_B
         return cls._of(length_B, prompt_B, same_BB.int().argmax(dim=1))
@@ -54,12 +65,24 @@ class Packing:
         token_BT = torch.zeros_like(own_BT, dtype=torch.long)
         token_BT[sequence_N, position_N] = torch.arange(len(sequence_N), device=device)
         token_BT = torch.where(is_shared_BT, token_BT[first_B], token_BT)
-        return cls(sequence_N=sequence_N, position_N=position_N, token_BT=token_BT, from_B=from_B, length_B=length_B)
+        sequence_M, position_M = (valid_BT & (column_T >= from_B[:, None])).nonzero(as_tuple=True)
+        return cls(
+            sequence_N=sequence_N,
+            position_N=position_N,
+            token_BT=token_BT,
+            sequence_M=sequence_M,
+            position_M=position_M,
+            before_M=token_BT[sequence_M, position_M - 1],
+            shares_prompts=bool((from_B > 1).any()),
+        )
 
-    @property
-    def shares_prompts(self) -> bool:
-        """Whether tokens may belong to several sequences."""
-        return bool((self.from_B > 1).any())
+    def to(self, device: torch.device) -> "Packing":
+        """The same with its indices on `device`."""
+        moved: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in moved.items():
+            if isinstance(value, Tensor):
+                moved[name] = value.to(device, non_blocking=True)
+        return Packing(**{**moved, "host": self.host or self})
 
     def packed(self, padded: Tensor) -> Tensor:
         """[N, ...] of [B, T, ...]."""
@@ -70,21 +93,17 @@ class Packing:
         # index_select: its gradient adds up rows far faster than that of indexing.
         return packed.index_select(0, self.token_BT.flatten()).unflatten(0, self.token_BT.shape)
 
-    @property
-    def is_predicted_BT(self) -> Tensor:
-        """True where a token is predicted from those before it."""
-        column_T = torch.arange(self.token_BT.shape[1], device=self.token_BT.device)
-        return (column_T >= self.from_B[:, None]) & (column_T < self.length_B[:, None])
+    def predicted(self, padded: Tensor) -> Tensor:
+        """Of [B, T, ...] what stands at each predicted token, [M, ...]."""
+        return padded[self.sequence_M, self.position_M]
 
     def before(self, packed: Tensor) -> Tensor:
-        """Of [N, ...] what stands before each predicted token, row after row."""
-        sequence, position = self.is_predicted_BT.nonzero(as_tuple=True)
-        return packed.index_select(0, self.token_BT[sequence, position - 1])
+        """Of [N, ...] what stands before each predicted token, [M, ...]."""
+        return packed.index_select(0, self.before_M)
 
     def laid_out(self, values: Tensor) -> Tensor:
         """[B, T] of one value for each predicted token, 0 elsewhere."""
-        empty_BT = values.new_zeros(self.token_BT.shape)
-        return empty_BT.index_put(self.is_predicted_BT.nonzero(as_tuple=True), values)
+        return values.new_zeros(self.token_BT.shape).index_put((self.sequence_M, self.position_M), values)
 
     def may_attend(self) -> Tensor:
         """Whether each token (row) may look at each other (column), [N, N]: itself and what its sequence has before."""

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from scalerl.model.head import Head, token_scores
 from scalerl.model.kv_cache import KVCache
 from scalerl.model.packing import Packing
 from scalerl.model.router import Routing, balance
 from scalerl.model.size import ModelSize
-from scalerl.objective.entropy import entropy
 from scalerl.weights.hugging_face import Weights
 
 
@@ -153,11 +153,15 @@ class Policy(nn.Module, ABC):
         """Final hidden states [B, T, hidden] of right-padded rows."""
         return self.states(tokens_BT).hidden
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Float32 logits [..., V]; in BF16 both the product and its result are rounded, as an unguarded head would."""
+    @property
+    def lm_head(self) -> Head:
+        """The head in its precision."""
         weight, bias = self.head_weights()
-        dtype = self.precision.head
-        return F.linear(hidden.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)).float()
+        return Head(weight=weight, bias=bias, dtype=self.precision.head)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Float32 logits [..., V]."""
+        return self.lm_head.logits(hidden)
 
     def token_logprobs(self, tokens_BT: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         """Log-probability of each token given those before it, and the entropy there, both [B, T], 0 at position 0."""
@@ -172,7 +176,7 @@ class Policy(nn.Module, ABC):
         states = self.packed_states(packing.packed(tokens_BT), packing)
         return Before(
             hidden=packing.before(states.hidden),
-            tokens=tokens_BT[packing.is_predicted_BT],
+            tokens=packing.predicted(tokens_BT),
             routing=states.routing,
             packing=packing,
         )
@@ -188,13 +192,13 @@ class Policy(nn.Module, ABC):
     ) -> Scores:
         """Log-probabilities and entropy of right-padded rows; with a packing only of the tokens that it predicts.
 
+        `length_B` lies on the host. Only the load-balancing loss of a mixture of experts needs it.
         Log-probabilities carry a gradient, the entropy only if asked to.
         """
         before = self.before(tokens_BT, packing)
-        logprobs_V = (self.logits(before.hidden) / temperature).log_softmax(-1)
-        chosen = logprobs_V.gather(-1, before.tokens.unsqueeze(-1)).squeeze(-1)
-        with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            uncertainty = entropy(logprobs_V)
+        chosen, uncertainty = token_scores(
+            self.lm_head, before.hidden, before.tokens, temperature=temperature, entropy_gradient=entropy_gradient
+        )
         balance_B = None
         if before.routing is not None and length_B is not None and not (packing and packing.shares_prompts):
             balance_B = balance(before.routing, length_B, tokens_BT.shape if packing is None else None)

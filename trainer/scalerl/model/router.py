@@ -26,7 +26,9 @@ def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, 
     num_experts = logits_NE.shape[1]
     probability_NE = logits_NE.float().softmax(-1)
     chosen_NE = torch.zeros_like(probability_NE).scatter(1, probability_NE.topk(experts_per_token).indices, 1.0)
-    tokens_B1 = torch.bincount(sequence_N, minlength=num_sequences).clamp(min=1)[:, None]
+    # Not bincount, for which the host waits.
+    tokens_B = sequence_N.new_zeros(num_sequences).index_add(0, sequence_N, torch.ones_like(sequence_N))
+    tokens_B1 = tokens_B.clamp(min=1)[:, None]
     zeros_BE = probability_NE.new_zeros(num_sequences, num_experts)
     share_BE = zeros_BE.index_add(0, sequence_N, chosen_NE) / tokens_B1
     mean_BE = zeros_BE.index_add(0, sequence_N, probability_NE) / tokens_B1
@@ -35,8 +37,8 @@ def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, 
 
 def balance(routing: Routing, length_B: Tensor, shape: torch.Size | None) -> Tensor:
     """Mean over layers of `sequence_balance`, [B], padding left out; `shape` is [B, T] if the rows are padded, else
-    None."""
-    packing = Packing.of(length_B)
+    None. Lengths are on the host."""
+    packing = Packing.of(length_B).to(routing.logits[0].device)
     layers = []
     for logits in routing.logits:
         logits_NE = logits if shape is None else packing.packed(logits.view(*shape, -1))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class ModelSize:
     """Numbers of a model.
 
-    ModelSize(parameters=46_700_000_000, active_parameters=12_900_000_000, attention_width=32 * 4096)    Mixtral 8x7B
+    ModelSize(parameters=8_030_000_000, active_parameters=8_030_000_000, attention_width=32 * 32 * 128,
+              cache_width=2 * 32 * 8 * 128)    Llama 3 8B
     """
 
     parameters: int
@@ -16,3 +17,5 @@ class ModelSize:
     """Numbers that one token is multiplied with: of a mixture of experts, those it is sent to."""
     attention_width: int
     """Heads x head size, summed over layers."""
+    cache_width: int
+    """Numbers that one token leaves in the KV cache: keys and values of all layers."""

@@ -3,34 +3,71 @@
 import copy
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, MixtralConfig, PreTrainedConfig
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    MixtralConfig,
+    PreTrainedConfig,
+)
 from transformers.initialization import no_init_weights
 
+from scalerl.model.attention import NAME as BY_BLOCKS
 from scalerl.model.llama_files import EPS, MAX_POSITIONS, ROPE_BASE
 from scalerl.model.policy import FP32, Precision
-from scalerl.model.transformers_policy import SWITCHED_OFF, TransformersPolicy
+from scalerl.model.transformers_policy import SWITCHED_OFF, WORK, TransformersPolicy
 from scalerl.recipe import MoeModel, PretrainedModel
 from scalerl.tokens import make_tokenizer
+
+NO_NOISE = {("phimoe", "router_jitter_noise")}
+"""Settings with the name of a noise that also decide what a model computes without it."""
 
 
 def empty(config: PreTrainedConfig, device: torch.device, precision: Precision = FP32) -> TransformersPolicy:
     """A policy of this configuration on `device`, its weights not set."""
     config = copy.deepcopy(config)
     for name in SWITCHED_OFF:
-        if getattr(config, name, None):
+        if getattr(config, name, None) and (config.model_type, name) not in NO_NOISE:
             setattr(config, name, 0.0)
     # Eager experts: the grouped product has no half precision on a CPU.
-    with no_init_weights(), device:
-        model = AutoModelForCausalLM.from_config(
-            config, dtype=precision.weights, attn_implementation="sdpa", experts_implementation="eager"
-        )
-    model.tie_weights()  # part of the initialisation that was left out
+    try:
+        with no_init_weights(), device:
+            model = AutoModelForCausalLM.from_config(
+                config,
+                dtype=precision.weights,
+                attn_implementation=attention_of(config, device),
+                experts_implementation="eager",
+            )
+    except (ValueError, TypeError, AttributeError, KeyError, ImportError) as error:
+        raise ValueError(
+            f"{config.model_type}: transformers makes no causal language model of this configuration ({error}); "
+            f"families that can be trained are {WORK}"
+        ) from error
+    # What is left of the initialisation: shared tensors, and constants such as rotary frequencies, which no file holds.
+    model.tie_weights()
+    with device:
+        for module in model.modules():
+            if module._buffers and not module._parameters:
+                model._init_weights(module)
     return TransformersPolicy(model, precision)
+
+
+def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
+    """PyTorch's fused attention, on a GPU by blocks; written out by the library where a family does more than that."""
+    family = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    is_capped = getattr(config, "attn_logit_softcapping", None)
+    if is_capped or not getattr(family, "_supports_sdpa", True):
+        return "eager"
+    return BY_BLOCKS if device.type == "cuda" else "sdpa"
 
 
 def of_folder(model: PretrainedModel, device: torch.device, precision: Precision) -> TransformersPolicy:
     """A policy of the model in a folder, its weights not set."""
-    return empty(AutoConfig.from_pretrained(model.path), device, precision)
+    try:
+        config = AutoConfig.from_pretrained(model.path)
+    except Exception as error:  # the library raises whatever a damaged or unknown configuration leads to
+        raise ValueError(f"model {model.path}: config.json cannot be read: {error}") from error
+    return empty(config, device, precision)
 
 
 def mixtral(shape: MoeModel, device: torch.device, precision: Precision) -> TransformersPolicy:

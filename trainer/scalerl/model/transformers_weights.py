@@ -46,7 +46,7 @@ def import_into(model: PreTrainedModel, weights: Weights) -> None:
         config=model.config,
         state_dict=dict(weights),
         dtype=model.dtype,
-        attn_implementation="sdpa",
+        attn_implementation=model.config._attn_implementation,
         experts_implementation="eager",
     )
     model.load_state_dict(filled.state_dict())

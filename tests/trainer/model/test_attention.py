@@ -1,0 +1,69 @@
+"""Attention by blocks sees what the whole mask sees, and gives what attention by the whole mask gives."""
+
+import numpy as np
+import pytest
+import torch
+from trainer.tiny_transformers import CONFIGS, CPU
+
+from scalerl.model.attention import BLOCK, NAME, block_mask, blocks_with_pairs
+from scalerl.model.packing import Packing
+from scalerl.model.transformers_load import attention_of, empty
+
+
+def packings():
+    """Rows of several blocks: of one sequence, of many short ones, and with prompts in common."""
+    rng = np.random.default_rng(0)
+    many = torch.from_numpy(rng.integers(1, 60, size=30))
+    group, prompt = torch.arange(12) // 4, torch.tensor([5, 5, 5, 5, 90, 90, 90, 90, 1, 1, 1, 1])
+    answers = torch.from_numpy(rng.integers(1, 80, size=12))
+    return {
+        "one": Packing.of(torch.tensor([3 * BLOCK + 7])),
+        "a part of a block": Packing.of(torch.tensor([5, 3])),
+        "many": Packing.of(many),
+        "shared": Packing.with_shared_prompts(prompt + answers, prompt, group),
+    }
+
+
+@pytest.mark.parametrize("window", [None, 1, 20, 200])
+@pytest.mark.parametrize("name", packings())
+def test_every_token_sees_what_the_whole_mask_lets_it_see(name, window):
+    packing = packings()[name]
+    position = packing.position_N
+    expected = packing.may_attend()
+    if window is not None:
+        expected &= position[:, None] - position < window
+    mask, blocks = block_mask(packing, window), blocks_with_pairs(packing, window)
+    token = torch.arange(len(position))
+    inside = mask.mask_mod(torch.tensor(0), torch.tensor(0), token[:, None], token[None])
+    of_block = torch.from_numpy(blocks)[token[:, None] // BLOCK, token[None] // BLOCK]
+    assert torch.equal(inside & of_block, expected)
+    # No block is computed for nothing, and the kernel is told of each that is.
+    pairs = torch.zeros(blocks.shape, dtype=torch.int64)
+    pairs.index_put_((token[:, None] // BLOCK, token[None] // BLOCK), expected.long(), accumulate=True)
+    assert torch.equal(pairs > 0, torch.from_numpy(blocks))
+    for row, number in enumerate(mask.kv_num_blocks[0, 0].tolist()):
+        assert mask.kv_indices[0, 0, row, :number].tolist() == np.flatnonzero(blocks[row]).tolist()
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "mistral windowed", "gemma3", "mixtral"])
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")  # as a CPU runs it
+@torch.no_grad()
+def test_a_policy_that_attends_by_blocks_says_what_it_says_by_whole_masks(name, monkeypatch):
+    policy = empty(CONFIGS[name], CPU)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    length, prompt, group = torch.tensor([70, 64, 90, 31]), torch.tensor([60, 60, 4, 4]), torch.tensor([0, 0, 1, 1])
+    tokens = torch.from_numpy(np.random.default_rng(1).integers(4, 40, size=(4, 90)))
+    ways = [None, Packing.of(length), Packing.with_shared_prompts(length, prompt, group)]
+    expected = [policy.score(tokens, 0.9, packing=packing) for packing in ways]
+    policy.model.set_attn_implementation(NAME)
+    monkeypatch.setattr(Packing, "may_attend", lambda self: pytest.fail("a mask of every token by every token"))
+    for packing, whole in zip(ways, expected, strict=True):
+        found = policy.score(tokens, 0.9, packing=packing)
+        torch.testing.assert_close(found.logprobs_BT, whole.logprobs_BT, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found.entropy_BT, whole.entropy_BT, rtol=0, atol=1e-5)
+
+
+def test_attention_goes_by_blocks_on_a_gpu_alone():
+    assert attention_of(CONFIGS["qwen2"], CPU) == "sdpa"
+    assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == NAME
+    assert attention_of(CONFIGS["gemma2 capped"], torch.device("cuda")) == "eager"

@@ -1,0 +1,28 @@
+"""Where a run computes: the recipe's `device`, or the one that is found."""
+
+import torch
+
+from scalerl.recipe import ResolvedRecipe
+
+
+class UnfitMachine(ValueError):
+    """This machine lacks what the recipe asks for: a device, an engine, or one that serves its model."""
+
+
+def device_of(recipe: ResolvedRecipe) -> torch.device:
+    """The recipe's device; without one CUDA if PyTorch sees a GPU, else the CPU.
+
+    UnfitMachine for a GPU that is not there.
+    """
+    found = torch.cuda.is_available()
+    if recipe.device == "cuda" and not found:
+        raise UnfitMachine(
+            f"device: cuda, but PyTorch {torch.__version__} sees no GPU on this machine; write device: cpu, or leave "
+            f"it out, and the device is found"
+        )
+    return torch.device(recipe.device or ("cuda" if found else "cpu"))
+
+
+def device_text(device: torch.device) -> str:
+    """`cpu`, `cuda (NVIDIA H100 80GB HBM3)`."""
+    return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type

@@ -1,0 +1,126 @@
+"""The language-model head: hidden states to logits, and to log-probabilities and entropy of tokens in bounded memory.
+
+    z_v = (h . w_v + b_v) / temperature            l = log sum_v e^z_v       p_v = e^(z_v - l)
+    log p(y) = z_y - l                             d log p(y) / dz_v = 1[v = y] - p_v
+    H = -sum_v p_v log p_v                         dH / dz_v = -p_v (log p_v + H)
+
+All logits of 14,000 tokens over a vocabulary of 150,000 would take 8 GiB, and several such matrices would be in memory
+at once. Where a pass has more than `LOGITS_AT_ONCE`, they are computed for some tokens at a time, and again in the
+backward pass (as in Cut Cross-Entropy, arXiv 2411.09009).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from scalerl.objective.entropy import entropy
+
+LOGITS_AT_ONCE = 2**24
+"""64 MiB in FP32, and enough tokens that reading the head's matrix for each chunk costs little."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """A matrix, a bias, and the precision of their product."""
+
+    weight: Tensor
+    """[V, hidden]"""
+    bias: Tensor | None
+    dtype: torch.dtype
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Float32 logits [..., V]; in BF16 both the product and its result are rounded, as an unguarded head would."""
+        bias = None if self.bias is None else self.bias.to(self.dtype)
+        return F.linear(hidden.to(self.dtype), self.weight.to(self.dtype), bias).float()
+
+
+def token_scores(
+    head: Head, hidden: Tensor, tokens: Tensor, *, temperature: float, entropy_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of `tokens` [...], predicted from `hidden` [..., hidden], and the entropy there, both [...].
+
+    Log-probabilities carry a gradient, the entropy only if asked to.
+    """
+    vocabulary = head.weight.shape[0]
+    if tokens.numel() * vocabulary > LOGITS_AT_ONCE:
+        flat = hidden.flatten(0, -2), head.weight, head.bias, tokens.flatten()
+        chosen, uncertainty = InChunks.apply(*flat, head.dtype, temperature, entropy_gradient)
+        return chosen.view_as(tokens), uncertainty.view_as(tokens)
+    logprobs_V = (head.logits(hidden) / temperature).log_softmax(-1)
+    chosen = logprobs_V.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
+        uncertainty = entropy(logprobs_V)
+    return chosen, uncertainty
+
+
+def chunks(num_tokens: int, vocabulary: int) -> Iterator[slice]:
+    """Tokens whose logits are in memory together."""
+    size = max(1, LOGITS_AT_ONCE // vocabulary)
+    return (slice(start, start + size) for start in range(0, num_tokens, size))
+
+
+class InChunks(torch.autograd.Function):
+    """The same for tokens [N] of hidden states [N, hidden], some at a time; the weights' gradient is summed in FP32."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        tokens: Tensor,
+        dtype: torch.dtype,
+        temperature: float,
+        entropy_gradient: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropy, [N]."""
+        head = Head(weight=weight.to(dtype), bias=bias, dtype=dtype)
+        chosen, uncertainty, normaliser = (hidden.new_empty(len(tokens), dtype=torch.float32) for _ in range(3))
+        for rows in chunks(len(tokens), len(weight)):
+            scaled = head.logits(hidden[rows]).div_(temperature)
+            normaliser[rows] = scaled.logsumexp(-1)
+            logprobs = scaled.sub_(normaliser[rows, None])
+            chosen[rows] = logprobs.gather(-1, tokens[rows, None])[:, 0]
+            uncertainty[rows] = -logprobs.exp().mul_(logprobs).sum(-1)
+        ctx.save_for_backward(hidden, weight, bias, tokens, normaliser, uncertainty)
+        ctx.dtype, ctx.temperature, ctx.entropy_gradient = dtype, temperature, entropy_gradient
+        if not entropy_gradient:
+            ctx.mark_non_differentiable(uncertainty)
+        return chosen, uncertainty
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of hidden states, matrix and bias."""
+        hidden, weight, bias, tokens, normaliser, uncertainty = ctx.saved_tensors
+        of_chosen, of_entropy = gradients
+        head = Head(weight=weight.to(ctx.dtype), bias=bias, dtype=ctx.dtype)
+        of_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
+        of_weight = torch.zeros_like(weight, dtype=torch.float32) if ctx.needs_input_grad[1] else None
+        of_bias = torch.zeros_like(bias, dtype=torch.float32) if bias is not None and ctx.needs_input_grad[2] else None
+        for rows in chunks(len(tokens), len(weight)):
+            logprobs = head.logits(hidden[rows]).div_(ctx.temperature).sub_(normaliser[rows, None])
+            probability = logprobs.exp()
+            if ctx.entropy_gradient:
+                factor = logprobs.add_(uncertainty[rows, None]).mul_(of_entropy[rows, None])
+                of_scaled = probability.mul_(factor.add_(of_chosen[rows, None])).neg_()
+            else:
+                of_scaled = probability.mul_(-of_chosen[rows, None])
+            own = torch.arange(len(of_scaled), device=tokens.device), tokens[rows]
+            of_scaled[own] = of_scaled[own] + of_chosen[rows]
+            of_logits = of_scaled.div_(ctx.temperature).to(ctx.dtype)
+            if of_hidden is not None:
+                of_hidden[rows] = (of_logits @ head.weight).to(hidden.dtype)
+            if of_weight is not None:
+                of_weight.addmm_(of_logits.float().T, hidden[rows].to(ctx.dtype).float())
+            if of_bias is not None:
+                of_bias += of_logits.float().sum(0)
+        return (
+            of_hidden,
+            None if of_weight is None else of_weight.to(weight.dtype),
+            None if of_bias is None or bias is None else of_bias.to(bias.dtype),
+            *(None,) * 4,
+        )
