@@ -1,0 +1,170 @@
+"""Peak memory of the processes of a run, by part."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scalerl.memory.shape import ModelShape, shape_of
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks import Task
+from scalerl.tasks.lengths import longest_prompt
+
+MIB = 2**20
+LIBRARIES = 260 * MIB
+"""Of a process that has imported torch and this package."""
+TRANSFORMERS = 300 * MIB
+"""What `transformers` 5.19 adds; it imports scikit-learn, pandas, accelerate and triton if they are there."""
+MOST_EVALUATION_ROWS = 512
+EVALUATION_CACHE = 2 * 2**30
+"""Bytes; evaluations cost no compute, so only the real machine cares."""
+LOGITS_AT_ONCE = 2**24
+"""As in `scalerl.model.head`, which needs torch; a test compares the two."""
+CRITIC_BYTES = {"fp32": 4, "bf16": 2}
+PRODUCT_BYTES = {"fp32": 4, "mixed": 2, "bf16": 2, "fp16": 2}
+"""Of one number that a product reads, by the axis `parameters`."""
+WEIGHT_BYTES = {"fp32": 4, "mixed": 4, "bf16": 2, "fp16": 4}
+"""Of one parameter, by the axis `parameters`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptLengths:
+    """What of the tasks decides memory: `PromptLengths(trained=180, measured=240, most_samples=4096)`."""
+
+    trained: int
+    """Tokens of the longest prompt that is trained on, or held out from its tasks."""
+    measured: int
+    """Tokens of the longest prompt that is measured, downstream files included."""
+    most_samples: int
+    """Rollouts of the largest evaluation."""
+
+    @classmethod
+    def of(cls, recipe: ResolvedRecipe, task: Task, downstream: Iterable[Task]) -> "PromptLengths":
+        """Of the task that is trained on, and of those that are only measured."""
+        measured = list(downstream)
+        sizes = [len(task.validation) * recipe.evaluation.samples]
+        sizes += [
+            len(one.validation) * of.samples for one, of in zip(measured, recipe.evaluation.downstream, strict=True)
+        ]
+        return cls(trained=longest_prompt(task), measured=longest_prompt(task, *measured), most_samples=max(sizes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessMemory:
+    """Memory that one process holds at its peak, or each of several alike."""
+
+    name: str
+    """`trainer` or `generator`."""
+    count: int
+    """Processes of this kind."""
+    parts: Mapping[str, int]
+    """Bytes by part: `{"weights": 252_000_000, "Adam": 504_000_000, ...}`."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of one of them."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryForecast:
+    """Peak memory of a run."""
+
+    processes: tuple[ProcessMemory, ...]
+    """On the virtual clock one, on the wall clock the trainer and the generators."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all processes together."""
+        return sum(process.count * process.total for process in self.processes)
+
+
+def cache_row(recipe: ResolvedRecipe, shape: ModelShape, positions: int) -> int:
+    """Bytes of keys and values of one rollout of so many tokens."""
+    return positions * shape.layers * shape.kv_heads * 2 * shape.head_size * PRODUCT_BYTES[recipe.parameters]
+
+
+def evaluation_rows(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> int:
+    """Rollouts that an evaluation decodes at once.
+
+    At most 512 and no more than it samples; also no more than fit into 2 GiB at full length, unless one generator of
+    the cluster decodes more at once anyway. Which rollouts come out does not depend on it.
+    """
+    of_a_row = cache_row(recipe, shape, prompts.measured + recipe.generation.max_tokens)
+    fitting = max(recipe.cluster.slots, EVALUATION_CACHE // of_a_row)
+    return min(MOST_EVALUATION_ROWS, prompts.most_samples, fitting)
+
+
+def peak_memory(recipe: ResolvedRecipe, prompts: PromptLengths) -> MemoryForecast:
+    """Peak memory of the processes of a run of `recipe`; reads the header of a pretrained model's files, not its
+    weights."""
+    return peak_of_shape(recipe, shape_of(recipe.model), prompts)
+
+
+def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> MemoryForecast:
+    """Peak memory of a run whose model has this shape.
+
+    A process holds its lasting parts, and the largest of what an optimiser step, an evaluation and a decode step need
+    for a while: they never run at once in one process.
+    """
+    copy = shape.parameters * WEIGHT_BYTES[recipe.parameters]
+    libraries = LIBRARIES if shape.is_built_in else LIBRARIES + TRANSFORMERS
+    cluster, is_virtual = recipe.cluster, recipe.cluster.type == "virtual"
+    rows = cluster.slots * (cluster.generators if is_virtual else 1)
+    length = prompts.trained + recipe.generation.max_tokens
+    generator = {"generator's weights": copy, "keys and values": rows * cache_row(recipe, shape, length)}
+    decoding = _decoding(recipe, shape, rows, length)
+    weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
+    trainer = {
+        "interpreter and libraries": libraries,
+        "weights": copy,
+        "gradients": copy,
+        "Adam": 2 * copy,
+        "weights of the start": copy * (2 if weighs_by_start and recipe.batches_of_a_round > 1 else 1),
+        "weights under way": copy if is_virtual else 2 * copy,
+    }
+    if recipe.critic.type != "none":
+        trainer["critic"] = (
+            (4 if recipe.batches_of_a_round == 1 else 5) * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
+        )
+    phases = [update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)]
+    if is_virtual:
+        trainer |= generator
+        phases.append(decoding)
+    trainer |= max(phases, key=lambda parts: sum(parts.values()))
+    processes = [ProcessMemory(name="trainer", count=1, parts=trainer)]
+    if not is_virtual:
+        parts = {"interpreter and libraries": libraries, **generator, **decoding}
+        processes.append(ProcessMemory(name="generator", count=cluster.generators, parts=parts))
+    return MemoryForecast(processes=tuple(processes))
+
+
+def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:
+    """Of the largest forward and backward pass: what each block keeps for its gradient, and the logits."""
+    row = prompts.trained + recipe.generation.max_tokens
+    batch = recipe.batch.prompts * recipe.batch.generations * row
+    tokens = max(row, min(batch, recipe.optimiser.micro_batch_tokens))
+    attended, products = shape.heads * shape.head_size, PRODUCT_BYTES[recipe.parameters]
+    # Two norms with their inputs, in FP32; queries, repeated keys and values, attention twice; the gated layer's four.
+    block = 6 * 4 * shape.hidden + products * (5 * attended + 4 * shape.mlp)
+    blocks = (
+        shape.layers * 4 * shape.hidden + block if recipe.optimiser.gradient_checkpointing else shape.layers * block
+    )
+    is_rounded = recipe.parameters in ("mixed", "fp16")
+    return {
+        "activations": tokens * blocks,
+        "weights rounded for products": 2 * shape.parameters if is_rounded else 0,
+        "logits": 4 * 4 * min(tokens * shape.vocabulary, LOGITS_AT_ONCE) + 4 * shape.vocabulary * shape.hidden,
+    }
+
+
+def _evaluation(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:
+    """Of an evaluation: its own keys and values, and the step that decodes all of its rows."""
+    rows, length = evaluation_rows(recipe, shape, prompts), prompts.measured + recipe.generation.max_tokens
+    cache = {"keys and values of an evaluation": rows * cache_row(recipe, shape, length)}
+    return cache | _decoding(recipe, shape, rows, length)
+
+
+def _decoding(recipe: ResolvedRecipe, shape: ModelShape, rows: int, length: int) -> dict[str, int]:
+    """Of one decode step: the keys and values of one layer as its product reads them, logits, and what they become."""
+    read = rows * length * 2 * shape.heads * shape.head_size * 4
+    logits = rows * shape.vocabulary
+    return {"decoding": read + 4 * logits + 5 * 4 * min(logits, LOGITS_AT_ONCE)}

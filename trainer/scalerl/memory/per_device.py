@@ -1,0 +1,182 @@
+"""Memory of one device of a cluster, by part: of a trainer's rank and of a generator's.
+
+A rank holds, for each parameter, its weight, its gradient and AdamW's state; ZeRO shares them out over the ranks
+(arXiv 1910.02054): stage 2 gradients and AdamW's state, stage 3 the weights as well, which each layer gathers when it
+is computed. A generator holds the weights and the keys and values of its slots at full length, over the devices that
+share it. What is counted is what is known before a run: allocators add fragments, so a tenth of a device is kept free.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from scalerl.memory.forecast import CRITIC_BYTES, PRODUCT_BYTES, WEIGHT_BYTES, PromptLengths, cache_row, update_parts
+from scalerl.memory.shape import ModelShape
+from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe, Vllm
+
+GB = 10**9
+USABLE = 0.9
+"""Share of a device's memory that the parts may take; the rest is the allocator's."""
+CONTEXT = 3 * GB
+"""CUDA's context, libraries, communication buffers and captured graphs, as a round figure."""
+MASTER = 4
+"""Bytes of the FP32 copy that DeepSpeed steps, and of every gradient it adds up."""
+GATHERED_LAYERS = 2
+"""Under stage 3: the one that is computed, and the next, which is fetched meanwhile."""
+MOST_RANKS = 4096
+OF_TYPE = {"deepspeed": DeepSpeedSettings, "vllm": Vllm}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicePlan:
+    """`DevicePlan(role="trainer", devices=16, parts={"weights": 2_007_565_312, ...})`."""
+
+    role: str
+    devices: int
+    parts: Mapping[str, int]
+    """Bytes on one of them."""
+    host_bytes: int = 0
+    """In the memory of its host, for each device."""
+
+    @property
+    def total(self) -> int:
+        """Bytes on one of them."""
+        return sum(self.parts.values())
+
+    def fits(self, device_gb: float) -> bool:
+        """Whether a device of so many GB has room."""
+        return self.total <= USABLE * device_gb * GB
+
+
+def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
+    """One rank of the learner."""
+    learner, ranks = recipe.learner, recipe.learner.ranks
+    is_deepspeed, shares_weights = learner.type == "deepspeed", shards_weights(recipe)
+    shared = ranks if learner.type != "torch" else 1
+    of_weights = ranks if shares_weights else 1
+    weight, number = WEIGHT_BYTES[recipe.parameters], shape.parameters
+    state = number * (2 * weight + (MASTER if is_deepspeed else 0)) // shared
+    offloaded = learner.type == "deepspeed" and learner.offload == "cpu"
+    copies = (recipe.kl.coefficient > 0) + (weighs_by_start(recipe) and recipe.batches_of_a_round > 1)
+    parts = {
+        "weights": number * weight // of_weights,
+        "gradients": number * (MASTER if is_deepspeed else weight) // shared,
+        "AdamW": 0 if offloaded else state,
+        "frozen copies": copies * number * weight // of_weights,
+        **update_parts(recipe, shape, prompts),
+        "CUDA context": CONTEXT,
+    }
+    rounded = parts.pop("weights rounded for products")
+    largest = gathered(shape)
+    if recipe.optimiser.gradient_checkpointing and number:
+        rounded = rounded * largest // number
+    parts["weights rounded for products"] = rounded
+    if shares_weights:
+        parts["gathered layers"] = largest * weight
+    if recipe.critic.type != "none":
+        each = 4 if recipe.batches_of_a_round == 1 else 5
+        parts["critic"] = each * number * CRITIC_BYTES[recipe.critic.parameters] // shared
+    return DevicePlan(role="trainer", devices=ranks, parts=parts, host_bytes=state if offloaded else 0)
+
+
+def generator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
+    """One device of a generator, which shares it with the others of its tensor parallel group."""
+    group = tensor_parallel(recipe)
+    # Heads of keys and values that do not divide further are kept on several devices.
+    split, slots = min(group, shape.kv_heads), recipe.cluster.slots
+    length = prompts.trained + recipe.generation.max_tokens
+    served = PRODUCT_BYTES[recipe.parameters]
+    parts = {
+        "weights": shape.parameters * served // group,
+        "keys and values": slots * cache_row(recipe, shape, length) // split,
+        "logits": 4 * 4 * slots * shape.vocabulary // group,
+        "new weights on their way": gathered(shape) * served // group,
+        "CUDA context": CONTEXT,
+    }
+    return DevicePlan(role="generator", devices=group * recipe.cluster.generators, parts=parts)
+
+
+def gathered(shape: ModelShape) -> int:
+    """Parameters of the layers that are whole at one time under stage 3, embedding and head beside them."""
+    outer = 2 * shape.vocabulary * shape.hidden
+    return GATHERED_LAYERS * max(0, shape.parameters - outer) // shape.layers + shape.vocabulary * shape.hidden
+
+
+def shards_weights(recipe: ResolvedRecipe) -> bool:
+    """Whether no rank holds the weights whole."""
+    return recipe.learner.type == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3)
+
+
+def weighs_by_start(recipe: ResolvedRecipe) -> bool:
+    """Whether the loss needs the weights of the start of a round."""
+    return recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
+
+
+def tensor_parallel(recipe: ResolvedRecipe) -> int:
+    """Devices that share one generator."""
+    return recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
+
+
+def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, DevicePlan]:
+    """Of a trainer's rank, and of a generator's device."""
+    return trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
+
+
+def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str, device_gb: float) -> str:
+    """The settings under which a `role` that does not fit would: one after the other until it does."""
+    changes: dict[str, object] = {}
+    plan = trainer_device if role == "trainer" else generator_device
+    for path, value in _steps(recipe, shape, prompts, role):
+        changes[path] = value
+        recipe = changed(recipe, path, value)
+        if plan(recipe, shape, prompts).fits(device_gb):
+            return " and ".join(f"{path}: {_written(value)}" for path, value in changes.items())
+    return "a device with more memory, or a smaller model"
+
+
+def _steps(
+    recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str
+) -> Iterator[tuple[str, object]]:
+    """Settings that take memory off a device, the cheapest first."""
+    if recipe.parameters == "fp32":
+        yield "parameters", "mixed"
+    if role == "generator":
+        if recipe.generator.type == "torch":
+            yield "generator.type", "vllm"
+        group = tensor_parallel(recipe)
+        while group < shape.kv_heads:
+            group *= 2
+            yield "generator.tensor_parallel", group
+        slots = recipe.cluster.slots
+        while slots > 1:
+            slots = slots // 2
+            yield "cluster.slots", slots
+        return
+    row = prompts.trained + recipe.generation.max_tokens
+    if recipe.optimiser.micro_batch_tokens > row:
+        yield "optimiser.micro_batch_tokens", row
+    if not recipe.optimiser.gradient_checkpointing:
+        yield "optimiser.gradient_checkpointing", True
+    if recipe.learner.type == "torch":
+        yield "learner.type", "deepspeed"
+    if not shards_weights(recipe):
+        yield "learner.zero", 3
+    if recipe.learner.type != "fsdp" and getattr(recipe.learner, "offload", "none") == "none":
+        yield "learner.offload", "cpu"
+    ranks = recipe.learner.ranks
+    while ranks < MOST_RANKS:
+        ranks *= 2
+        yield "learner.ranks", ranks
+
+
+def changed(recipe: ResolvedRecipe, path: str, value: object) -> ResolvedRecipe:
+    """The recipe with one setting replaced; another `type` of a block starts from that type's defaults."""
+    name, _, field = path.partition(".")
+    if not field:
+        return recipe.model_copy(update={name: value})
+    if field == "type":
+        return recipe.model_copy(update={name: OF_TYPE[str(value)]()})
+    return recipe.model_copy(update={name: getattr(recipe, name).model_copy(update={field: value})})
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,125 @@
+"""What of a model decides how much memory it takes, without its weights and without torch."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scalerl.model.size import ModelSize
+from scalerl.recipe import Model
+from scalerl.recipe.models import NUM_EXPERTS
+from scalerl.tokens import make_tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelShape:
+    """Sizes of a decoder.
+
+    ModelShape(parameters=8_030_261_248, active_parameters=8_030_261_248, vocabulary=128_256, hidden=4096, layers=32,
+               heads=32, kv_heads=8, head_size=128, mlp=14_336, is_built_in=False)                Llama 3.1 8B
+    """
+
+    parameters: int
+    """Numbers that are stored, a tied head once."""
+    active_parameters: int
+    """Numbers that one token is multiplied with: of a mixture of experts, those it is sent to."""
+    vocabulary: int
+    """Rows of the head."""
+    hidden: int
+    """Width of the residual stream."""
+    layers: int
+    heads: int
+    kv_heads: int
+    """Heads whose keys and values are cached."""
+    head_size: int
+    mlp: int
+    """Width of the feed-forward layer that one token passes: of a mixture of experts, those it is sent to together."""
+    is_built_in: bool
+    """Whether the arithmetic is ours and `transformers` is not imported."""
+
+    @property
+    def size(self) -> ModelSize:
+        """What work on it costs."""
+        return ModelSize(
+            parameters=self.parameters,
+            active_parameters=self.active_parameters,
+            attention_width=self.layers * self.heads * self.head_size,
+            cache_width=2 * self.layers * self.kv_heads * self.head_size,
+        )
+
+
+def shape_of(model: Model) -> ModelShape:
+    """The shape of the model that `model` describes; of a folder only configuration and headers are read.
+
+    ValueError where neither the folder nor `shape` says it.
+    """
+    if model.type == "pretrained":
+        folder = Path(model.path)
+        if model.shape is None or (folder / "config.json").exists():
+            return _of_folder(folder)
+        written = model.shape.model_dump()
+        return ModelShape(
+            **{**written, "active_parameters": model.shape.active_parameters or model.shape.parameters},
+            is_built_in=False,
+        )
+    hidden, layers, vocabulary = model.hidden, model.layers, make_tokenizer(model).size
+    experts, active = (1, 1) if model.type == "llama" else (model.experts, model.experts_per_token)
+    router = 0 if model.type == "llama" else model.experts * hidden
+    of_block = 4 * hidden**2 + experts * 3 * hidden * model.mlp + router + 2 * hidden
+    parameters = 2 * vocabulary * hidden + layers * of_block + hidden
+    return ModelShape(
+        parameters=parameters,
+        active_parameters=parameters - layers * (experts - active) * 3 * hidden * model.mlp,
+        vocabulary=vocabulary,
+        hidden=hidden,
+        layers=layers,
+        heads=model.heads,
+        kv_heads=model.heads,
+        head_size=hidden // model.heads,
+        mlp=active * model.mlp,
+        is_built_in=model.type == "llama",
+    )
+
+
+def _of_folder(folder: Path) -> ModelShape:
+    """Sizes from config.json, under each family's own names, and the number of parameters from the weights' headers."""
+    from transformers import AutoConfig  # seconds to import
+
+    config: Any = AutoConfig.from_pretrained(folder)
+    config = config.get_text_config()
+    heads = config.num_attention_heads
+    experts = next((number for name in NUM_EXPERTS if (number := getattr(config, name, None))), 0)
+    mlp = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * config.hidden_size
+    if experts:
+        shared = getattr(config, "shared_expert_intermediate_size", None) or 0
+        mlp = config.num_experts_per_tok * (getattr(config, "moe_intermediate_size", None) or mlp) + shared
+    parameters, of_experts = num_stored(folder), num_stored(folder, among=".experts.")
+    if not parameters:
+        raise ValueError(f"{folder} has no weights (*.safetensors) to count; write the model's sizes as model.shape")
+    idle = of_experts - of_experts * config.num_experts_per_tok // experts if experts else 0
+    return ModelShape(
+        parameters=parameters,
+        active_parameters=parameters - idle,
+        vocabulary=config.vocab_size,
+        hidden=config.hidden_size,
+        layers=config.num_hidden_layers,
+        heads=heads,
+        kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+        head_size=getattr(config, "head_dim", None) or config.hidden_size // heads,
+        mlp=mlp,
+        is_built_in=False,
+    )
+
+
+def num_stored(folder: Path, *, among: str = "") -> int:
+    """Numbers in the safetensors files of a folder, in tensors whose name has `among` in it."""
+    tensors = (item for path in folder.glob("*.safetensors") for item in _tensors(path).items())
+    return sum(math.prod(one["shape"]) for name, one in tensors if among in name)
+
+
+def _tensors(path: Path) -> dict[str, dict[str, Any]]:
+    """What the header of a safetensors file says of each tensor: 8 bytes of length, then JSON."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return {name: one for name, one in header.items() if name != "__metadata__"}
