@@ -1,15 +1,21 @@
-"""What a push of weights costs under Hugging Face's names against the policy's own, by model size.
+"""What a push of weights costs, by model size: under Hugging Face's names against the policy's own; through each store.
 
     python benchmarks/weight_push.py
 
 A push here is what the virtual cluster does: copy the learner's weights, then fill the generator's policy from the
 copy. Own names copy and load the state dict; Hugging Face's split the fused matrices first and fuse them again. The two
-take turns; medians of the processor time on one thread. Writes `results/weight_push.json`.
+take turns; medians of the processor time on one thread.
+
+Through a store the learner publishes, and a generator fetches, which checks every tensor; these are wall-clock times,
+since files are written, and `crc32_ms` is the part that checksums take on each side. Writes
+`results/weight_push.json`.
 """
 
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from record import write_record
@@ -17,6 +23,10 @@ from record import write_record
 from scalerl.model.build import empty_policy
 from scalerl.model.policy import Policy
 from scalerl.recipe import LlamaModel
+from scalerl.weights.folder import FolderStore
+from scalerl.weights.manifest import checksum
+from scalerl.weights.shared_memory import SharedMemoryStore
+from scalerl.weights.store import WeightStore
 
 SIZES = {
     "smoke": LlamaModel(hidden=32, layers=2, heads=2, mlp=96),
@@ -41,6 +51,7 @@ def main() -> None:
             "parameters": learner.num_parameters(),
             **{f"{names}_ms": 1e3 * median for names, median in medians.items()},
             "ratio": medians["hugging_face"] / medians["own"],
+            **through_stores(learner),
         }
         print(name, found[name])
     write_record("weight_push", {"rounds": ROUNDS - 1, "sizes": found})
@@ -54,6 +65,39 @@ def push_own(learner: Policy, generator: Policy) -> None:
 def push_hugging_face(learner: Policy, generator: Policy) -> None:
     """Under the names of the model's file."""
     generator.import_weights({name: tensor.clone() for name, tensor in learner.exported_weights().items()})
+
+
+def through_stores(learner: Policy) -> dict[str, object]:
+    """Bytes, and for each store the median milliseconds of publishing and of fetching."""
+    weights = learner.exported_weights()
+    contiguous = [tensor.contiguous() for tensor in weights.values()]
+    found: dict[str, object] = {
+        "bytes": sum(tensor.numel() * tensor.element_size() for tensor in contiguous),
+        "crc32_ms": 1e3 * median_seconds(lambda _: [checksum(tensor) for tensor in contiguous]),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        stores: dict[str, WeightStore] = {
+            "folder": FolderStore(Path(folder) / "weights", weights),
+            "shared_memory": SharedMemoryStore(weights),
+        }
+        for name, store in stores.items():
+            found[name] = {
+                "publish_ms": 1e3
+                * median_seconds(lambda n, store=store: store.publish(n, n, learner.exported_weights())),
+                "fetch_ms": 1e3 * median_seconds(lambda _, store=store: store.fetch(ROUNDS, ROUNDS)),
+            }
+            store.close()
+    return found
+
+
+def median_seconds(call: Callable[[int], object]) -> float:
+    """Wall-clock time of one call, which is told its number; the first of ROUNDS is not counted."""
+    seconds = []
+    for number in range(1, ROUNDS + 1):
+        start = time.perf_counter()
+        call(number)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:])
 
 
 PUSHES = {"own": push_own, "hugging_face": push_hugging_face}

@@ -3,7 +3,8 @@
 Publication n is written to place n mod 2, then announced by a message; a generator copies it when it reads the message
 and names n in its next report. Place n mod 2 may be written once every generator has reported n - 2 or later: whoever
 reads then, reads the other place. The messages order the accesses, so there is no lock that a killed process could
-leave behind.
+leave behind. Each tensor is sealed after it is written, with publication, version and checksum: what a rank that died
+left half-written is refused.
 """
 
 import math
@@ -11,45 +12,64 @@ import math
 import torch
 from torch import Tensor
 
-from scalerl.weights.hugging_face import Weights
+from scalerl.weights.hugging_face import Weights, some_of
+from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
+from scalerl.weights.store import UnusablePublication
 
 ALIGNMENT = 16
 """Bytes; every tensor starts at a multiple, as its type needs."""
 PLACES = 2
+OPEN = -1
+"""In place of a publication's number: the tensor is being written."""
 
 
-class SharedMemoryChannel:
-    """Two places for weights of fixed names, shapes and types, each with its version; both are in host memory.
+class SharedMemoryStore:
+    """Two places for weights like these, in host memory.
 
     Handed to a process that is being started, it is the same memory there.
     """
 
     def __init__(self, weights: Weights) -> None:
-        self._layout: list[tuple[str, torch.dtype, torch.Size, int]] = []
-        offset = 0
+        self._forms = forms_of(weights)
+        self._offsets: dict[str, int] = {}
+        size = 0
+        for name, form in self._forms.items():
+            self._offsets[name] = size
+            size += math.ceil(math.prod(form.shape) * form.dtype.itemsize / ALIGNMENT) * ALIGNMENT
+        self._bytes = torch.zeros((PLACES, size), dtype=torch.uint8).share_memory_()
+        self._seals = torch.full((PLACES, len(self._forms), 3), OPEN, dtype=torch.int64).share_memory_()
+        """Of each tensor: publication, version, checksum."""
+
+    def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
+        """Copy a rank's tensors to the publication's place; the seals say which are there, whoever wrote them."""
+        place = publication % PLACES
+        seals = dict(zip(self._forms, self._seals[place], strict=True))
         for name, tensor in weights.items():
-            self._layout.append((name, tensor.dtype, tensor.shape, offset))
-            offset += math.ceil(tensor.numel() * tensor.element_size() / ALIGNMENT) * ALIGNMENT
-        self._bytes = torch.zeros((PLACES, offset), dtype=torch.uint8).share_memory_()
-        self._versions = torch.full((PLACES,), -1, dtype=torch.int64).share_memory_()
+            seals[name][0] = OPEN
+            view = self._view(place, name)
+            view.copy_(tensor.detach())
+            seals[name][1:] = torch.tensor([version, checksum(view)])
+            seals[name][0] = publication
 
-    def publish(self, publication: int, version: int, weights: Weights) -> None:
-        """Copy the weights to the publication's place."""
+    def fetch(self, publication: int, version: int) -> Weights:
+        """The publication's tensors, checked; they are views: copy them before reporting it."""
         place = publication % PLACES
-        for name, view in self._views(place).items():
-            view.copy_(weights[name].detach())
-        self._versions[place] = version
-
-    def receive(self, publication: int) -> tuple[int, Weights]:
-        """Version and weights of a publication; they are views: copy them before reporting it."""
-        place = publication % PLACES
-        return int(self._versions[place]), self._views(place)
+        seals = dict(zip(self._forms, self._seals[place].tolist(), strict=True))
+        newer = max(number for number, _, _ in seals.values())
+        if newer > publication:
+            raise UnusablePublication(f"publication {publication} is gone: number {newer} has taken its place")
+        if missing := [name for name, (number, _, _) in seals.items() if number != publication]:
+            raise UnusablePublication(f"publication {publication} is torn: it lacks {some_of(missing)}")
+        for _, found, _ in seals.values():
+            refuse_other_version(publication, found, version)
+        weights = {name: self._view(place, name) for name in self._forms}
+        refuse_damaged(publication, weights, self._forms, {name: seal[2] for name, seal in seals.items()})
+        return weights
 
     def close(self) -> None:
         """Nothing to do: the memory is released with the last process that holds it."""
 
-    def _views(self, place: int) -> dict[str, Tensor]:
-        return {
-            name: self._bytes[place, offset : offset + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
-            for name, dtype, shape, offset in self._layout
-        }
+    def _view(self, place: int, name: str) -> Tensor:
+        form, offset = self._forms[name], self._offsets[name]
+        end = offset + math.prod(form.shape) * form.dtype.itemsize
+        return self._bytes[place, offset:end].view(form.dtype).view(form.shape)

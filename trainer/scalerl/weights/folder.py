@@ -1,0 +1,114 @@
+"""Publications as files of a folder, which any machine that mounts it reads.
+
+    weights/
+      41/
+        0-of-2.safetensors    the tensors of rank 0, under Hugging Face's names
+        0-of-2.json           its manifest: {"version": 41, "bytes": 912, "checksums": {"model.norm.weight": 2715}}
+        1-of-2.safetensors
+        1-of-2.json
+      42/
+
+A file is written under another name and renamed, a manifest after its tensors. So a rank's share is there whole once
+its manifest is, and the publication once those of all ranks are; no rank waits for another. Files are not synced: what
+a power cut tears is published again by the attempt that resumes.
+"""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from scalerl.weights.hugging_face import Weights
+from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_other_version
+from scalerl.weights.store import UnusablePublication
+
+KEPT = 2
+"""Publications."""
+MANIFEST = re.compile(r"(\d+)-of-(\d+)\.json")
+
+
+class FolderStore:
+    """Publications of weights like these, in a folder that belongs to the store: what lies there is deleted.
+
+    Handed to a process that is being started, it is the same folder there.
+    """
+
+    def __init__(self, folder: Path, weights: Weights) -> None:
+        self.folder = folder
+        self._forms = forms_of(weights)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
+        """Write one rank's tensors, then its manifest; rank 0 deletes what is older than the last two publications."""
+        place, name = self.folder / str(publication), f"{rank}-of-{ranks}"
+        place.mkdir(exist_ok=True)
+        copies = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in weights.items()}
+        content = safetensors.torch.save(copies)
+        _replace(place / f"{name}.safetensors", content)
+        manifest = {
+            "version": version,
+            "bytes": len(content),
+            "checksums": {key: checksum(tensor) for key, tensor in copies.items()},
+        }
+        _replace(place / f"{name}.json", json.dumps(manifest).encode())
+        if rank == 0:
+            for old in self._numbers():
+                if old <= publication - KEPT:
+                    shutil.rmtree(self.folder / str(old), ignore_errors=True)
+
+    def fetch(self, publication: int, version: int) -> Weights:
+        """The publication's tensors, after a check of all that its manifests say."""
+        place = self.folder / str(publication)
+        weights: dict[str, Tensor] = {}
+        checksums: dict[str, int] = {}
+        try:
+            for path in self._manifests(publication):
+                manifest = json.loads(path.read_bytes())
+                refuse_other_version(publication, manifest["version"], version)
+                tensors = path.with_suffix(".safetensors")
+                if tensors.stat().st_size != manifest["bytes"]:
+                    raise UnusablePublication(
+                        f"{tensors} of publication {publication} has {tensors.stat().st_size} bytes instead of "
+                        f"{manifest['bytes']}"
+                    )
+                weights |= safetensors.torch.load_file(tensors)
+                checksums |= manifest["checksums"]
+            refuse_damaged(publication, weights, self._forms, checksums)
+        except UnusablePublication:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+            raise UnusablePublication(f"publication {publication} in {place} cannot be read: {error!r}") from error
+        return weights
+
+    def close(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
+
+    def _manifests(self, publication: int) -> list[Path]:
+        """Those of all ranks; UnusablePublication while one is missing, or where the publication is gone."""
+        place = self.folder / str(publication)
+        if not place.is_dir():
+            kept = ", ".join(map(str, self._numbers())) or "none"
+            raise UnusablePublication(f"publication {publication} is not in {self.folder}, which holds {kept}")
+        found = {match[0]: int(match[2]) for path in place.iterdir() if (match := MANIFEST.fullmatch(path.name))}
+        ranks = max(found.values(), default=1)
+        expected = [f"{rank}-of-{ranks}.json" for rank in range(ranks)]
+        if missing := sorted(set(expected) - found.keys()):
+            raise UnusablePublication(f"publication {publication} is torn: {place} lacks {', '.join(missing)}")
+        return [place / name for name in expected]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file that is seen whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)

@@ -1,0 +1,73 @@
+"""What a publication promises of its tensors, and whether it keeps it.
+
+The checksum is CRC-32: it finds what disks, networks and killed processes do to bytes, at the speed of memory. Nobody
+forges weights between a learner and its generators.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable, some_of
+from scalerl.weights.store import UnusablePublication
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorForm:
+    """Type and shape: `TensorForm(dtype=torch.bfloat16, shape=(128, 64))`."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+
+Forms = Mapping[str, TensorForm]
+"""Of all tensors of a model, by name."""
+
+
+def forms_of(weights: Weights) -> dict[str, TensorForm]:
+    """What every publication of these weights must look like."""
+    return {name: TensorForm(dtype=tensor.dtype, shape=tuple(tensor.shape)) for name, tensor in weights.items()}
+
+
+def checksum(tensor: Tensor) -> int:
+    """CRC-32 of a contiguous CPU tensor's bytes."""
+    return zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data)
+
+
+def refuse_other_version(publication: int, found: int, asked: int) -> None:
+    """Raises UnusablePublication where a publication is not the version that its reader was told of."""
+    if found != asked:
+        raise UnusablePublication(f"publication {publication} holds version {found} of the weights, not {asked}")
+
+
+def refuse_damaged(publication: int, weights: Weights, forms: Forms, checksums: Mapping[str, int]) -> None:
+    """Raises UnusablePublication, naming the tensors, where weights are not whole, not as written or not usable."""
+    where = f"publication {publication}"
+    own = {name: torch.empty(form.shape, device="meta") for name, form in forms.items()}
+    try:
+        refuse_unlike(own, weights, where)
+        _refuse_some(
+            where,
+            "of another type",
+            (
+                f"{name} ({weights[name].dtype} instead of {form.dtype})"
+                for name, form in forms.items()
+                if weights[name].dtype != form.dtype
+            ),
+        )
+        _refuse_some(
+            where,
+            "damaged, their checksums are not those that were written",
+            (name for name in forms if checksum(weights[name]) != checksums[name]),
+        )
+        refuse_unusable(weights, where)
+    except ValueError as error:
+        raise UnusablePublication(str(error)) from None
+
+
+def _refuse_some(where: str, fault: str, names: Iterable[str]) -> None:
+    if wrong := list(names):
+        raise ValueError(f"tensors of {where} are {fault}: {some_of(wrong)}")
