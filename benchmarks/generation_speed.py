@@ -2,13 +2,15 @@
 
     python benchmarks/generation_speed.py                            # laptop scale, one and two threads; two minutes
     python benchmarks/generation_speed.py --threads 1 --repetitions 1
+    python benchmarks/generation_speed.py --lengths long             # answers of 40 to 100 tokens; a record of its own
 
-Model and task are those of `recipes/scales/laptop.yaml` after its warm start. Two workloads, each decoded by our
+Model and task are those of `recipes/scales/laptop.yaml` after its warm start. Workloads, each decoded by our
 `Generator` and by `transformers`' `generate` (the same weights, prompts, temperature and number of rows at once;
 dynamic and static cache; no top-k):
 
     own lengths      every answer ends where the policy ends it; only tokens up to there count, on both sides
     equal lengths    no end is ever sampled: every answer has exactly the token limit
+    long             every answer ends at a length drawn for it from 40 to 100 tokens, the same on both sides
 
 Ours also returns the log-probability of every token, theirs does not; ours shares the prefill of one prompt among its
 rollouts, refills rows that ended, and cuts answers off at their own limit, past which theirs may go on and is credited.
@@ -26,6 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from record import write_record
@@ -34,7 +37,7 @@ from torch import Tensor
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cost import forward_flops
 from scalerl.generator.generator import decode_all
-from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.make import make_generator
 from scalerl.generator.request import Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.batch import make_batch
@@ -45,8 +48,12 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout
 from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import Task, make_task
+from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, PAD_ID, SymbolTokenizer
 
+LONG = ["generation={thinking: 94, answer: 5}"]
+"""Up to 100 tokens: thinking, its end and the answer."""
+SHORTEST, LONGEST = 40, 100
 ROUNDS_OF_SLOTS = 8
 """Rollouts of one measurement, in multiples of the rows decoded at once."""
 
@@ -55,16 +62,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--lengths", choices=["laptop", "long"], default="laptop")
     options = parser.parse_args()
 
-    recipe = load_resolved("scalerl", "laptop")
+    recipe = load_resolved("scalerl", "laptop", LONG if options.lengths == "long" else [])
     task = make_task(recipe.tasks[0], SymbolTokenizer())
     policy = new_policy(recipe)
     torch.set_num_threads(recipe.threads)
     with tempfile.TemporaryDirectory() as folder:
         start = load_or_train(policy, task, recipe, 0, Path(folder))
         llama = transformers.LlamaForCausalLM.from_pretrained(start, dtype=torch.float32).eval()
-    threads = {str(n): measure(n, options.repetitions, recipe, task, policy, llama) for n in options.threads}
+    threads = {
+        str(n): measure(n, options.repetitions, options.lengths, recipe, task, policy, llama) for n in options.threads
+    }
     result = {
         "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
         "model": {**recipe.model.model_dump(), "num_parameters": policy.num_parameters(), "dtype": "float32"},
@@ -74,7 +84,7 @@ def main() -> None:
         "recipe": recipe.model_dump(mode="json"),
         "threads": threads,
     }
-    write_record("generation_speed", result)
+    write_record("generation_speed" if options.lengths == "laptop" else "generation_speed_long", result)
     for number, measured in threads.items():
         report(number, measured)
 
@@ -84,8 +94,14 @@ def num_slots(recipe: ResolvedRecipe) -> int:
     return recipe.cluster.generators * recipe.cluster.slots
 
 
+def lengths_drawn(recipe: ResolvedRecipe) -> np.ndarray:
+    """The number of tokens at which each answer of the workload `long` ends, by the seed of its request."""
+    drawn = np.random.default_rng(0).integers(SHORTEST, LONGEST + 1, size=ROUNDS_OF_SLOTS * num_slots(recipe))
+    return drawn.astype(np.int64)
+
+
 def measure(
-    threads: int, repetitions: int, recipe: ResolvedRecipe, task: Task, policy: Policy, llama: Any
+    threads: int, repetitions: int, lengths: str, recipe: ResolvedRecipe, task: Task, policy: Policy, llama: Any
 ) -> dict[str, Any]:
     """Every measurement `repetitions` times in turn, after one round that does not count."""
     torch.set_num_threads(threads)
@@ -94,11 +110,11 @@ def measure(
         "matrix products": matrix_products,
         "training": lambda: training(recipe, task, policy, prompts),
     }
-    for lengths, never_end in (("own lengths", False), ("equal lengths", True)):
-        measurements[f"ours, {lengths}"] = lambda e=never_end: ours(recipe, policy, prompts, never_end=e)
+    for ending in ("own lengths", "equal lengths") if lengths == "laptop" else ("long",):
+        measurements[f"ours, {ending}"] = lambda e=ending: ours(recipe, policy, prompts, ending=e)
         for cache in ("dynamic", "static"):
-            measurements[f"transformers {cache}, {lengths}"] = lambda e=never_end, c=cache: theirs(
-                recipe, policy, llama, prompts, never_end=e, cache=c
+            measurements[f"transformers {cache}, {ending}"] = lambda e=ending, c=cache: theirs(
+                recipe, policy, llama, prompts, ending=e, cache=c
             )
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in measurements}
     for repetition in range(repetitions + 1):
@@ -117,6 +133,7 @@ def summary(rounds: list[dict[str, float]], products: list[dict[str, float]]) ->
     if "tokens_per_s" in rounds[0]:
         result |= {
             "tokens_per_s": statistics.median(one["tokens_per_s"] for one in rounds),
+            "tokens_per_cpu_s": statistics.median(one["tokens_per_cpu_s"] for one in rounds),
             "share_of_matrix_products": statistics.median(shares),
         }
     return {**result, "rounds": rounds}
@@ -155,6 +172,25 @@ class NeverEnding(TorchGenerator):
         return super()._sample(logits)
 
 
+class EndingAtItsLength(TorchGenerator):
+    """Ends every answer with the token at which its length is reached, and no sooner."""
+
+    lengths: np.ndarray
+
+    def _sample(self, logits: Tensor) -> tuple[Any, Any]:
+        n = len(logits)
+        own = self._length[:n] - self._prompt_length[:n]
+        force_ends(logits, torch.from_numpy(own + 1 == self.lengths[self._seed[:n].astype(np.int64)]))
+        return super()._sample(logits)
+
+
+def force_ends(logits: Tensor, ends: Tensor) -> None:
+    """Rows that end take the end of sequence, and no other row ends anything; in place."""
+    logits[:, [END_THINK_ID, EOS_ID]] = float("-inf")
+    logits[ends] = float("-inf")
+    logits[ends, EOS_ID] = 0.0
+
+
 def rollouts_of(generator: TorchGenerator, prompts: tuple[Prompt, ...], generations: int) -> list[Rollout]:
     """All rollouts of all prompts, prompt by prompt."""
     requests = [
@@ -166,24 +202,31 @@ def rollouts_of(generator: TorchGenerator, prompts: tuple[Prompt, ...], generati
     return [one.rollout for one in sorted(finished, key=lambda one: (one.request.group, one.request.index))]
 
 
-def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *, never_end: bool) -> dict[str, float]:
+GENERATORS = {"own lengths": TorchGenerator, "equal lengths": NeverEnding, "long": EndingAtItsLength}
+
+
+def ours(recipe: ResolvedRecipe, policy: Policy, prompts: tuple[Prompt, ...], *, ending: str) -> dict[str, float]:
     """Continuous batching over all slots."""
-    generator = (NeverEnding if never_end else TorchGenerator)(
+    generator = GENERATORS[ending](
         policy,
         recipe.generation,
         SymbolTokenizer(),
         slots=num_slots(recipe),
         max_prompt=max(len(prompt.tokens) for prompt in prompts),
     )
-    start = time.perf_counter()
+    if isinstance(generator, EndingAtItsLength):
+        generator.lengths = lengths_drawn(recipe)
+    start, used = time.perf_counter(), time.process_time()
     rollouts = rollouts_of(generator, prompts, recipe.batch.generations)
-    seconds = time.perf_counter() - start
-    assert not never_end or {len(one.tokens) for one in rollouts} == {recipe.generation.max_tokens}
-    return speed(recipe, policy, [(one.prompt, len(one.tokens)) for one in rollouts], seconds)
+    seconds, cpu_s = time.perf_counter() - start, time.process_time() - used
+    lengths = [len(one.tokens) for one in rollouts]
+    assert ending != "equal lengths" or set(lengths) == {recipe.generation.max_tokens}
+    assert ending != "long" or lengths == lengths_drawn(recipe).tolist()
+    return speed(recipe, policy, [(one.prompt, len(one.tokens)) for one in rollouts], seconds, cpu_s)
 
 
 def theirs(
-    recipe: ResolvedRecipe, policy: Policy, llama: Any, prompts: tuple[Prompt, ...], *, never_end: bool, cache: str
+    recipe: ResolvedRecipe, policy: Policy, llama: Any, prompts: tuple[Prompt, ...], *, ending: str, cache: str
 ) -> dict[str, float]:
     """One left-padded batch of as many rows as we have slots after the other."""
     limit, generations = recipe.generation.max_tokens, recipe.batch.generations
@@ -193,38 +236,66 @@ def theirs(
         top_k=0,
         top_p=1.0,
         max_new_tokens=limit,
-        min_new_tokens=limit if never_end else None,
+        min_new_tokens=limit if ending == "equal lengths" else None,
         eos_token_id=EOS_ID,
         pad_token_id=PAD_ID,
         cache_implementation="static" if cache == "static" else None,
         disable_compile=True,
     )
     rows = [prompt for prompt in prompts for _ in range(generations)]
+    drawn = torch.from_numpy(lengths_drawn(recipe))
     lengths: list[int] = []
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     for first in range(0, len(rows), num_slots(recipe)):
         batch = rows[first : first + num_slots(recipe)]
         width = max(len(prompt.tokens) for prompt in batch)
         tokens = torch.tensor([(PAD_ID,) * (width - len(p.tokens)) + p.tokens for p in batch])
+        ends = EndsAt(width, drawn[first : first + num_slots(recipe)])
         with torch.inference_mode():
-            output = llama.generate(tokens, attention_mask=(tokens != PAD_ID).long(), generation_config=config)
+            output = llama.generate(
+                tokens,
+                attention_mask=(tokens != PAD_ID).long(),
+                generation_config=config,
+                logits_processor=transformers.LogitsProcessorList([ends] if ending == "long" else []),
+            )
         answers = output[:, width:]
         ended = answers == EOS_ID
         own = torch.where(ended.any(dim=1), ended.int().argmax(dim=1) + 1, answers.shape[1])
         lengths += own.tolist()
-    seconds = time.perf_counter() - start
-    assert not never_end or set(lengths) == {limit}
-    return speed(recipe, policy, list(zip(rows, lengths, strict=True)), seconds)
+    seconds, cpu_s = time.perf_counter() - start, time.process_time() - used
+    assert ending != "equal lengths" or set(lengths) == {limit}
+    assert ending != "long" or lengths == drawn.tolist()
+    return speed(recipe, policy, list(zip(rows, lengths, strict=True)), seconds, cpu_s)
 
 
-def speed(recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]], seconds: float) -> dict[str, float]:
+class EndsAt(transformers.LogitsProcessor):
+    """Ends row i of a batch with its `lengths[i]`th token, and no sooner."""
+
+    def __init__(self, width: int, lengths: Tensor) -> None:
+        self.width, self.lengths = width, lengths
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """The scores, changed."""
+        force_ends(scores, input_ids.shape[1] - self.width + 1 == self.lengths)
+        return scores
+
+
+def speed(
+    recipe: ResolvedRecipe, policy: Policy, rows: list[tuple[Prompt, int]], seconds: float, cpu_s: float
+) -> dict[str, float]:
     """Useful tokens and FLOPs a second of rollouts given as prompt and length."""
     tokens = sum(length for _, length in rows)
     context = sum(sum(range(len(prompt.tokens), len(prompt.tokens) + length)) for prompt, length in rows)
     distinct = [len(tokens) for tokens in {prompt.id: prompt.tokens for prompt, _ in rows}.values()]
     flops = forward_flops(policy.size, tokens, context)
     flops += forward_flops(policy.size, sum(distinct), sum(n * (n + 1) // 2 for n in distinct))
-    return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
+    return {
+        "tokens": tokens,
+        "seconds": seconds,
+        "tokens_per_s": tokens / seconds,
+        "tokens_per_cpu_s": tokens / cpu_s,
+        "flops_per_s": flops / seconds,
+    }
 
 
 def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[Prompt, ...]) -> dict[str, float]:
@@ -243,14 +314,20 @@ def training(recipe: ResolvedRecipe, task: Task, policy: Policy, prompts: tuple[
     ]
     batch = make_batch(groups)
     learner = TorchLearner(policy, recipe)
-    start = time.perf_counter()
-    learner.accumulate(batch, torch.randn(len(rollouts)))
-    seconds = time.perf_counter() - start
+    start, used = time.perf_counter(), time.process_time()
+    learner.accumulate(batch, torch.randn(len(rollouts), 1))
+    seconds, cpu_s = time.perf_counter() - start, time.process_time() - used
     policy.zero_grad(set_to_none=True)
     tokens = int(batch.length_B.sum())
     context = int((batch.length_B * (batch.length_B + 1) // 2).sum())
     flops = 3 * forward_flops(policy.size, tokens, context)
-    return {"tokens": tokens, "seconds": seconds, "tokens_per_s": tokens / seconds, "flops_per_s": flops / seconds}
+    return {
+        "tokens": tokens,
+        "seconds": seconds,
+        "tokens_per_s": tokens / seconds,
+        "tokens_per_cpu_s": tokens / cpu_s,
+        "flops_per_s": flops / seconds,
+    }
 
 
 if __name__ == "__main__":

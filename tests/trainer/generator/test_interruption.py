@@ -5,7 +5,7 @@ import pytest
 import torch
 from recipe_files import read_scale
 
-from scalerl.generator.make import draw_cuts, longest_prompt, make_generator
+from scalerl.generator.make import draw_cuts, make_generator
 from scalerl.generator.request import Request
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
@@ -14,6 +14,7 @@ from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import make_task
+from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens import make_tokenizer
 
 SMOKE = read_scale("smoke")

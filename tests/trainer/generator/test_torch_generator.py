@@ -332,6 +332,18 @@ def test_the_generator_keeps_its_own_copy_of_the_weights():
     assert all(np.array_equal(a.rollout.logprobs, b) for a, b in zip(finished, expected, strict=True))
 
 
+def test_a_generator_that_decodes_the_learner_sees_its_weights_at_once_and_copies_nothing():
+    moved, learner = lively_policy(1), lively_policy(0)
+    generator = TorchGenerator(learner, LIMITS, SymbolTokenizer(), slots=5, max_prompt=9, decodes_learner=True)
+    learner.load_state_dict(moved.state_dict())
+    generator.set_weights({}, version=7)  # what it is given does not matter: the policy has it
+    finished = run(generator, many_requests(6))
+    expected = run(make_generator(moved), many_requests(6))
+    for ours, theirs in zip(finished, expected, strict=True):
+        assert np.array_equal(ours.rollout.logprobs, theirs.rollout.logprobs)
+        assert set(ours.rollout.versions.tolist()) == {7}
+
+
 # --- state ----------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,12 @@
 generator        the protocol: what a generator is, whatever decodes
 request          what is asked for and what comes of it
 random_numbers   those of a request, whoever decodes it
+interruption     what an interruption forces, and the tokens of a rollout with it
 torch_generator  the built-in one: continuous batching, weights swapped between decode steps
+vllm_generator   vLLM as a generator: rollouts in parts that vLLM completes, interruptions between two of them
+vllm_engine      what it asks of vLLM, whatever drives it, and with which arguments
+vllm_steps       vLLM in this process, one step at a time
+vllm_worker      what runs inside vLLM's workers: new weights into the model they serve
+vllm_import      vLLM's parts, imported in the environment that they need
 make             a generator for a recipe
 """

@@ -1,6 +1,10 @@
-"""What a generator is, whatever decodes: `torch_generator` is the built-in one."""
+"""What a generator is, whatever decodes: `torch_generator` is the built-in one, `vllm_generator` drives vLLM."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.weights.hugging_face import Weights
@@ -9,7 +13,7 @@ from scalerl.weights.hugging_face import Weights
 class Generator(Protocol):
     """Turns requests into rollouts, one decode step at a time, and takes new weights between two of them.
 
-    What it draws for a request follows from the request's seed. A process is started with one by pickling it.
+    What it draws for a request follows from the request's seed.
     """
 
     version: int
@@ -36,6 +40,10 @@ class Generator(Protocol):
     def set_weights(self, weights: Weights, version: int) -> None:
         """Decode with a copy of these weights from the next step on; rollouts under way continue with them."""
 
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        """Log-probability of each token but the first given those before it, at temperature 1."""
+        ...
+
     def step(self) -> tuple[list[Finished], StepWork]:
         """Choose one token for every rollout under way; returns those that ended, and the work done."""
         ...
@@ -45,7 +53,14 @@ class Generator(Protocol):
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue where `state_dict` was taken: exactly, or, if it has no keys and values, with new ones."""
+
+    def close(self) -> None:
+        """Release what it holds outside of Python."""
+
+
+Maker = Callable[[], Generator]
+"""Builds a generator where it is called: a process is started with one by pickling it."""
 
 
 def decode_all(generator: Generator, requests: list[Request]) -> list[Finished]:

@@ -1,13 +1,18 @@
 """A generator for a recipe, and where its rollouts are interrupted."""
 
+from pathlib import Path
+
 import numpy as np
 
+from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
 from scalerl.generator.request import NEVER
 from scalerl.generator.torch_generator import TorchGenerator
+from scalerl.generator.vllm_engine import engine_arguments
+from scalerl.generator.vllm_generator import VllmGenerator
+from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tasks import Task
-from scalerl.tokens import make_tokenizer
+from scalerl.tokens import Tokenizer, make_tokenizer
 
 
 def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> list[int]:
@@ -15,19 +20,49 @@ def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> l
     if recipe.length_control.type != "interruption":
         return [NEVER] * count
     latest = recipe.generation.thinking
+    assert latest != "none", "refused when the recipe was read"
     earliest = max(1, round(recipe.length_control.earliest * latest))
     return rng.integers(earliest, latest + 1, size=count).tolist()
 
 
-def longest_prompt(*tasks: Task) -> int:
-    """Tokens of the longest prompt of these tasks, held-out ones included."""
-    return max(len(prompt.tokens) for task in tasks for prompt in (*task.train, *task.validation))
+def make_generator(
+    recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int, decodes_learner: bool = False
+) -> TorchGenerator:
+    """The built-in generator for the recipe's token limits; it decodes with `policy`, which becomes its own unless it
+    is the learner's."""
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    return TorchGenerator(
+        policy,
+        recipe.generation,
+        tokenizer,
+        slots=slots,
+        max_prompt=max_prompt,
+        phrase=forced_phrase(recipe, tokenizer),
+        decodes_learner=decodes_learner,
+        recompute=recipe.kv == "recompute",
+    )
 
 
-def make_generator(recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int) -> TorchGenerator:
-    """The built-in generator for the recipe's token limits; it decodes with `policy`, which becomes its own."""
-    tokenizer = make_tokenizer(recipe.model)
-    phrase = None
-    if recipe.length_control.type == "interruption" and recipe.length_control.phrase is not None:
-        phrase = tokenizer.encode(recipe.length_control.phrase)
-    return TorchGenerator(policy, recipe.generation, tokenizer, slots=slots, max_prompt=max_prompt, phrase=phrase)
+def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:
+    """vLLM for the recipe's token limits, with the weights of a model's folder."""
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    phrase = ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
+    max_tokens = tokens_with_phrase(recipe.generation, phrase)
+    arguments = engine_arguments(recipe, folder, slots=slots, positions=max_prompt + max_tokens)
+    engine = SteppedEngine(arguments, temperature=recipe.generation.temperature, eos=tokenizer.eos_ids)
+    return VllmGenerator(
+        engine,
+        recipe.generation,
+        tokenizer,
+        slots=slots,
+        max_tokens=max_tokens,
+        phrase=phrase,
+        recompute=recipe.kv == "recompute",
+    )
+
+
+def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
+    """The recipe's own phrase; None for the tokenizer's."""
+    if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
+        return None
+    return tokenizer.encode(recipe.length_control.phrase)

@@ -38,5 +38,7 @@ class StepWork:
 
     sequences: int
     prefill_tokens: int
+    prefill_context_tokens: int
+    """Positions attended to, summed over those tokens."""
     context_tokens: int
     """Cached positions read, summed over sequences."""

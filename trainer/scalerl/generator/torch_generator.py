@@ -2,7 +2,8 @@
 
 Active rows are always the first `active` of the S slots, so every product runs on a dense batch. A finished row is
 handed to the next waiting request; with none waiting the last active row moves into its place. New weights replace the
-old between two decode steps; keys and values already cached stay as the old weights wrote them (PipelineRL).
+old between two decode steps; keys and values already cached stay as the old weights wrote them (PipelineRL), or
+are computed again.
 """
 
 from collections import deque
@@ -10,22 +11,29 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import uniform
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
+from scalerl.model.head import chunks
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.policy import Policy
 from scalerl.recipe import Generation
 from scalerl.rollout import Prompt, Rollout
 from scalerl.tokens import Tokenizer
+from scalerl.tokens.reader import ENDED
 from scalerl.weights.hugging_face import Weights
 
 
 class TorchGenerator:
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
-    `phrase` is what an interruption forces, the tokenizer's own unless given; it must end with the end of thinking.
+    One that `decodes_learner` has the learner's own policy instead of a copy: it decodes only between two optimiser
+    steps, and new weights are in place when it is told of them.
+
+    `phrase` is what an interruption forces, by default the tokenizer's own; ValueError where it does not end thinking.
     """
 
     def __init__(
@@ -37,17 +45,21 @@ class TorchGenerator:
         slots: int,
         max_prompt: int,
         phrase: tuple[int, ...] | None = None,
+        decodes_learner: bool = False,
+        recompute: bool = False,
     ) -> None:
         self.policy, self.settings, self.slots = policy, settings, slots
-        self.phrase = phrase or tokenizer.encode(tokenizer.interruption)
-        self.end_think = tokenizer.end_think
-        assert self.phrase[-len(self.end_think) :] == self.end_think, "the phrase must end the thinking part"
+        self._reader = tokenizer.reader
+        self.phrase = ending_phrase(tokenizer, phrase)
         self._is_eos = np.isin(np.arange(tokenizer.size), tokenizer.eos_ids)
         self.version = 0
-        self.max_tokens = settings.max_tokens + len(self.phrase) - 1
+        self.decodes_learner, self.recompute = decodes_learner, recompute
+        self.max_tokens = tokens_with_phrase(settings, self.phrase)
         self.waiting: deque[Request] = deque()
         self.requests: list[Request] = []
         self.free: list[int] = []
+        self._read_again: list[int] = []
+        """Tokens of each row that new weights have read again, work that the next step reports."""
         positions = max_prompt + self.max_tokens
         self._cache = policy.new_cache(slots=slots, positions=positions)
         rows = (slots, positions)
@@ -62,6 +74,7 @@ class TorchGenerator:
         self._thinking = np.zeros(slots, dtype=np.bool_)
         self._phrase_at = np.full(slots, -1, dtype=np.int64)
         self._answer_length = np.zeros(slots, dtype=np.int64)
+        self._written = np.zeros(slots, dtype=np.int8)  # bytes of the end of thinking, see `Reader.table`
 
     @property
     def active(self) -> int:
@@ -84,13 +97,35 @@ class TorchGenerator:
         return next((request.group for request in self.waiting if request.index == 0), None)
 
     def set_weights(self, weights: Weights, version: int) -> None:
-        """Use a copy of these weights from the next decode step on; cached keys and values stay."""
-        self.policy.import_weights(weights)
+        """Use a copy of these weights from the next decode step on; cached keys and values stay, or are those of the
+        new weights if the generator is to `recompute`."""
+        if not self.decodes_learner:
+            self.policy.import_weights(weights)
         self.version = version
+        if self.recompute and self.active:
+            self._read_all_again()
+
+    @torch.inference_mode()
+    def _read_all_again(self) -> None:
+        """Cache keys and values of every token so far, by the present weights."""
+        device, length = self.policy.device, self._length[: len(self.requests)]
+        row, width = np.arange(len(length)), int(length.max()) - 1
+        rows = torch.from_numpy(row).to(device)
+        tokens = torch.from_numpy(self._tokens[: len(length), :width]).to(device)
+        last = torch.from_numpy(self._tokens[row, length - 1]).to(device)
+        prefill = Prefill(tokens=tokens, rows=rows, prompts=rows) if width else None
+        self._cache.logits(last, torch.from_numpy(length - 1).to(device), prefill)
+        self._read_again += [int(length[i]) for i in row if i not in self.free]
 
     def submit(self, requests: list[Request]) -> None:
         """Queue requests; they start in order as slots become free."""
         self.waiting.extend(requests)
+
+    @torch.inference_mode()
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        """Log-probability of each token but the first given those before it, at temperature 1: a training pass's."""
+        row = torch.tensor([tokens], device=self.policy.device)
+        return self.policy.score(row, 1.0).logprobs_BT[0, 1:].float().cpu().numpy()
 
     @torch.inference_mode()
     def step(self) -> tuple[list[Finished], StepWork]:
@@ -98,7 +133,7 @@ class TorchGenerator:
         new = self._fill()
         n = self.active
         if n == 0:
-            return [], StepWork(sequences=0, prefill_tokens=0, context_tokens=0)
+            return [], StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
         length = self._length[:n]
         sampled, logprobs = self._sample(self._decode(n, new))
         answer_length = self._answer_length[:n]
@@ -109,37 +144,49 @@ class TorchGenerator:
         self._logprobs[row, length] = np.where(forced, 0.0, logprobs)
         self._versions[row, length] = self.version
         self._forced[row, length] = forced
+        sizes = [*(len(prompt.tokens) for prompt in new), *self._read_again]
+        self._read_again = []
         work = StepWork(
             sequences=n,
-            prefill_tokens=sum(len(prompt.tokens) for prompt in new),
+            prefill_tokens=sum(sizes),
+            prefill_context_tokens=sum(size * (size + 1) // 2 for size in sizes),
             context_tokens=int(length.sum()),
         )
         length += 1
         ended = self._is_eos[tokens]
         full = (length - self._prompt_length[:n] >= self.max_tokens) | (answer_length >= self.settings.answer)
         self.free = np.flatnonzero(ended | full).tolist()
-        return [self._finish(i, truncated=not ended[i]) for i in self.free], work
+        finished = [self._finish(i, truncated=not ended[i]) for i in self.free]
+        if self.decodes_learner and not self.busy:
+            self._cache.release()  # until the next evaluation, the learner needs the memory
+        return finished, work
 
     def _decode(self, n: int, new: dict[Prompt, list[int]]) -> Tensor:
         """Logits [n, V] after the last token of each active row, new prompts prefilled on the way."""
         device, position = self.policy.device, self._length[:n] - 1
-        tokens_n = torch.from_numpy(self._tokens[np.arange(n), position]).to(device)
+        tokens_n = torch.from_numpy(self._tokens[np.arange(n), position]).to(device, non_blocking=True)
         longest = max((len(prompt.tokens) for prompt in new), default=0)
         prefill = Prefill.of(new, device) if longest > 1 else None
-        return self._cache.logits(tokens_n, torch.from_numpy(position).to(device), prefill)
+        return self._cache.logits(tokens_n, torch.from_numpy(position), prefill)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""
-        logprobs = (logits / self.settings.temperature).log_softmax(-1)
-        cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
         n = len(logits)
         own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
         drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1).to(logits.device)
-        chosen = torch.searchsorted(cumulative, drawn * cumulative[:, -1:], right=True)
-        return chosen[:, 0].cpu().numpy(), logprobs.gather(-1, chosen)[:, 0].cpu().numpy()
+        parts = []
+        for rows in chunks(*logits.shape):
+            logprobs = (logits[rows] / self.settings.temperature).log_softmax(-1)
+            cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
+            chosen = torch.searchsorted(cumulative, drawn[rows] * cumulative[:, -1:], right=True)
+            parts.append(torch.stack((chosen[:, 0].double(), logprobs.gather(-1, chosen)[:, 0].double())))
+        tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the one wait of a decode step
+        return tokens.astype(np.int64), chosen_logprobs.astype(np.float32)
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Replace what was sampled where an interruption is due or under way; returns tokens and where it did."""
+        if not self._reader.thinks:
+            return sampled, np.zeros(n, dtype=np.bool_)
         thought = self._length[:n] - self._prompt_length[:n]
         at, thinking = self._phrase_at[:n], self._thinking[:n]
         at[thinking & (at < 0) & (thought >= self._cut[:n])] = 0
@@ -147,16 +194,10 @@ class TorchGenerator:
         tokens = np.where(forced, np.asarray(self.phrase)[at], sampled)
         at[forced] += 1
         at[at == len(self.phrase)] = -1
-        thinking &= ~self._ends_thinking(tokens, thought)
+        written = self._written[:n]
+        written[:] = self._reader.table[tokens, written]
+        thinking &= written != ENDED
         return tokens, forced
-
-    def _ends_thinking(self, tokens: np.ndarray, thought: np.ndarray) -> np.ndarray:
-        """Whether these tokens, which come after `thought` others of each row, complete the end of thinking."""
-        n, before = len(tokens), self.end_think[:-1]
-        ends = (tokens == self.end_think[-1]) & (thought >= len(before))
-        for back, token in enumerate(reversed(before), start=1):
-            ends &= self._tokens[np.arange(n), self._length[:n] - back] == token
-        return ends
 
     def _finish(self, row: int, *, truncated: bool) -> Finished:
         request = self.requests[row]
@@ -187,8 +228,8 @@ class TorchGenerator:
             self._tokens[row, :size] = request.prompt.tokens
             self._length[row] = self._prompt_length[row] = size
             self._seed[row], self._cut[row] = request.seed, request.cut
-            self._thinking[row], self._phrase_at[row] = True, -1
-            self._answer_length[row] = 0
+            self._thinking[row], self._phrase_at[row] = self._reader.thinks, -1
+            self._answer_length[row] = self._written[row] = 0
         self._close_gaps()
         return new
 
@@ -199,12 +240,15 @@ class TorchGenerator:
         source = sorted(set(range(kept, len(self.requests))) - set(self.free))
         if source:
             self._cache.move(target, source)
-            for array in self._row_arrays():
+            for array in (*self._row_arrays(), self._written):
                 array[target] = array[source]
             for to, since in zip(target, source, strict=True):
                 self.requests[to] = self.requests[since]
         del self.requests[kept:]
         self.free = []
+
+    def close(self) -> None:
+        """Nothing to release."""
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
@@ -222,7 +266,8 @@ class TorchGenerator:
             "waiting": list(self.waiting),
             "requests": list(self.requests),
             "free": list(self.free),
-            "kv": self._cache.kv[:, :n, :, :, :reach].clone(),
+            "read_again": list(self._read_again),
+            "kv": self._cache.taken(n, reach),
             "rows": [array[:n].copy() for array in self._row_arrays()],
         }
 
@@ -232,6 +277,10 @@ class TorchGenerator:
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
         n = len(self.requests)
-        self._cache.kv[:, :n, :, :, : state["kv"].shape[4]] = state["kv"]
+        self._read_again = list(state.get("read_again", []))
+        self._cache.put(state["kv"])
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved
+        for row in range(n):  # follows from the tokens, so it is not saved
+            own = self._tokens[row, self._prompt_length[row] : self._length[row]]
+            self._written[row] = self._reader.written(own.tolist())

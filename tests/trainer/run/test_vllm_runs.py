@@ -1,0 +1,78 @@
+"""Runs whose recipe asks for vLLM: refused where it cannot serve them, and otherwise like any other run."""
+
+import sys
+
+import pytest
+from trainer.tiny import tiny_recipe
+
+from scalerl.cluster.probe import GeneratorDisagrees
+from scalerl.generator.vllm_import import MissingEngine
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.assemble import assemble
+from scalerl.schedules import SCHEDULES
+
+SERVED = {"model": {"hidden": 64, "layers": 1, "heads": 2, "mlp": 16}, "generator": {"type": "vllm"}}
+
+
+def wall(generators, **changes):
+    recipe = tiny_recipe(**SERVED, **changes).model_dump()
+    return ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": generators, "slots": 8}})
+
+
+def test_a_model_that_cannot_be_served_is_refused_before_anything_is_trained(tmp_path):
+    recipe = tiny_recipe(model={"hidden": 16, "heads": 2}, generator={"type": "vllm"})
+    with pytest.raises(ValueError, match="cannot serve a model with heads of size 8 on a CPU"):
+        assemble(recipe, 0, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_vllm_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(MissingEngine, match=r"install it with `pip install .*\[vllm\]'`"):
+        assemble(tiny_recipe(**SERVED), 0, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+def test_some_steps_on_the_virtual_clock(tmp_path):
+    recipe = tiny_recipe(**SERVED, zero_variance="keep", curriculum={"type": "uniform"})
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    try:
+        steps = [SCHEDULES["pipeline"](cluster) for _ in range(6)]
+    finally:
+        cluster.close()
+    assert steps[0].update.metrics["mismatch"] <= 1e-5
+    assert {int(version) for group in steps[-1].groups for r in group.rollouts for version in r.versions} - {0}
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+def test_experts_that_are_not_packed_again_are_found_by_the_probe(tmp_path, monkeypatch):
+    experts = {"type": "moe", "hidden": 64, "layers": 2, "heads": 2, "mlp": 64, "experts": 4, "experts_per_token": 2}
+    axes = {"off_policy": {"type": "ppo_off_policy", "k": 1}, "zero_variance": "keep"}
+    recipe = tiny_recipe(**SERVED | {"model": experts}, optimiser={"learning_rate": 1e-2, "warmup_steps": 0}, **axes)
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    try:
+        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(3)]
+        assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
+        monkeypatch.setattr("scalerl.generator.vllm_worker.pack_experts", lambda model: None)
+        with pytest.raises(GeneratorDisagrees):
+            SCHEDULES["ppo_off_policy"](cluster)
+    finally:
+        cluster.close()
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+def test_some_steps_with_two_processes_that_each_have_vllm(tmp_path):
+    recipe = wall(2, off_policy={"type": "ppo_off_policy", "k": 1}, zero_variance="keep")
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    try:
+        cluster.start()
+        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(4)]
+    finally:
+        cluster.close()
+    stamped = [{int(v) for group in step.groups for r in group.rollouts for v in r.versions} for step in steps]
+    assert stamped == [{0}, {1}, {2}, {3}]
+    assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5

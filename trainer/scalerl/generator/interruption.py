@@ -1,0 +1,26 @@
+"""What an interruption forces (ScaleRL A.10), and how many tokens a rollout may have with it."""
+
+from scalerl.recipe import Generation
+from scalerl.tokens import Tokenizer
+
+
+def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The phrase, by default the tokenizer's own, if its last token is the one that ends thinking; ValueError if not.
+
+    Nothing for a model that does not think.
+    """
+    reader = tokenizer.reader
+    if not reader.thinks:
+        return ()
+    phrase = phrase or tokenizer.encode(tokenizer.interruption)
+    answer = reader.answer(phrase)
+    if answer is None or answer.tokens or answer.text:
+        raise ValueError(
+            f"the tokenizer writes the interruption as {reader.text(phrase)!r}, but it must end with '</think>'"
+        )
+    return phrase
+
+
+def tokens_with_phrase(settings: Generation, phrase: tuple[int, ...]) -> int:
+    """Of one rollout: the tokens of a phrase do not count towards the budget."""
+    return settings.max_tokens + max(0, len(phrase) - 1)

@@ -1,0 +1,258 @@
+"""vLLM as a generator: rollouts in parts that vLLM completes, interruptions between two of them.
+
+A rollout that still thinks where it is to be interrupted is stopped, gets the phrase, and the engine is asked to go on
+from prompt, thought and phrase: what it has cached of them it finds again, because every rollout keeps the salt it
+began with. A group's rollouts that begin under the same weights share the prompt's keys and values;
+those of other weights are never shared, so that no rollout reads what weights it does not name have written.
+
+Where it differs from the built-in generator: the phrase is read in one step, not written in one step a token; tokens
+that did not fill a block of the cache are read again at an interruption, by the weights of then; and a state holds
+tokens, not keys and values, so that a resumed run reads its unfinished rollouts again with the weights it resumes with.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scalerl.generator.random_numbers import split_mix_64
+from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.generator.vllm_engine import Ask, VllmEngine
+from scalerl.recipe import Generation
+from scalerl.rollout import Rollout
+from scalerl.tokens import Tokenizer
+from scalerl.tokens.reader import ENDED
+from scalerl.weights.hugging_face import Weights
+
+
+@dataclass(kw_only=True)
+class Unfinished:
+    """A rollout under way, token by token."""
+
+    request: Request
+    salt: str
+    thinking: bool
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    versions: list[int] = field(default_factory=list)
+    forced: list[bool] = field(default_factory=list)
+    written: int = 0
+    """Bytes of the end of thinking, see `Reader.table`."""
+    answer: int = 0
+    """Tokens of the answer."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Its fields, in lists of their own."""
+        return {name: list(value) if isinstance(value, list) else value for name, value in vars(self).items()}
+
+
+class VllmGenerator:
+    """Decodes up to `slots` rollouts at once; `phrase` is what an interruption forces, and ends thinking."""
+
+    def __init__(
+        self,
+        engine: VllmEngine,
+        settings: Generation,
+        tokenizer: Tokenizer,
+        *,
+        slots: int,
+        max_tokens: int,
+        phrase: tuple[int, ...],
+        recompute: bool = False,
+    ) -> None:
+        self.engine, self.settings, self.slots, self.recompute = engine, settings, slots, recompute
+        self.phrase, self.max_tokens = phrase, max_tokens
+        self._reader, self._eos = tokenizer.reader, frozenset(tokenizer.eos_ids)
+        self.version = 0
+        self.waiting: deque[Request] = deque()
+        self._rows: dict[str, Unfinished] = {}
+        self._asked = 0
+        self._weights: dict[str, Any] | None = None
+        """Those it was given last; None for those it was built with."""
+        self._warned_of = 0
+        self._to_read: list[tuple[int, int]] = []
+        """Tokens that the next step reads without choosing them: from which position, to which."""
+
+    @property
+    def active(self) -> int:
+        """Unfinished rollouts that have begun."""
+        return len(self._rows)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a decode step has anything to do."""
+        return bool(self._rows or self.waiting)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free that no request waits for."""
+        return self.active + len(self.waiting) < self.slots
+
+    @property
+    def first_waiting(self) -> int | None:
+        """The lowest number of a group none of whose rollouts has begun: requests of a group start in order."""
+        return next((request.group for request in self.waiting if request.index == 0), None)
+
+    def submit(self, requests: list[Request]) -> None:
+        """Queue requests; they start in order as slots become free."""
+        self.waiting.extend(requests)
+
+    def set_weights(self, weights: Weights, version: int) -> None:
+        """Use a copy of these weights from the next token on."""
+        self._weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
+        self.engine.set_weights(self._weights, version, recompute=self.recompute)
+        self.version = version
+        if self.recompute:
+            self._to_read += [(0, len(row.request.prompt.tokens) + len(row.tokens)) for row in self._rows.values()]
+
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        """Log-probability of each token but the first given those before it, at temperature 1."""
+        return self.engine.score(tokens)
+
+    def step(self) -> tuple[list[Finished], StepWork]:
+        """Start what fits, then take what the engine has chosen; returns the rollouts that ended."""
+        self._fill()
+        read, self._to_read = self._to_read, []
+        sequences = context = 0
+        finished: list[Finished] = []
+        for piece in self.engine.step() if self._rows else ():
+            row = self._rows.get(piece.name)
+            if row is None:  # of an ask that was dropped
+                continue
+            prompt = len(row.request.prompt.tokens)
+            for token, logprob in zip(piece.tokens, piece.logprobs, strict=True):
+                sequences += 1
+                context += prompt + len(row.tokens)
+                self._note(row, token, logprob, piece.version, forced=False)
+                if self._is_over(row) or self._is_due(row):
+                    break
+            interrupted = self._is_due(row) and not self._is_over(row)
+            if interrupted:
+                self._interrupt(row)
+            if interrupted or piece.is_last or self._is_over(row):
+                del self._rows[piece.name]
+                if not piece.is_last:
+                    self.engine.drop(piece.name)
+                if self._is_over(row):
+                    finished.append(self._finish(row))
+                else:
+                    self._ask(row)
+        self._warn_of_preemptions()
+        return finished, StepWork(
+            sequences=sequences,
+            prefill_tokens=sum(end - start for start, end in read),
+            prefill_context_tokens=sum((end - start) * (start + end + 1) // 2 for start, end in read),
+            context_tokens=context,
+        )
+
+    def close(self) -> None:
+        """End the engine."""
+        self.engine.close()
+
+    def _fill(self) -> None:
+        """Begin as many rollouts as there are free slots."""
+        begun: set[str] = set()
+        while self.waiting and self.active < self.slots:
+            request = self.waiting.popleft()
+            row = Unfinished(request=request, salt=f"{request.group}.{self.version}", thinking=self._reader.thinks)
+            if row.salt not in begun:  # the others of its group find the prompt in the cache
+                begun.add(row.salt)
+                self._to_read.append((0, len(request.prompt.tokens)))
+            self._ask(row)
+
+    def _ask(self, row: Unfinished) -> None:
+        """Ask the engine to go on from where the rollout is. It knows the last limit alone: one that ends thinking by
+        itself goes on undisturbed."""
+        own, request = len(row.tokens), row.request
+        name = f"{request.group}.{request.index}.{self._asked}"
+        self._asked += 1
+        self._rows[name] = row
+        self.engine.ask(
+            Ask(
+                name=name,
+                tokens=(*request.prompt.tokens, *row.tokens),
+                most=self.max_tokens - own,
+                salt=row.salt,
+                seed=seed_of(request, own),
+            )
+        )
+
+    def _note(self, row: Unfinished, token: int, logprob: float, version: int, *, forced: bool) -> None:
+        row.answer += not row.thinking
+        row.tokens.append(token)
+        row.logprobs.append(logprob)
+        row.versions.append(version)
+        row.forced.append(forced)
+        if row.thinking:
+            row.written = int(self._reader.table[token, row.written])
+            row.thinking = row.written != ENDED
+
+    def _is_over(self, row: Unfinished) -> bool:
+        """Whether the sequence has ended or a limit is reached."""
+        return row.tokens[-1] in self._eos or self._is_full(row)
+
+    def _is_full(self, row: Unfinished) -> bool:
+        return len(row.tokens) >= self.max_tokens or row.answer >= self.settings.answer
+
+    def _is_due(self, row: Unfinished) -> bool:
+        """Whether the rollout is to be interrupted here."""
+        return row.thinking and len(row.tokens) >= row.request.cut
+
+    def _interrupt(self, row: Unfinished) -> None:
+        start = len(row.request.prompt.tokens) + len(row.tokens)
+        for token in self.phrase:
+            self._note(row, token, 0.0, self.version, forced=True)
+        self._to_read.append((start, start + len(self.phrase)))
+
+    def _finish(self, row: Unfinished) -> Finished:
+        rollout = Rollout(
+            prompt=row.request.prompt,
+            tokens=np.array(row.tokens, dtype=np.int64),
+            logprobs=np.array(row.logprobs, dtype=np.float32),
+            versions=np.array(row.versions, dtype=np.int32),
+            forced=np.array(row.forced, dtype=np.bool_),
+            truncated=row.tokens[-1] not in self._eos,
+        )
+        return Finished(request=row.request, rollout=rollout)
+
+    def _warn_of_preemptions(self) -> None:
+        if self.engine.preemptions > self._warned_of and not self.recompute:
+            self._warned_of = self.engine.preemptions
+            print(
+                f"warning: vLLM's cache was full {self._warned_of} times; keys and values of preempted rollouts were "
+                f"computed again by the weights of then; use a larger generator.cache_tokens, or null",
+                flush=True,
+            )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tokens so far, without keys and values, and the weights."""
+        return {
+            "weights": self._weights,
+            "version": self.version,
+            "waiting": list(self.waiting),
+            "to_read": list(self._to_read),
+            "rows": [row.to_state() for row in self._rows.values()],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from these tokens; keys and values of all of them are computed by the state's weights."""
+        if state["weights"] is not None:
+            self.set_weights(state["weights"], state["version"])
+        self.version = state["version"]
+        self._to_read = [tuple(one) for one in state["to_read"]]
+        self.waiting = deque(state["waiting"])
+        for name in self._rows:
+            self.engine.drop(name)
+        self._rows = {}
+        for saved in state["rows"]:
+            row = Unfinished(**Unfinished(**saved).to_state())  # what is saved stays as it is
+            self._to_read.append((0, len(row.request.prompt.tokens) + len(row.tokens)))
+            self._ask(row)
+
+
+def seed_of(request: Request, number: int) -> int:
+    """Of what is drawn for a request from its own token `number` on, below 2^63."""
+    seed, at = np.array([request.seed], dtype=np.uint64), np.array([number], dtype=np.uint64)
+    return int(split_mix_64(seed, at)[0] >> np.uint64(1))

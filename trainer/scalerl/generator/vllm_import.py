@@ -1,0 +1,46 @@
+"""vLLM's parts, imported in the environment that they need. Nothing else here imports `vllm` first.
+
+vLLM reads most of its environment when it is imported, and the processes that it starts inherit it.
+"""
+
+import importlib
+import os
+import sys
+import warnings
+from types import ModuleType
+
+from scalerl.model.device import UnfitMachine
+
+ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; an `AsyncLLM` has its own anyway
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # generators share cores with a trainer that is not bound either
+    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "60",  # of a worker that hangs; five minutes otherwise
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",  # the model is a folder of this machine
+}
+"""Set where the user has not set it."""
+PIP = "pip install --constraint constraints.txt '.[vllm]'"
+
+
+class MissingEngine(UnfitMachine):
+    """The recipe asks for an engine that is not installed."""
+
+
+def vllm_module(name: str) -> ModuleType:
+    """`vllm_module("v1.engine.llm_engine")`; MissingEngine says what to install."""
+    if "vllm" not in sys.modules:
+        for variable, value in ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its dependencies, at their import
+        try:
+            importlib.import_module("vllm")
+        except ModuleNotFoundError as error:
+            if error.name != "vllm":
+                raise
+            raise MissingEngine(
+                f"the recipe has `generator: {{type: vllm}}`, and vLLM is not installed here; install it with `{PIP}`, "
+                f"on a machine without a GPU with `make engines`, or leave `generator` out"
+            ) from None
+        return importlib.import_module(f"vllm.{name}")

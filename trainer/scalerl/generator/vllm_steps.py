@@ -1,0 +1,118 @@
+"""vLLM in this process: one step chooses one token for every running sequence, and nothing happens between two steps.
+
+The exact driver, for the virtual clock, for tests, and for processes that only decode.
+"""
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+
+from scalerl.generator.vllm_engine import Ask, Piece, PreemptionCount, sampling
+from scalerl.generator.vllm_import import vllm_module
+from scalerl.weights.hugging_face import Weights
+
+PROBE = "probe"
+SHARED_MEMORY = Path("/dev/shm")
+
+
+class SteppedEngine:
+    """An `LLMEngine` of vLLM."""
+
+    def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
+        self.temperature, self.eos, self.version = temperature, eos, 0
+        self._preemptions = PreemptionCount()
+        self._has_workers = arguments["tensor_parallel_size"] > 1
+        self._pieces: list[Piece] = []
+        """Chosen while a probe was scored."""
+        with threads_kept(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it imports more of its dependencies here
+            engine_args = vllm_module("engine.arg_utils").EngineArgs(**arguments)
+            self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
+                engine_args, stat_loggers=[self._preemptions.logger], enable_multiprocessing=False
+            )
+
+    @property
+    def preemptions(self) -> int:
+        """How often a sequence lost its place in the cache."""
+        return self._preemptions.count
+
+    def ask(self, ask: Ask) -> None:
+        """Begin it with the next step."""
+        prompt = {"prompt_token_ids": list(ask.tokens), "cache_salt": ask.salt}
+        self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
+
+    def drop(self, name: str) -> None:
+        """Choose no more tokens for this ask."""
+        self.engine.abort_request([name])
+
+    def step(self) -> list[Piece]:
+        """One token for every running sequence."""
+        pieces, self._pieces = self._pieces, []
+        return pieces or [self._piece(output) for output in self.engine.step()]
+
+    def _piece(self, output: Any) -> Piece:
+        (new,) = output.outputs
+        tokens = list(new.token_ids)
+        logprobs: list[float] = [of[token].logprob for token, of in zip(tokens, new.logprobs or [], strict=True)]
+        return Piece(
+            name=output.request_id, tokens=tokens, logprobs=logprobs, version=self.version, is_last=output.finished
+        )
+
+    def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
+        """Go on with these weights; `recompute`: with keys and values computed by them too."""
+        if self._has_workers:
+            with weights_file(weights) as path:
+                self.engine.collective_rpc("receive_file", args=(str(path),))
+        else:
+            self.engine.collective_rpc("receive_weights", args=(weights.items(),))
+        if recompute:
+            self.engine.reset_prefix_cache(reset_running_requests=True)
+        self.version = version
+
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        """Log-probability of each token but the first given those before it, at temperature 1.
+
+        Running sequences go on meanwhile; what is chosen for them is the next step's.
+        """
+        module = vllm_module("sampling_params")
+        params = module.SamplingParams(max_tokens=1, prompt_logprobs=0, temperature=0.0, detokenize=False)
+        self.engine.add_request(PROBE, {"prompt_token_ids": list(tokens), "cache_salt": PROBE}, params)
+        while True:
+            outputs = self.engine.step()
+            self._pieces += [self._piece(output) for output in outputs if output.request_id != PROBE]
+            for output in outputs:
+                if output.request_id == PROBE and output.finished:
+                    scores = zip(tokens[1:], output.prompt_logprobs[1:], strict=True)
+                    return np.array([of[token].logprob for token, of in scores], dtype=np.float32)
+
+    def close(self) -> None:
+        """Release its memory and end its processes."""
+        self.engine.engine_core.shutdown()
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """vLLM's CPU worker replaces `torch.set_num_threads` by a function that does nothing; here it is put back."""
+    set_num_threads, threads = torch.set_num_threads, torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads = set_num_threads
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def weights_file(weights: Weights) -> Iterator[Path]:
+    """The weights as a safetensors file in shared memory, for workers that are processes of their own."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as folder:
+        path = Path(folder) / "weights.safetensors"
+        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}, path)
+        yield path
