@@ -3,9 +3,36 @@
 import random
 
 import torch
-from trainer.tiny import make_group
+from trainer.tiny import make_group, random_policy
 
+from scalerl.model.build import new_policy
 from scalerl.tokens.symbols import EOS_ID
+
+MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
+DECOUPLED = {"type": "grpo", "max_weight": 2.0}
+PENALTY = {"coefficient": 0.1, "estimator": "k3"}
+STEPS = {
+    "cispo": {},
+    "sequences packed": {"optimiser": {"packing": "sequences", "micro_batch_tokens": 40}},
+    "prompts shared": {"optimiser": {"packing": "prompts", "gradient_checkpointing": True}},
+    "decoupled": {"loss": DECOUPLED, "epochs": 2, "aggregation": "token", "advantage": "running"},
+    "sequence ratio": {"loss": {"type": "gspo"}, "aggregation": "sample", "entropy_bonus": 0.01},
+    "penalty in the loss": {"kl": {**PENALTY, "where": "loss"}, "aggregation": "sum", "advantage": "prompt"},
+    "penalty in the reward": {"kl": {**PENALTY, "where": "reward"}, "zero_variance": "keep"},
+    "critic": {"critic": {"type": "value_network"}, "epochs": 2, "zero_variance": "keep"},
+    "experts": {"model": MOE, "optimiser": {"packing": "sequences"}},
+    "half precision": {"parameters": "mixed"},
+}
+"""What of a recipe each kind of step changes."""
+
+
+def policy_of(recipe):
+    """A policy of the recipe with random weights."""
+    if recipe.model.type == "llama":
+        return random_policy(recipe)
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    return policy
 
 
 def random_groups(policy, seed=0, num_groups=4, generations=3):

@@ -16,7 +16,7 @@ def case(**changes):
     recipe = tiny_recipe(zero_variance="keep", **changes)
     policy = random_policy(recipe)
     groups = random_groups(policy)
-    rewards, _ = padded([group.rewards for group in groups], policy.device)
+    rewards, _ = padded([group.rewards for group in groups])
     advantage, _ = advantages(rewards, recipe.advantage, RunningStatistics())
     return recipe, policy, groups, make_batch(groups), advantage.reshape(-1, 1).float()
 
@@ -33,7 +33,7 @@ def tokens_of(policy, rollout):
 def test_the_losses_that_go_backward_add_up_to_that_of_the_loops(tokens):
     recipe, policy, groups, batch, advantage = case(optimiser={"micro_batch_tokens": tokens})
     parts = []
-    columns = batch_loss(policy, batch, advantage, recipe, backward=parts.append)
+    columns = batch_loss(policy, batch, advantage, recipe, backward=lambda loss, _: parts.append(loss))
     expected = reference(
         [[tokens_of(policy, rollout) for rollout in group.rollouts] for group in groups],
         [list(group.rewards) for group in groups],
@@ -52,7 +52,7 @@ def test_the_caller_decides_what_goes_backward():
     results = []
     for scale in (1.0, 8.0):
         recipe, policy, _, batch, advantage = case()
-        batch_loss(policy, batch, advantage, recipe, backward=lambda loss, scale=scale: (loss * scale).backward())
+        batch_loss(policy, batch, advantage, recipe, backward=lambda loss, _, scale=scale: (loss * scale).backward())
         results.append({name: gradient / scale for name, gradient in gradients(policy).items()})
     assert_same_gradients(*results)
 
@@ -60,7 +60,7 @@ def test_the_caller_decides_what_goes_backward():
 def test_no_parameter_and_no_gradient_changes_where_nothing_goes_backward():
     recipe, policy, _, batch, advantage = case(entropy_bonus=0.01)
     before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    columns = batch_loss(policy, batch, advantage, recipe, backward=lambda _: None)
+    columns = batch_loss(policy, batch, advantage, recipe, backward=lambda *_: None)
     assert all(parameter.grad is None for parameter in policy.parameters())
     assert all(torch.equal(tensor, before[name]) for name, tensor in policy.state_dict().items())
     assert list(columns) == ["loss", "ratio_clipped", "entropy", "mismatch", "ratio_mean", "ess"]

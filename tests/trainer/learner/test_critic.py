@@ -61,6 +61,7 @@ def values(network, tokens):
     part = Batch(
         tokens_BT=row,
         mask_BT=row >= 0,
+        host_mask_BT=row >= 0,
         behaviour_BT=torch.zeros(row.shape),
         group_B=torch.zeros(1, dtype=torch.long),
         length_B=torch.tensor([len(tokens)]),
@@ -96,7 +97,7 @@ def test_a_16_bit_critic_is_16_bit_throughout_and_near_the_32_bit_one():
     critic = learner.critic
     assert {p.dtype for p in critic.network.parameters()} == {torch.bfloat16}
     assert {p.grad.dtype for p in critic.network.parameters() if p.grad is not None} == {torch.bfloat16}
-    assert {state["exp_avg"].dtype for state in critic.adam.state.values()} == {torch.bfloat16}
+    assert {state["exp_avg"].dtype for state in critic.engine.adam.state.values()} == {torch.bfloat16}
     assert {p.dtype for p in learner.policy.parameters()} == {torch.float32}
     difference = (batch.values_BT - batch_exact.values_BT)[batch.mask_BT].abs()
     # BF16 has 8 bits: a unit value is known to 1/256, and a few roundings add up.
@@ -149,7 +150,7 @@ def test_a_kl_penalty_in_the_reward_is_taken_off_where_it_arises():
     kl = {"coefficient": 0.5, "estimator": "k1", "where": "reward"}
     plain, groups, _ = case(recipe_of(**settings))
     learner, _, _ = case(recipe_of(**settings, kl=kl))
-    learner.reference.load_state_dict(random_policy(learner.recipe, seed=5).state_dict())
+    learner.reference.policy.load_state_dict(random_policy(learner.recipe, seed=5).state_dict())
     batch = learner.with_scores(make_batch(groups))
     with_kl, _ = learner.assign_credit(groups, batch)
     without, _ = plain.assign_credit(groups, plain.with_scores(make_batch(groups)))
@@ -170,7 +171,7 @@ def test_all_batches_of_a_round_get_their_values_from_the_critic_of_its_start():
     assert torch.equal(seen[0][1], seen[1][1])
     assert torch.equal(seen[0][1], seen[2][1])
     assert not torch.equal(seen[3][1], seen[0][1])
-    assert same(learner.critic.start, seen[3][0])
+    assert same(learner.critic.start.whole(), seen[3][0])
 
 
 def test_values_learn_what_the_reward_will_be():
@@ -195,11 +196,11 @@ def test_the_critic_has_a_learning_rate_of_its_own_under_the_policys_warm_up():
     recipe = recipe_of(critic={"learning_rate": 4e-3}, optimiser={"learning_rate": 1e-3, "warmup_steps": 4})
     learner, groups, _ = case(recipe)
     learner.step(groups)
-    assert learner.adam.param_groups[0]["lr"] == pytest.approx(1e-3 / 4)
-    assert learner.critic.adam.param_groups[0]["lr"] == pytest.approx(4e-3 / 4)
+    assert learner.engine.adam.param_groups[0]["lr"] == pytest.approx(1e-3 / 4)
+    assert learner.critic.engine.adam.param_groups[0]["lr"] == pytest.approx(4e-3 / 4)
     plain, groups, _ = case(recipe_of(optimiser={"learning_rate": 1e-3}))
     plain.step(groups)
-    assert plain.critic.adam.param_groups[0]["lr"] == plain.adam.param_groups[0]["lr"]
+    assert plain.critic.engine.adam.param_groups[0]["lr"] == plain.engine.adam.param_groups[0]["lr"]
 
 
 def test_a_critic_doubles_what_is_trained_and_adds_one_forward_pass():

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from trainer.learner_cases import random_groups
+from trainer.learner_cases import MOE, STEPS, policy_of, random_groups
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
@@ -14,26 +14,11 @@ from scalerl.generator.generator import decode_all
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
+from scalerl.model.device import device_of
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.transformers_load import empty
 from scalerl.tasks import make_task
 from scalerl.tokens import make_tokenizer
-
-MOE = {"type": "moe", "hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
-DECOUPLED = {"type": "grpo", "max_weight": 2.0}
-PENALTY = {"coefficient": 0.1, "estimator": "k3"}
-CASES = {
-    "cispo": {},
-    "sequences packed": {"optimiser": {"packing": "sequences", "micro_batch_tokens": 40}},
-    "prompts shared": {"optimiser": {"packing": "prompts", "gradient_checkpointing": True}},
-    "decoupled": {"loss": DECOUPLED, "epochs": 2, "aggregation": "token", "advantage": "running"},
-    "sequence ratio": {"loss": {"type": "gspo"}, "aggregation": "sample", "entropy_bonus": 0.01},
-    "penalty in the loss": {"kl": {**PENALTY, "where": "loss"}, "aggregation": "sum", "advantage": "prompt"},
-    "penalty in the reward": {"kl": {**PENALTY, "where": "reward"}, "zero_variance": "keep"},
-    "critic": {"critic": {"type": "value_network"}, "epochs": 2, "zero_variance": "keep"},
-    "experts": {"model": MOE, "optimiser": {"packing": "sequences"}},
-    "half precision": {"parameters": "mixed"},
-}
 
 
 @contextmanager
@@ -52,17 +37,9 @@ def test_the_guard_finds_a_tensor_made_without_a_device():
         torch.add(here, torch.arange(3))
 
 
-def policy_of(recipe):
-    if recipe.model.type == "llama":
-        return random_policy(recipe)
-    policy = new_policy(recipe)
-    policy.init_weights(torch.Generator().manual_seed(0))
-    return policy
-
-
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", STEPS)
 def test_a_step_makes_no_tensor_on_the_default_device(name):
-    recipe = tiny_recipe(**CASES[name])
+    recipe = tiny_recipe(**STEPS[name])
     policy = policy_of(recipe)
     groups, other = random_groups(policy), copy.deepcopy(policy)
     expected = TorchLearner(policy, recipe).step(groups)
@@ -74,6 +51,17 @@ def test_a_step_makes_no_tensor_on_the_default_device(name):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in other.exported_weights().items())
 
 
+def test_a_device_left_out_is_found_and_one_that_is_not_there_is_refused(monkeypatch):
+    for has_gpu, found in ((False, "cpu"), (True, "cuda")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
+        assert device_of(tiny_recipe()).type == found
+        assert device_of(tiny_recipe(device="cpu")) == CPU
+    assert device_of(tiny_recipe(device="cuda")).type == "cuda"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="sees no GPU on this machine; write device: cpu, or leave it out"):
+        device_of(tiny_recipe(device="cuda"))
+
+
 @pytest.mark.parametrize("model", [{}, MOE])
 def test_a_policy_is_built_and_filled_on_the_recipes_device(model):
     recipe = tiny_recipe(model=model)
@@ -81,7 +69,6 @@ def test_a_policy_is_built_and_filled_on_the_recipes_device(model):
     with nothing_on_the_default_device():
         policy = new_policy(recipe)
         policy.init_weights(torch.Generator().manual_seed(0))
-    assert recipe.device == "cpu"
     assert {tensor.device for tensor in (*policy.parameters(), *policy.buffers())} == {policy.device} == {CPU}
     if expected is not None:
         assert all(torch.equal(tensor, expected[name]) for name, tensor in policy.state_dict().items())

@@ -66,7 +66,7 @@ def test_the_learner_takes_compute_in_the_units_of_the_scale():
     update = learner.step(random_groups(policy), compute_gpu_hours=2.0)
     expected = 1e-3 * (1 + math.cos(math.pi / 8)) / 2
     assert update.metrics["learning_rate"] == pytest.approx(expected, rel=1e-12)
-    assert learner.adam.param_groups[0]["lr"] == update.metrics["learning_rate"]
+    assert learner.engine.adam.param_groups[0]["lr"] == update.metrics["learning_rate"]
 
 
 def test_the_horizon_is_part_of_what_a_run_is():

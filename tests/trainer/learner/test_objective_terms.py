@@ -14,6 +14,7 @@ from trainer.tiny import random_policy, tiny_recipe
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.packing import padded_micro_batches
+from scalerl.model.policy import frozen_copy
 
 KLS = [
     {"coefficient": 0.3, "estimator": estimator, "where": where}
@@ -68,7 +69,7 @@ def case(settings, micro_batch_tokens=10**6):
     learner = TorchLearner(policy, recipe)
     for seed, frozen in enumerate([learner.reference, learner.start]):
         if frozen is not None:
-            frozen.load_state_dict(nearby(policy, recipe, seed).state_dict())
+            frozen.policy.load_state_dict(nearby(policy, recipe, seed).state_dict())
     kept = [group for group in groups if recipe.zero_variance == "keep" or len(set(group.rewards)) > 1]
     batch = learner.with_scores(make_batch(kept, mask_truncated=recipe.truncated == "mask"))
     return learner, groups, kept, batch
@@ -104,8 +105,8 @@ def test_loss_and_parameter_gradients_equal_the_loops(name):
     policy.zero_grad()
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     rows = answers(policy, groups)
-    references = answers(learner.reference or policy, groups)
-    starts = answers(learner.start or policy, groups)
+    references = answers(learner.reference.policy if learner.reference else policy, groups)
+    starts = answers(learner.start.policy if learner.start else policy, groups)
     masked = recipe.truncated == "mask"
     samples = [
         [
@@ -242,7 +243,7 @@ def test_only_recipes_that_need_a_frozen_policy_hold_one():
     recipe = tiny_recipe(kl={"coefficient": 0.1})
     held = TorchLearner(random_policy(recipe), recipe)
     assert held.start is None
-    assert not any(parameter.requires_grad for parameter in held.reference.parameters())
+    assert not any(parameter.requires_grad for parameter in held.reference.policy.parameters())
 
 
 def test_the_reference_stays_what_the_run_started_from_and_the_kl_grows_from_zero():
@@ -254,7 +255,7 @@ def test_the_reference_stays_what_the_run_started_from_and_the_kl_grows_from_zer
     kl = [learner.step(groups).metrics["kl"] for _ in range(3)]
     assert kl[0] == pytest.approx(0, abs=1e-9)
     assert 0 < kl[1] < kl[2]
-    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.reference.state_dict().items())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.reference.policy.state_dict().items())
 
 
 def test_a_stronger_kl_penalty_keeps_the_policy_nearer():
@@ -277,17 +278,34 @@ def test_a_stronger_kl_penalty_keeps_the_policy_nearer():
     ("off_policy", "starts"),
     [({"type": "ppo_off_policy", "k": 3}, [0, 0, 0, 3, 3]), ({"type": "pipeline", "k": 3}, [0, 1, 2, 3, 4])],
 )
-def test_the_start_of_the_round_is_taken_with_every_batch_of_prompts_the_generators_were_frozen_for(off_policy, starts):
+def test_the_start_of_the_round_is_taken_with_every_batch_of_prompts_the_generators_were_frozen_for(
+    off_policy, starts, monkeypatch
+):
     recipe = tiny_recipe(loss={"type": "grpo", "max_weight": 2.0}, off_policy=off_policy, epochs=2)
     policy = random_policy(recipe)
     groups = random_groups(policy)
     learner = TorchLearner(policy, recipe)
-    before = []
+    scored, logprobs = [], learner.logprobs
+    monkeypatch.setattr(learner, "logprobs", lambda *given: scored.append(logprobs(*given)) or scored[-1])
+    before, batch = [], make_batch([group for group in groups if not group.zero_variance])
     for start in starts:
-        before.append({name: tensor.clone() for name, tensor in policy.state_dict().items()})
+        before.append(frozen_copy(policy))
         learner.step(groups)
-        held = learner.start.state_dict()
-        assert all(torch.equal(tensor, held[name]) for name, tensor in before[start].items())
+        assert torch.equal(scored.pop(), logprobs(before[start], batch))
+
+
+def test_the_start_of_a_round_is_copied_only_if_the_weights_move_before_its_last_batch_is_scored():
+    settings = {"loss": {"type": "grpo", "max_weight": 2.0}, "epochs": 2}
+    one, two = tiny_recipe(**settings), tiny_recipe(**settings, off_policy={"type": "ppo_off_policy", "k": 2})
+    assert TorchLearner(random_policy(one), one).start is None
+    assert TorchLearner(random_policy(two), two).start is not None
+
+
+def test_whoever_has_a_copy_of_the_policy_that_the_run_starts_from_shares_it():
+    recipe = tiny_recipe(kl={"coefficient": 0.1})
+    policy = random_policy(recipe)
+    origin = frozen_copy(policy)
+    assert TorchLearner(policy, recipe, origin=origin).reference.policy is origin
 
 
 # --- epochs, masks, work --------------------------------------------------------------------------------------------

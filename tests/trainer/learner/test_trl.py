@@ -49,6 +49,11 @@ def new_trainer(tmp_path_factory):
     from tokenizers import Tokenizer, models
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+    with warnings.catch_warnings():
+        # TRL imports vLLM where it is installed, and warns of its version; nothing here uses it.
+        warnings.simplefilter("ignore")
+        trainer_type, config_type = trl.GRPOTrainer, trl.GRPOConfig
+
     words = Tokenizer(models.WordLevel({"<pad>": 0, "<eos>": 1, "a": 2}, unk_token="<pad>"))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", eos_token="<eos>")
     shape: dict[str, Any] = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
@@ -57,13 +62,13 @@ def new_trainer(tmp_path_factory):
 
     def build(**settings):
         with warnings.catch_warnings():
-            # TRL 1.16 sets what transformers 5.23 calls deprecated; theirs to mend.
+            # TRL 1.16 sets what transformers 5.19 calls deprecated; theirs to mend.
             warnings.simplefilter("ignore", FutureWarning)
-            config = trl.GRPOConfig(
+            config = config_type(
                 output_dir=str(folder), use_cpu=True, bf16=False, report_to="none", num_generations=GENERATIONS,
                 per_device_train_batch_size=B, max_completion_length=WIDTH, **settings,
             )  # fmt: skip
-        trainer = trl.GRPOTrainer(
+        trainer = trainer_type(
             model=model,
             reward_funcs=lambda completions, **_: [0.0] * len(completions),
             args=config,
@@ -195,7 +200,7 @@ def their_advantages(trainer, rewards):
     trainer._calculate_rewards = lambda *_: torch.tensor(rewards, dtype=torch.float64).view(-1, 1)
     trainer.reward_weights = trainer.reward_weights.double()
     with warnings.catch_warnings():
-        # TRL 1.16 asks transformers 5.23 for an attribute under its deprecated name; theirs to mend.
+        # TRL 1.16 asks transformers 5.19 for an attribute under its deprecated name; theirs to mend.
         warnings.simplefilter("ignore", FutureWarning)
         scored = trainer._generate_and_score_completions([{"prompt": "a"}] * B)
     return scored["advantages"].view(PROMPTS, GENERATIONS)

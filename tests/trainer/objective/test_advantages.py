@@ -126,7 +126,7 @@ def by_loop(normalisation, earlier=()):
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(normalisation):
-    rewards, mask = padded(UNEQUAL, torch.device("cpu"))
+    rewards, mask = padded(UNEQUAL)
     _, earlier = advantages(REWARDS, "running", RunningStatistics())
     result, _ = advantages(rewards, normalisation, earlier, mask)
     expected = by_loop(normalisation, earlier=(REWARDS - REWARDS.mean(dim=1, keepdim=True)).flatten().tolist())
@@ -136,6 +136,6 @@ def test_groups_of_unequal_sizes_agree_with_a_loop_over_each_of_their_rewards(no
 
 @pytest.mark.parametrize("normalisation", ["batch", "prompt", "none", "running"])
 def test_a_mask_without_gaps_changes_nothing(normalisation):
-    rewards, mask = padded(REWARDS.tolist(), REWARDS.device)
+    rewards, mask = padded(REWARDS.tolist())
     result, _ = advantages(rewards, normalisation, RunningStatistics(), mask)
     torch.testing.assert_close(result, advantages(REWARDS, normalisation, RunningStatistics())[0], rtol=0, atol=1e-15)

@@ -7,7 +7,7 @@ import statistics
 import pytest
 import torch
 
-from scalerl.objective.gae import at_last_own_token, explained_variance, gae, standardised, value_loss
+from scalerl.objective.gae import at_last_own_token, explained_variance, gae, standardised, value_loss, variances
 
 
 def tensor(*rows):
@@ -99,7 +99,8 @@ def test_standardised_advantages_have_mean_0_and_spread_1_over_own_tokens():
         [(x - mean) / (sd + 1e-6) if own_token else 0.0 for x, own_token in zip(row, mine, strict=True)]
         for row, mine in zip(rewards, own, strict=True)
     ]
-    close(standardised(tensor(*rewards), torch.tensor(own)), tensor(*expected))
+    own_M = torch.tensor(numbers, dtype=torch.float64)
+    close(standardised(tensor(*rewards), torch.tensor(own), own_M), tensor(*expected))
 
 
 def test_a_clipped_value_loss_takes_the_worse_of_two():
@@ -136,9 +137,11 @@ def test_the_value_loss_equals_the_loop(clip, rubbish):
 
 
 def test_explained_variance_by_hand():
-    mask = torch.tensor([[True, True, True, False]])
-    returns = tensor([1, -1, 0, math.nan])  # variance 2/3
-    assert explained_variance(returns, returns, mask) == 1
-    assert explained_variance(tensor([4, 4, 4, math.nan]), returns, mask) == pytest.approx(0)
-    assert explained_variance(tensor([0.5, -0.5, 0, math.nan]), returns, mask) == pytest.approx(0.75)
-    assert explained_variance(returns, tensor([1, 1, 1, math.nan]), mask) is None
+    def explained(values, returns):
+        return explained_variance(*map(float, variances(torch.tensor(values), torch.tensor(returns))))
+
+    returns = [1.0, -1.0, 0.0]  # variance 2/3
+    assert explained(returns, returns) == 1
+    assert explained([4.0, 4.0, 4.0], returns) == pytest.approx(0)
+    assert explained([0.5, -0.5, 0.0], returns) == pytest.approx(0.75)
+    assert explained(returns, [1.0, 1.0, 1.0]) is None

@@ -4,6 +4,7 @@ Axes: P prompts, G rollouts of one prompt, B rollouts in a batch, T tokens, V vo
 """
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,22 +15,30 @@ from scalerl.model.packing import Packing, packed_micro_batches, padded_micro_ba
 from scalerl.recipe import Optimiser
 from scalerl.rollout import Group, Rollout
 
+ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B"})
+"""Fields of a batch that decide how its passes are laid out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Rollouts as right-padded tensors, prompt and answer in one row."""
+    """Rollouts as right-padded tensors, prompt and answer in one row.
+
+    What decides the layout of a pass stays on the host, so that no pass waits for the device to learn its own shape.
+    """
 
     tokens_BT: Tensor
     mask_BT: Tensor
     """True on tokens the policy chose: neither prompt, nor forced, nor padding."""
     behaviour_BT: Tensor
     """Behaviour log-probabilities, 0 off the mask."""
+    host_mask_BT: Tensor
+    """The mask again, on the host."""
     group_B: Tensor
-    """Index of the prompt's group."""
+    """Index of the prompt's group; on the host."""
     length_B: Tensor
-    """Tokens of prompt and answer together."""
+    """Tokens of prompt and answer together; on the host."""
     prompt_B: Tensor
-    """Tokens of the prompt."""
+    """Tokens of the prompt; on the host."""
     reference_BT: Tensor | None = None
     """Log-probabilities under the frozen reference policy, if a KL penalty needs them."""
     start_BT: Tensor | None = None
@@ -41,12 +50,28 @@ class Batch:
     """What those values should have been, 0 off the mask."""
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on `device`."""
+        """The same on `device`, but for what stays on the host."""
         moved: dict[str, Any] = {}
         for field in fields(self):
-            tensor = getattr(self, field.name)
-            moved[field.name] = None if tensor is None else tensor.to(device)
+            tensor: Tensor | None = getattr(self, field.name)
+            if tensor is not None and field.name not in ON_THE_HOST:
+                tensor = tensor.to(device, non_blocking=True)
+            moved[field.name] = tensor
         return Batch(**moved)
+
+    @property
+    def num_own(self) -> int:
+        """Tokens the policy chose."""
+        return int(self.host_mask_BT.sum())
+
+    def own(self, values_BT: Tensor) -> Tensor:
+        """The values at tokens the policy chose, row after row, [M]."""
+        return values_BT.flatten().index_select(0, self._own_places)
+
+    @cached_property
+    def _own_places(self) -> Tensor:
+        """Where they stand in the flattened [B, T]; a boolean index would have the host wait for their number."""
+        return self.host_mask_BT.flatten().nonzero().flatten().to(self.mask_BT.device, non_blocking=True)
 
     def work(self) -> tuple[int, int]:
         """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
@@ -57,11 +82,13 @@ class Batch:
         if kind == "none":
             return None
         if kind == "sequences":
-            return Packing.of(self.length_B)
-        return Packing.with_shared_prompts(self.length_B, self.prompt_B, self.group_B)
+            packing = Packing.of(self.length_B)
+        else:
+            packing = Packing.with_shared_prompts(self.length_B, self.prompt_B, self.group_B)
+        return packing.to(self.tokens_BT.device)
 
     def micro_batches(self, optimiser: Optimiser) -> list[Tensor]:
-        """Row indices of each pass."""
+        """Row indices of each pass, on the host."""
         limit = optimiser.micro_batch_tokens
         if optimiser.packing == "prompts":
             return shared_micro_batches(self.length_B, self.prompt_B, self.group_B, limit)
@@ -69,19 +96,21 @@ class Batch:
         return split(self.length_B, limit)
 
     def part(self, rows: Tensor) -> "Batch":
-        """These rows, cut to the longest of them."""
+        """These rows, their indices on the host, cut to the longest of them."""
         width = int(self.length_B[rows].max())
+        there = rows.to(self.tokens_BT.device, non_blocking=True)
         return Batch(
-            tokens_BT=self.tokens_BT[rows, :width],
-            mask_BT=self.mask_BT[rows, :width],
-            behaviour_BT=self.behaviour_BT[rows, :width],
+            tokens_BT=self.tokens_BT[there, :width],
+            mask_BT=self.mask_BT[there, :width],
+            behaviour_BT=self.behaviour_BT[there, :width],
+            host_mask_BT=self.host_mask_BT[rows, :width],
             group_B=self.group_B[rows],
             length_B=self.length_B[rows],
             prompt_B=self.prompt_B[rows],
-            reference_BT=None if self.reference_BT is None else self.reference_BT[rows, :width],
-            start_BT=None if self.start_BT is None else self.start_BT[rows, :width],
-            values_BT=None if self.values_BT is None else self.values_BT[rows, :width],
-            returns_BT=None if self.returns_BT is None else self.returns_BT[rows, :width],
+            reference_BT=None if self.reference_BT is None else self.reference_BT[there, :width],
+            start_BT=None if self.start_BT is None else self.start_BT[there, :width],
+            values_BT=None if self.values_BT is None else self.values_BT[there, :width],
+            returns_BT=None if self.returns_BT is None else self.returns_BT[there, :width],
         )
 
 
@@ -108,6 +137,7 @@ def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bo
     return Batch(
         tokens_BT=torch.from_numpy(tokens),
         mask_BT=torch.from_numpy(mask),
+        host_mask_BT=torch.from_numpy(mask),
         behaviour_BT=torch.from_numpy(behaviour),
         group_B=torch.from_numpy(np.array(group_of, dtype=np.int64)),
         length_B=torch.from_numpy(np.array(lengths, dtype=np.int64)),

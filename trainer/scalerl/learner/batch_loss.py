@@ -2,18 +2,23 @@
 
     loss = sum over tokens of weight x (policy loss + kl.coefficient KL - entropy_bonus H) + router_loss x balance
 
-The weights come from the whole batch, so the losses of its micro-batches add up to its own, and so do their gradients.
-Nothing here knows the optimiser: the caller says what goes backward, and how.
+The weights come from the whole batch, so the losses of its micro-batches add up to its own, and so do their gradients,
+whichever rank computes them. Nothing here knows the optimiser: the caller says what goes backward, and how. The columns
+are summed where the batch is, and the host reads them once, after the last pass.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from scalerl.learner.batch import Batch
-from scalerl.model.policy import Policy, Scores
+from scalerl.learner.engine import Scoring
+from scalerl.learner.ranks import ALONE, Ranks
+from scalerl.learner.shares import shares
+from scalerl.model.policy import Scores
 from scalerl.objective.aggregation import AGGREGATIONS
 from scalerl.objective.kl import token_kl
 from scalerl.objective.losses import effective_share, log_ratio, token_loss
@@ -23,50 +28,80 @@ MAX_LOG_RATIO = 300.0
 """Of the ratios that are logged: the square of e^300 is still a float64, and the run log takes no infinity."""
 
 
+Backward = Callable[[Tensor, bool], None]
+"""Takes the loss of a pass, and whether it is the last of this rank."""
+
+
 def batch_loss(
-    policy: Policy, batch: Batch, advantage_BT: Tensor, recipe: ResolvedRecipe, *, backward: Callable[[Tensor], None]
+    policy: Scoring,
+    batch: Batch,
+    advantage_BT: Tensor,
+    recipe: ResolvedRecipe,
+    *,
+    backward: Backward,
+    ranks: Ranks = ALONE,
 ) -> dict[str, float]:
-    """Hand the loss of each micro-batch to `backward`; the columns of a train row that describe the batch.
+    """Hand the loss of each of this rank's passes to `backward`; the columns of a train row that describe the batch.
 
     `loss` and `balance` are of the batch; all others are means over the tokens of the rollouts that have a gradient.
-    Advantages are [B, T], or [B, 1] where all tokens of a rollout share one.
+    Advantages are [B, T], or [B, 1] where all tokens of a rollout share one; those on the host decide without waiting
+    for the device which rows have a gradient.
     """
-    kept = rows_with_gradient(advantage_BT, recipe)
-    weight_BT = AGGREGATIONS[recipe.aggregation](batch.mask_BT, batch.group_B)[kept]
-    batch, advantage_BT = batch.part(kept), advantage_BT[kept]
-    of_batch: defaultdict[str, float] = defaultdict(float)
-    of_tokens: defaultdict[str, float] = defaultdict(float)
-    for rows in batch.micro_batches(recipe.optimiser):
-        part = batch.part(rows)
+    kept, device = rows_with_gradient(advantage_BT, recipe), batch.tokens_BT.device
+    weight_BT = AGGREGATIONS[recipe.aggregation](batch.host_mask_BT, batch.group_B)[kept].to(device, non_blocking=True)
+    advantage_BT = advantage_BT[kept.to(advantage_BT.device)].to(device, non_blocking=True)
+    batch = batch.part(kept)
+    of_batch: defaultdict[str, float | Tensor] = defaultdict(float)
+    of_tokens: defaultdict[str, float | Tensor] = defaultdict(float)
+    for rows, counts, last in passes(batch, recipe, ranks):
+        part, there = batch.part(rows), rows.to(device, non_blocking=True)
         width = part.tokens_BT.shape[1]
         scores = scores_of(policy, part, recipe)
-        loss_BT, logged = token_objective(part, advantage_BT[rows, :width], scores, recipe)
-        loss = (loss_BT * weight_BT[rows, :width]).sum()
+        loss_BT, logged = token_objective(part, advantage_BT[there, :width], scores, recipe)
+        loss = (loss_BT * weight_BT[there, :width]).sum()
         if scores.balance_B is not None:
             balance = scores.balance_B.sum() / len(batch.length_B)
             loss = loss + router_loss(recipe) * balance
-            of_batch["balance"] += float(balance.detach())
-        backward(loss)
-        of_batch["loss"] += float(loss.detach())
+            of_batch["balance"] += balance.detach().double() * counts
+        backward(loss if counts else loss * 0.0, last)
+        of_batch["loss"] += loss.detach().double() * counts
         for name, value_BT in logged.items():
-            of_tokens[name] += float(value_BT.detach()[part.mask_BT].sum())
-    num_tokens = max(1, int(batch.mask_BT.sum()))
-    means = {name: total / num_tokens for name, total in of_tokens.items()}
+            of_tokens[name] += part.own(value_BT.detach()).sum().double() * counts
+    num_tokens = max(1, batch.num_own)
+    read = on_the_host({**of_batch, **of_tokens}, ranks)
+    means = {name: read[name] / num_tokens for name in of_tokens}
     ess = effective_share(means["ratio_mean"], means.pop("ratio_square"))
-    return {**of_batch, **means, "ess": ess}
+    return {**{name: read[name] for name in of_batch}, **means, "ess": ess}
+
+
+def on_the_host(columns: dict[str, Any], ranks: Ranks) -> dict[str, float]:
+    """Numbers of a device by name, summed over ranks and read in one transfer, for which the host waits."""
+    values = ranks.summed(torch.stack(list(columns.values()))).cpu().tolist()
+    return dict(zip(columns, values, strict=True))
+
+
+def passes(batch: Batch, recipe: ResolvedRecipe, ranks: Ranks) -> Iterator[tuple[Tensor, bool, bool]]:
+    """Row indices of each pass of this rank, on the host; whether it counts, and whether it is the last."""
+    parts = batch.micro_batches(recipe.optimiser)
+    costs = [int(batch.length_B[rows].sum()) for rows in parts]
+    for one in shares(costs, ranks.world)[ranks.rank]:
+        yield parts[one.index], one.counts, one.last
 
 
 def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
-    """Row indices that the loss depends on.
+    """Row indices that the loss depends on, on the host.
 
     A rollout without an advantage, as all of a prompt without variance that is kept, weighs in the averages and moves
     nothing, unless a KL penalty, an entropy bonus or a router loss applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
     is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
-    rows = (advantage_BT != 0).any(dim=1).nonzero().flatten()
+    everyone = torch.arange(len(advantage_BT), device="cpu")
+    if is_of_all:
+        return everyone
+    rows = (advantage_BT != 0).any(dim=1).cpu().nonzero().flatten()
     # Without any row there would be no gradient at all, and AdamW would pass the step over.
-    return torch.arange(len(advantage_BT), device=advantage_BT.device) if is_of_all or not len(rows) else rows
+    return rows if len(rows) else everyone
 
 
 def router_loss(recipe: ResolvedRecipe) -> float:
@@ -74,7 +109,7 @@ def router_loss(recipe: ResolvedRecipe) -> float:
     return 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
 
 
-def scores_of(policy: Policy, part: Batch, recipe: ResolvedRecipe) -> Scores:
+def scores_of(policy: Scoring, part: Batch, recipe: ResolvedRecipe) -> Scores:
     """What `policy` says of the tokens of one pass."""
     return policy.score(
         part.tokens_BT,

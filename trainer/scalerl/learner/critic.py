@@ -7,7 +7,7 @@ steps.
 """
 
 import copy
-import math
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scalerl.learner.batch import Batch
+from scalerl.learner.batch_loss import on_the_host, passes
+from scalerl.learner.engine import EngineMaker
 from scalerl.model.packing import Packing
 from scalerl.model.policy import Policy, Precision
-from scalerl.objective.gae import explained_variance, gae, standardised, value_loss
+from scalerl.objective.gae import explained_variance, gae, standardised, value_loss, variances
 from scalerl.recipe import ResolvedRecipe, ValueNetwork
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -34,6 +36,10 @@ class ValueModel(nn.Module):
         self.head = nn.Parameter(torch.zeros(1, policy.head_weights()[0].shape[1], device=policy.device))
         self.to(dtype)
 
+    def forward(self, part: Batch, packing: Packing | None) -> tuple[Tensor]:
+        """Its `values`, as engines ask for them."""
+        return (self.values(part, packing),)
+
     def values(self, part: Batch, packing: Packing | None) -> Tensor:
         """V of the state before each token, [B, T] in float32, 0 at position 0."""
         before = self.body.before(part.tokens_BT, packing)
@@ -47,36 +53,39 @@ class ValueLearner:
     frozen copy keeps those weights.
     """
 
-    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork) -> None:
-        self.settings, self.optimiser, self.normalisation = settings, recipe.optimiser, recipe.advantage
-        self.network = ValueModel(policy, DTYPES[settings.parameters])
-        self.start = copy.deepcopy(self.network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
+    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork, engines: EngineMaker) -> None:
+        self.settings, self.recipe, self.normalisation = settings, recipe, recipe.advantage
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
         self.rate_ratio = 1.0 if own is None else own / general
-        self.adam = torch.optim.AdamW(
-            self.network.parameters(),
-            lr=general * self.rate_ratio,
-            betas=(recipe.optimiser.beta1, recipe.optimiser.beta2),
-            eps=recipe.optimiser.eps,
-            weight_decay=recipe.optimiser.weight_decay,
-            fused=True,
-        )
+        network = ValueModel(policy, DTYPES[settings.parameters])
+        start = copy.deepcopy(network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
+        optimiser = recipe.optimiser.model_copy(update={"learning_rate": general * self.rate_ratio})
+        self.engine = engines.make(network, optimiser)
+        self.start = None if start is None else self.engine.frozen(start)
+
+    @property
+    def network(self) -> ValueModel:
+        """The value network with all of its present weights."""
+        network = self.engine.whole()
+        assert isinstance(network, ValueModel)
+        return network
 
     def start_round(self) -> None:
         """Freeze the present weights: they give the values of all batches of this round."""
         if self.start is not None:
-            self.start.load_state_dict(self.network.state_dict())
+            self.start.copy_from(self.engine)
 
     @torch.no_grad()
     def values(self, batch: Batch) -> Tensor:
         """Values of the batch's tokens at the start of the round, [B, T]."""
         values_BT = torch.zeros_like(batch.behaviour_BT)
-        for rows in batch.micro_batches(self.optimiser):
+        network = self.start or self.engine
+        for rows, counts, _ in passes(batch, self.recipe, self.engine.ranks):
             part = batch.part(rows)
-            values_BT[rows, : part.tokens_BT.shape[1]] = (self.start or self.network).values(
-                part, part.packing(self.optimiser.packing)
-            )
-        return values_BT
+            (part_BT,) = network(part, part.packing(self.recipe.optimiser.packing))
+            if counts:
+                values_BT[rows.to(values_BT.device, non_blocking=True), : part.tokens_BT.shape[1]] = part_BT
+        return self.engine.ranks.summed(values_BT)
 
     def assign_credit(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
         """The batch with the returns that its values should have been, and the advantages [B, T] of its tokens."""
@@ -85,49 +94,60 @@ class ValueLearner:
         advantage_BT = gae(rewards_BT.double(), values_BT, mask_BT, self.settings.gamma, self.settings.gae_lambda)
         returns_BT = torch.where(mask_BT, advantage_BT + values_BT, 0.0)
         if self.normalisation == "batch":
-            advantage_BT = standardised(advantage_BT, mask_BT)
+            advantage_BT = standardised(advantage_BT, mask_BT, batch.own(advantage_BT))
         return replace(batch, returns_BT=returns_BT.float()), advantage_BT.float()
 
     def accumulate(self, batch: Batch) -> dict[str, float | None]:
         """The gradient of the mean value loss over own tokens, in place of the last one; returns its columns."""
         assert batch.values_BT is not None
         assert batch.returns_BT is not None
-        self.adam.zero_grad(set_to_none=True)
-        num_tokens, total, clipped = int(batch.mask_BT.sum()), 0.0, 0
-        for rows in batch.micro_batches(self.optimiser):
+        self.engine.zero_grad()
+        num_tokens, ranks = batch.num_own, self.engine.ranks
+        sums: defaultdict[str, float | Tensor] = defaultdict(float)
+        for rows, counts, last in passes(batch, self.recipe, ranks):
             part = batch.part(rows)
             assert part.values_BT is not None
             assert part.returns_BT is not None
-            values_BT = self.network.values(part, part.packing(self.optimiser.packing))
+            (values_BT,) = self.engine(part, part.packing(self.recipe.optimiser.packing))
             loss_BT, clipped_BT = value_loss(
                 values_BT, part.values_BT, part.returns_BT, part.mask_BT, self.settings.value_clip
             )
             loss = loss_BT.sum() / num_tokens
-            loss.backward()
-            total += float(loss.detach())
-            clipped += int(clipped_BT.sum())
-        explained = explained_variance(batch.values_BT, batch.returns_BT, batch.mask_BT)
-        return {"value_loss": total, "value_clipped": clipped / num_tokens, "explained_variance": explained}
+            self.engine.backward(loss if counts else loss * 0.0, last=last)
+            sums["value_loss"] += loss.detach().double() * counts
+            sums["value_clipped"] += clipped_BT.sum().double() * counts
+        residual, spread = variances(batch.own(batch.values_BT), batch.own(batch.returns_BT))
+        # They are of the whole batch on every rank.
+        sums["residual"], sums["spread"] = residual / ranks.world, spread / ranks.world
+        read = on_the_host(sums, ranks)
+        return {
+            "value_loss": read["value_loss"],
+            "value_clipped": read["value_clipped"] / num_tokens,
+            "explained_variance": explained_variance(read["residual"], read["spread"]),
+        }
 
     def clip_gradient(self) -> float:
         """Scale the gradient down to `max_grad_norm`; returns the norm it had."""
-        most = self.optimiser.max_grad_norm
-        return float(nn.utils.clip_grad_norm_(self.network.parameters(), math.inf if most is None else most))
+        return self.engine.norm(self.recipe.optimiser.max_grad_norm)
 
     def step(self, rate: float) -> None:
         """One AdamW step; `rate` is the policy's learning rate of this step."""
-        for group in self.adam.param_groups:
-            group["lr"] = rate * self.rate_ratio
-        self.adam.step()
+        self.engine.step(rate * self.rate_ratio)
+
+    def skip(self) -> None:
+        """Leave the weights as they are."""
+        self.engine.skip()
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, those of the start of the round too, and optimiser."""
-        start = None if self.start is None else self.start.state_dict()
-        return {"network": self.network.state_dict(), "start": start, "adam": self.adam.state_dict()}
+        start = None if self.start is None else self.start.whole().state_dict()
+        return {"network": self.network.state_dict(), "start": start, "adam": self.engine.moments()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken."""
         self.network.load_state_dict(state["network"])
+        self.engine.take()
         if self.start is not None:
-            self.start.load_state_dict(state["start"])
-        self.adam.load_state_dict(state["adam"])
+            self.start.whole().load_state_dict(state["start"])
+            self.start.take()
+        self.engine.take_moments(state["adam"])

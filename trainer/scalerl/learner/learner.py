@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from scalerl.model.policy import Policy
 from scalerl.model.size import ModelSize
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
@@ -34,6 +35,11 @@ class Learner(Protocol):
 
     version: int
     """Optimiser steps taken; it numbers the weights."""
+
+    @property
+    def policy(self) -> Policy | None:
+        """What it trains, if that lies in this process: evaluations then decode it without a copy."""
+        ...
 
     @property
     def size(self) -> ModelSize:

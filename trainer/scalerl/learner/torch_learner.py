@@ -1,6 +1,8 @@
-"""The built-in learner: AdamW on the policy loss, in this process."""
+"""The built-in learner: groups to a batch, its advantages, and AdamW on the policy loss, on whichever engine."""
 
 import math
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,13 +12,14 @@ import torch
 from torch import Tensor
 
 from scalerl.learner.batch import Batch, make_batch
-from scalerl.learner.batch_loss import batch_loss, scores_of
+from scalerl.learner.batch_loss import batch_loss, passes, scores_of
 from scalerl.learner.critic import ValueLearner
+from scalerl.learner.engine import EngineMaker, Scorer, Scoring, ScoringNetwork
 from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
+from scalerl.learner.torch_engine import TorchEngineMaker
 from scalerl.model.policy import Policy, frozen_copy
-from scalerl.model.size import ModelSize
 from scalerl.objective.advantages import advantages, padded
 from scalerl.objective.gae import at_last_own_token
 from scalerl.objective.kl import token_kl
@@ -69,37 +72,57 @@ class NotFinite:
         return {**seen, "skipped": True}
 
 
+def checksum_of(groups: Sequence[Group]) -> int:
+    """A number that is almost surely another one for other tokens or rewards."""
+    found = 0
+    for group in groups:
+        for rollout, reward in zip(group.rollouts, group.rewards, strict=True):
+            found = zlib.crc32(rollout.tokens.tobytes() + struct.pack("d", reward), found)
+    return found
+
+
 class TorchLearner:
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
     It keeps a frozen copy of the policy only if the recipe needs one: `reference`, the policy that the run started
-    from, for a KL penalty; `start`, the weights at the start of the round, for truncated importance weights. A `critic`
-    is trained on the same batches and steps when the policy does.
+    from, for a KL penalty; `start`, the weights at the start of the round, for truncated importance weights, unless the
+    round is one batch, which is scored before the weights move. A `critic` is trained on the same batches and steps
+    when the policy does.
     """
 
-    def __init__(self, policy: Policy, recipe: ResolvedRecipe) -> None:
-        self.policy, self.recipe = policy, recipe
+    def __init__(
+        self,
+        policy: Policy,
+        recipe: ResolvedRecipe,
+        *,
+        origin: Policy | None = None,
+        engines: EngineMaker | None = None,
+    ) -> None:
+        """`origin` is a frozen copy of the policy that the run starts from; without one the learner makes its own.
+
+        Without `engines` everything lies in this process.
+        """
+        engines = engines or TorchEngineMaker()
+        self.recipe, self.ranks = recipe, engines.ranks
+        self.size = policy.size  # before an engine takes the policy apart
         self.version = 0
         self.bad_steps = 0
         self.statistics = RunningStatistics()
         self.loss_scale = LossScale(value=INITIAL_SCALE if recipe.parameters == "fp16" else 1.0)
-        self.reference = frozen_copy(policy) if recipe.kl.coefficient > 0 else None
-        self.start = frozen_copy(policy) if recipe.loss.type != "cispo" and recipe.loss.max_weight else None
-        self.critic = None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic)
-        settings = recipe.optimiser
-        self.adam = torch.optim.AdamW(
-            policy.parameters(),
-            lr=settings.learning_rate,
-            betas=(settings.beta1, settings.beta2),
-            eps=settings.eps,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
+        reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
+        start = frozen_copy(policy) if self.weighs_by_start and recipe.batches_of_a_round > 1 else None
+        self.critic = None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines)
+        self.device = policy.device
+        self.engine = engines.make(Scorer(policy), recipe.optimiser)
+        self.trained = ScoringNetwork(self.engine)
+        self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference)))
+        self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start)))
 
     @property
-    def size(self) -> ModelSize:
-        """What work on its policy costs."""
-        return self.policy.size
+    def policy(self) -> Policy:
+        """The policy with all of its present weights, in this process."""
+        return self.trained.policy
 
     def weights(self) -> Weights:
         """The policy's weights, under the names of its file."""
@@ -115,6 +138,8 @@ class TorchLearner:
         Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
         """
         recipe = self.recipe
+        if self.ranks.world > 1:
+            self.ranks.refuse_unlike(checksum_of(groups), "the rollouts or rewards of a step")
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
         rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
         survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
@@ -122,8 +147,8 @@ class TorchLearner:
         update = Update(trained_tokens=0, context_tokens=0, metrics=metrics)
         self._start_round()
         if survivors:
-            batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask").to(self.policy.device)
-            if batch.mask_BT.any():
+            batch = make_batch(survivors, mask_truncated=recipe.truncated == "mask").to(self.device)
+            if batch.num_own:
                 update = self._train(survivors, batch, rate, metrics)
         self.version += 1
         return update
@@ -133,7 +158,7 @@ class TorchLearner:
         batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
-        copies = len(self._frozen_policies()) + networks - 1
+        copies = (self.reference is not None) + self.weighs_by_start + networks - 1
         tokens, context = batch.work()
         return Update(
             trained_tokens=networks * epochs * tokens,
@@ -149,7 +174,7 @@ class TorchLearner:
         if self.version % self.recipe.batches_of_a_round:
             return
         if self.start is not None:
-            self.start.load_state_dict(self.policy.state_dict())
+            self.start.network.copy_from(self.engine)
         if self.critic is not None:
             self.critic.start_round()
 
@@ -158,25 +183,27 @@ class TorchLearner:
         return replace(
             batch,
             reference_BT=None if self.reference is None else self.logprobs(self.reference, batch),
-            start_BT=None if self.start is None else self.logprobs(self.start, batch),
+            start_BT=self.logprobs(self.start or self.trained, batch) if self.weighs_by_start else None,
             values_BT=None if self.critic is None else self.critic.values(batch),
         )
 
     @torch.no_grad()
-    def logprobs(self, policy: Policy, batch: Batch) -> Tensor:
+    def logprobs(self, policy: Scoring, batch: Batch) -> Tensor:
         """Log-probabilities of the batch's tokens under `policy`, [B, T], computed in the micro-batches of training."""
         result_BT = torch.zeros_like(batch.behaviour_BT)
-        for rows in batch.micro_batches(self.recipe.optimiser):
+        for rows, counts, _ in passes(batch, self.recipe, self.ranks):
             part = batch.part(rows)
-            result_BT[rows, : part.tokens_BT.shape[1]] = scores_of(policy, part, self.recipe).logprobs_BT
-        return result_BT
+            part_BT = scores_of(policy, part, self.recipe).logprobs_BT
+            if counts:
+                result_BT[rows.to(result_BT.device, non_blocking=True), : part.tokens_BT.shape[1]] = part_BT
+        return self.ranks.summed(result_BT)
 
     def assign_credit(self, survivors: list[Group], batch: Batch) -> tuple[Batch, Tensor]:
         """The batch and its advantages [B, 1]; with a critic, the batch with its returns and advantages [B, T]."""
         if self.critic is None:
             return batch, self.advantages(survivors, batch)
         rewards = [reward for group in survivors for reward in group.rewards]
-        rewards_B = torch.tensor(rewards, dtype=torch.float64, device=batch.mask_BT.device)
+        rewards_B = torch.tensor(rewards, dtype=torch.float64, device="cpu").to(batch.mask_BT.device, non_blocking=True)
         rewards_BT = at_last_own_token(rewards_B, batch.mask_BT)
         if self.recipe.kl.where == "reward":
             rewards_BT = rewards_BT - self._penalty(batch)
@@ -190,10 +217,13 @@ class TorchLearner:
         return kl.coefficient * kl_BT.double()
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
-        """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them."""
-        rewards_PG, mask_PG = padded([group.rewards for group in survivors], batch.mask_BT.device)
+        """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them.
+
+        Rewards and advantages are numbers of the host, which waits for the penalty alone.
+        """
+        rewards_PG, mask_PG = padded([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
-            rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1)
+            rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
         advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
         # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
         if advantage_PG.isfinite().all():
@@ -202,8 +232,6 @@ class TorchLearner:
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
         """Epochs on one batch, up to the first that takes no step; the columns of the last, and how many there were."""
-        for group in self.adam.param_groups:
-            group["lr"] = rate
         epoch, outcome = 1, self._optimise_once(batch, advantage_BT, rate)
         while epoch < self.recipe.epochs and isinstance(outcome, Taken):
             epoch, outcome = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
@@ -217,24 +245,30 @@ class TorchLearner:
         if self.recipe.parameters == "fp16":
             self.loss_scale = scale.after(overflow=overflow)
             if overflow and math.isfinite(measured["loss"]) and scale.value > 1:
+                self._skip()
                 return Overflowed(measured=measured)
         if not all(math.isfinite(measured[name]) for name in DECISIVE if name in measured):
+            self._skip()
             self._count_bad_step(measured)
             return NotFinite(measured=measured)
-        self.adam.step()
+        self.engine.step(rate)
         if self.critic is not None:
             self.critic.step(rate)
         self.bad_steps = 0
         return Taken(measured=measured)
 
+    def _skip(self) -> None:
+        """Leave all networks as they are."""
+        self.engine.skip()
+        if self.critic is not None:
+            self.critic.skip()
+
     def _measure_gradients(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
         """Loss and gradient of one pass, of the critic too; gradients are unscaled and clipped."""
-        self.adam.zero_grad(set_to_none=True)
+        self.engine.zero_grad()
         measured: dict[str, Any] = dict(self.accumulate(batch, advantage_BT))
-        self.loss_scale.unscale(self.policy.parameters())
-        most = self.recipe.optimiser.max_grad_norm
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), math.inf if most is None else most)
-        measured["grad_norm"] = float(norm)
+        self.loss_scale.unscale(self.engine.gradients())
+        measured["grad_norm"] = self.engine.norm(self.recipe.optimiser.max_grad_norm)
         if self.critic is not None:
             measured |= self.critic.accumulate(batch)
             measured["value_grad_norm"] = self.critic.clip_gradient()
@@ -245,10 +279,10 @@ class TorchLearner:
     def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, float]:
         """Add the batch's gradient, scaled, to the parameters'; returns the columns of `batch_loss`."""
 
-        def backward(loss: Tensor) -> None:
-            self.loss_scale.scaled(loss).backward()
+        def backward(loss: Tensor, last: bool) -> None:
+            self.engine.backward(self.loss_scale.scaled(loss), last=last)
 
-        return batch_loss(self.policy, batch, advantage_BT, self.recipe, backward=backward)
+        return batch_loss(self.trained, batch, advantage_BT, self.recipe, backward=backward, ranks=self.ranks)
 
     def _count_bad_step(self, measured: dict[str, Any]) -> None:
         """Raises Diverged after MAX_BAD_STEPS of them in a row."""
@@ -261,28 +295,30 @@ class TorchLearner:
         """Weights, those of the frozen copies too, optimiser, critic, counters and running statistics."""
         return {
             "policy": self.policy.exported_weights(),
-            "adam": self.adam.state_dict(),
+            "adam": self.engine.moments(),
             "version": self.version,
             "bad_steps": self.bad_steps,
             "loss_scale": asdict(self.loss_scale),
             "statistics": asdict(self.statistics),
             "critic": None if self.critic is None else self.critic.state_dict(),
-            **{name: policy.exported_weights() for name, policy in self._frozen_policies().items()},
+            **{name: frozen.policy.exported_weights() for name, frozen in self._frozen_policies().items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken."""
         self.policy.import_weights(state["policy"])
-        self.adam.load_state_dict(state["adam"])
+        self.engine.take()
+        self.engine.take_moments(state["adam"])
         self.version, self.bad_steps = state["version"], state["bad_steps"]
         self.statistics = RunningStatistics(**state["statistics"])
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
         self.loss_scale = LossScale(**state["loss_scale"])
-        for name, policy in self._frozen_policies().items():
-            policy.import_weights(state[name])
+        for name, frozen in self._frozen_policies().items():
+            frozen.policy.import_weights(state[name])
+            frozen.network.take()
 
-    def _frozen_policies(self) -> dict[str, Policy]:
+    def _frozen_policies(self) -> dict[str, ScoringNetwork]:
         """Those that the recipe needs, by name."""
         both = {"reference": self.reference, "start": self.start}
-        return {name: policy for name, policy in both.items() if policy is not None}
+        return {name: frozen for name, frozen in both.items() if frozen is not None}

@@ -14,13 +14,13 @@ from scalerl.objective.running_statistics import RunningStatistics
 EPS = 1e-6
 
 
-def padded(rewards: Sequence[Sequence[float]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rewards of each prompt as rewards_PG on `device`, zeros after the last of each, and mask_PG."""
+def padded(rewards: Sequence[Sequence[float]]) -> tuple[Tensor, Tensor]:
+    """Rewards of each prompt as rewards_PG, zeros after the last of each, and mask_PG, both on the host."""
     # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
-    rewards_PG = torch.zeros(len(rewards), max(map(len, rewards)), dtype=torch.float64, device=device)
+    rewards_PG = torch.zeros(len(rewards), max(map(len, rewards)), dtype=torch.float64, device="cpu")
     mask_PG = torch.zeros_like(rewards_PG, dtype=torch.bool)
     for row, of_prompt in enumerate(rewards):
-        rewards_PG[row, : len(of_prompt)] = torch.tensor(of_prompt, dtype=torch.float64, device=device)
+        rewards_PG[row, : len(of_prompt)] = torch.tensor(of_prompt, dtype=torch.float64, device="cpu")
         mask_PG[row, : len(of_prompt)] = True
     return rewards_PG, mask_PG
 

@@ -33,10 +33,9 @@ def gae(rewards_BT: Tensor, values_BT: Tensor, mask_BT: Tensor, gamma: float, ga
     return advantage_BT
 
 
-def standardised(advantage_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """(A - mean A) / (std A + eps) over all own tokens of the batch, 0 off the mask."""
-    own = advantage_BT[mask_BT]
-    return torch.where(mask_BT, (advantage_BT - own.mean()) / (own.std(correction=0) + EPS), 0.0)
+def standardised(advantage_BT: Tensor, mask_BT: Tensor, own_M: Tensor) -> Tensor:
+    """(A - mean A) / (std A + eps) over all own tokens of the batch, whose advantages are `own_M`; 0 off the mask."""
+    return torch.where(mask_BT, (advantage_BT - own_M.mean()) / (own_M.std(correction=0) + EPS), 0.0)
 
 
 def value_loss(
@@ -56,9 +55,12 @@ def value_loss(
     return torch.maximum(free_BT, clipped_BT) / 2, (clipped_BT > free_BT) & (moved_BT.abs() > clip)
 
 
-def explained_variance(values_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor) -> float | None:
-    """1 - Var(R - V) / Var(R) over own tokens: 1 foresees every return, 0 no better than a constant; None where R is
-    one number."""
-    values, returns = values_BT[mask_BT].double(), returns_BT[mask_BT].double()
-    spread = float(returns.var(correction=0))
-    return 1 - float((returns - values).var(correction=0)) / spread if spread > 0 else None
+def variances(values_M: Tensor, returns_M: Tensor) -> tuple[Tensor, Tensor]:
+    """Var(R - V) and Var(R) over own tokens, in float64."""
+    values, returns = values_M.double(), returns_M.double()
+    return (returns - values).var(correction=0), returns.var(correction=0)
+
+
+def explained_variance(residual: float, spread: float) -> float | None:
+    """1 - Var(R - V) / Var(R): 1 foresees every return, 0 no better than a constant; None where R is one number."""
+    return 1 - residual / spread if spread > 0 else None

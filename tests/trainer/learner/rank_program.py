@@ -1,0 +1,155 @@
+"""What each rank of `test_engines` executes: `rank_program.py RANK WORLD STORE KINDS CASES`.
+
+The first prints what it found as JSON.
+Every finding is held against the engine of one process, which this process builds beside the sharded one.
+"""
+
+import json
+import math
+import os
+import sys
+
+import torch
+from torch import distributed as dist
+from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
+from trainer.learner_cases import policy_of, random_groups
+from trainer.tiny import make_group, tiny_recipe
+
+from scalerl.learner.batch import make_batch
+from scalerl.learner.make import engine_maker
+from scalerl.learner.ranks import join
+from scalerl.learner.torch_learner import TorchLearner
+from scalerl.recipe import DeepSpeedSettings, FsdpSettings
+
+RANK, WORLD = int(sys.argv[1]), int(sys.argv[2])
+ENGINES = {
+    "zero2": DeepSpeedSettings(zero=2, ranks=WORLD),
+    "zero3": DeepSpeedSettings(zero=3, ranks=WORLD),
+    "fsdp": FsdpSettings(ranks=WORLD),
+    "zero2 offloaded": DeepSpeedSettings(zero=2, offload="cpu", ranks=WORLD),
+    "zero3 offloaded": DeepSpeedSettings(zero=3, offload="cpu", ranks=WORLD),
+}
+SMALL = {"model": {"layers": 2}, "optimiser": {"warmup_steps": 0, "micro_batch_tokens": 40}}
+MOE = {"type": "moe", "hidden": 16, "layers": 2, "heads": 2, "mlp": 16, "experts": 4, "experts_per_token": 2}
+CASES = {
+    "plain": SMALL,
+    "critic": {
+        **SMALL,
+        "critic": {"type": "value_network"},
+        "advantage": "batch",
+        "zero_variance": "keep",
+        "loss": {"type": "grpo", "max_weight": 2.0},
+        "off_policy": {"type": "ppo_off_policy", "k": 2},
+        "epochs": 2,
+    },
+    "penalty": {**SMALL, "kl": {"coefficient": 0.1}},
+    "mixed": {**SMALL, "parameters": "mixed"},
+    "packed": {**SMALL, "optimiser": {**SMALL["optimiser"], "packing": "sequences", "gradient_checkpointing": True}},
+    "one pass": {"model": {"layers": 2}, "optimiser": {"warmup_steps": 0}},
+    "experts": {**SMALL, "model": {**MOE, "router_loss": 0.01}},
+}
+"""In `one pass` the second rank has no rows of its own. In `mixed` only the first gradient can be compared: a weight
+that differs by 1e-7 may be another number in BF16."""
+
+
+def learner_of(recipe, kind):
+    engines = None if kind == "torch" else engine_maker(ENGINES[kind], ranks, torch.device("cpu"))
+    return TorchLearner(policy_of(recipe), recipe, engines=engines)
+
+
+def gap(ours, theirs):
+    """The largest difference of a number of two rows, relative above 1."""
+    assert ours.keys() == theirs.keys()
+    numbers = [name for name, value in theirs.items() if isinstance(value, float)]
+    return max(abs(ours[name] - theirs[name]) / max(1.0, abs(theirs[name])) for name in numbers)
+
+
+def weight_gap(ours, theirs):
+    return max(float((tensor - theirs.weights()[name]).abs().max()) for name, tensor in ours.weights().items())
+
+
+def gradient_of(learner):
+    """The whole gradient after the last pass, by parameter."""
+    network = learner.engine.network
+    if hasattr(learner.engine, "engine"):
+        from deepspeed.utils import safe_get_full_grad
+
+        return {name: safe_get_full_grad(parameter) for name, parameter in network.named_parameters()}
+    found = {name: parameter.grad for name, parameter in network.named_parameters()}
+    return {name: grad.full_tensor() if hasattr(grad, "full_tensor") else grad for name, grad in found.items()}
+
+
+def gradient_gap(case, kind):
+    """Of the norm of each parameter's gradient, the largest share by which it is off."""
+    recipe = tiny_recipe(**CASES[case])
+    groups = random_groups(policy_of(tiny_recipe()))
+    found = []
+    for one in (kind, "torch"):
+        learner = learner_of(recipe, one)
+        batch = make_batch(groups)
+        learner.accumulate(batch, learner.advantages(groups, batch))
+        found.append(gradient_of(learner))
+    ours, theirs = found
+    return max(float((ours[name] - grad).norm() / grad.norm()) for name, grad in theirs.items())
+
+
+def steps(case, kind):
+    """Four steps beside those of one process, then two of each resumed from what the other saved."""
+    recipe = tiny_recipe(**CASES[case])
+    groups = random_groups(policy_of(tiny_recipe()))
+    ours, theirs = learner_of(recipe, kind), learner_of(recipe, "torch")
+    along = max(gap(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(4))
+    apart = weight_gap(ours, theirs)
+    states = ours.state_dict(), theirs.state_dict()
+    taken, given = learner_of(recipe, kind), learner_of(recipe, "torch")
+    taken.load_state_dict(states[1])
+    given.load_state_dict(states[0])
+    resumed = 0.0
+    for _ in range(2):
+        expected = theirs.step(groups).metrics
+        resumed = max(resumed, *(gap(one.step(groups).metrics, expected) for one in (taken, given)))
+    return {"along": along, "weights": apart, "resumed": resumed}
+
+
+def bad_steps(kind):
+    """A NaN in one row of one rank, then a finite gradient that the learner wants skipped, then steps as if neither."""
+    recipe = tiny_recipe(**CASES["plain"])
+    groups = random_groups(policy_of(tiny_recipe()))
+    bad = make_group("bad", [[5, 1], [7, 1]], [[-1.0, math.nan], [-1.0, -1.0]], [1.0, -1.0])
+    ours, theirs = learner_of(recipe, kind), learner_of(recipe, "torch")
+    for learner in (ours, theirs):
+        learner.step(groups)
+    before = {name: tensor.clone() for name, tensor in ours.weights().items()}
+    row = ours.step([*groups, bad]).metrics
+    count = ours.bad_steps
+    batch = make_batch(groups)
+    ours.accumulate(batch, ours.advantages(groups, batch))
+    ours.engine.norm(1.0)
+    ours.engine.skip()
+    equal = all(torch.equal(tensor, before[name]) for name, tensor in ours.weights().items())
+    theirs.version = 2
+    after = [(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(2)]
+    everywhere = int(ranks.summed(torch.tensor(int(row["skipped"] and equal and count == 1))))
+    return {
+        "ranks_that_skipped": everywhere,
+        "loss": row["loss"],
+        "after": max(gap(mine, other) for mine, other in after),
+    }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    ranks = join(FileStore(sys.argv[3], WORLD), rank=RANK, world=WORLD)
+    kinds, cases = sys.argv[4].split(","), sys.argv[5].split(",")
+    found = {
+        kind: {
+            "gradient": {case: gradient_gap(case, kind) for case in ("plain", "mixed", "one pass")},
+            "steps": {case: steps(case, kind) for case in cases},
+            "bad": bad_steps(kind),
+        }
+        for kind in kinds
+    }
+    if RANK == 0:
+        print("FOUND " + json.dumps(found), flush=True)
+    dist.barrier()
+    os._exit(0)  # taking torch down takes a busy machine seconds

@@ -1,0 +1,61 @@
+"""Every pass of a batch once, as many passes on every rank, none with much more than the others."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scalerl.learner.shares import Pass, shares
+
+COSTS = st.lists(st.integers(min_value=1, max_value=1000), min_size=1, max_size=40)
+RANKS = st.integers(min_value=1, max_value=9)
+
+
+def counted(passes):
+    return [one.index for one in passes if one.counts]
+
+
+@given(COSTS, RANKS)
+def test_every_pass_counts_once_and_all_ranks_make_equally_many(costs, ranks):
+    found = shares(costs, ranks)
+    assert len(found) == ranks
+    assert sorted(index for passes in found for index in counted(passes)) == list(range(len(costs)))
+    assert len({len(passes) for passes in found}) == 1
+    assert len(found[0]) == max(len(counted(passes)) for passes in found)
+
+
+@given(COSTS, RANKS)
+def test_only_the_final_pass_is_the_last_and_the_order_is_the_batchs(costs, ranks):
+    for passes in shares(costs, ranks):
+        assert [one.last for one in passes] == [False] * (len(passes) - 1) + [True]
+        assert counted(passes) == sorted(counted(passes))
+        assert [one.counts for one in passes] == sorted((one.counts for one in passes), reverse=True)
+
+
+@given(COSTS, RANKS)
+def test_no_rank_has_more_than_an_even_share_and_the_dearest_pass(costs, ranks):
+    loads = [sum(costs[index] for index in counted(passes)) for passes in shares(costs, ranks)]
+    assert max(loads) <= sum(costs) / ranks + max(costs)
+
+
+@given(COSTS, RANKS)
+def test_a_pass_that_does_not_count_is_the_cheapest_of_all(costs, ranks):
+    extra = [one.index for passes in shares(costs, ranks) for one in passes if not one.counts]
+    assert all(costs[index] == min(costs) for index in extra)
+
+
+@given(COSTS)
+def test_one_rank_computes_the_batch_in_its_order(costs):
+    assert [one.index for one in shares(costs, 1)[0]] == list(range(len(costs)))
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [
+        ([5], [[(0, True)], [(0, False)]]),
+        ([9, 1, 8], [[(0, True), (1, False)], [(1, True), (2, True)]]),
+    ],
+)
+def test_shares_by_hand(costs, expected):
+    found = [[(one.index, one.counts) for one in passes] for passes in shares(costs, 2)]
+    assert found == expected
+    assert shares([5], 1) == [[Pass(index=0, counts=True, last=True)]]

@@ -1,0 +1,76 @@
+"""The processes that train one network together, and what they tell each other outside its forward and backward."""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
+
+
+class RanksDisagree(RuntimeError):
+    """Processes that must compute the same were given different things."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """One process of `world` that train together: `Ranks(rank=1, world=2)` is the second of two.
+
+    Every method is collective: all ranks call it in the same order. One process alone has nobody to wait for.
+    """
+
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the rank that writes files and decides what depends on the time of day."""
+        return self.rank == 0
+
+    def summed(self, tensor: Tensor) -> Tensor:
+        """The sum of all ranks' tensors, in place of this one."""
+        if self.world > 1:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def agreed(self, decision: bool) -> bool:
+        """What the first rank decides."""
+        return bool(self._of_first(int(decision)))
+
+    def refuse_unlike(self, fingerprint: int, what: str) -> None:
+        """Raises RanksDisagree unless all ranks have the fingerprint of the first; 63 bits at most."""
+        unlike = torch.tensor(int(self._of_first(fingerprint) != fingerprint))
+        if int(self.summed(unlike)) > 0:
+            raise RanksDisagree(
+                f"{what} differ between the {self.world} ranks of the learner, which all compute the run; something in "
+                f"it depends on the process: a verifier with a time limit, for instance. Use ranks: 1"
+            )
+
+    def _of_first(self, number: int) -> int:
+        if self.world == 1:
+            return number
+        said = torch.tensor(number, dtype=torch.int64)
+        dist.broadcast(said, src=0)
+        return int(said)
+
+
+ALONE = Ranks()
+"""The only process that trains."""
+LIMIT = timedelta(minutes=10)
+"""A rank that waits this long for another ends. One that has died is noticed at once, by its closed connection."""
+
+
+def join(store: Store, *, rank: int, world: int) -> Ranks:
+    """Become one of `world` ranks that meet at `store`; collective. Their messages stay on this machine."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=LIMIT)
+    return Ranks(rank=rank, world=world)
+
+
+def leave() -> None:
+    """End what `join` began, if it did."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
