@@ -1,22 +1,27 @@
-"""Five steps with another generator, another channel, another evaluation in place of the built-in ones."""
+"""Five steps with another generator, another store, another evaluation in place of the built-in ones."""
+
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from trainer.engines import LOGPROB, FolderChannel, ListGenerator
-from trainer.tiny import generator_of, random_policy, tiny_recipe
+from trainer.engines import LOGPROB, DamagingStore, ListGenerator
+from trainer.tiny import generator_of, maker_of, random_policy, tiny_recipe
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.learner.torch_learner import TorchLearner
-from scalerl.processes import WallCluster
+from scalerl.processes import LocalLauncher, WallCluster
+from scalerl.processes.process_cluster import WeightsRefused
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_tasks
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
+from scalerl.weights.folder import FolderStore
 
 TOKENIZER = SymbolTokenizer()
 ANSWERS = [(END_THINK_ID, *TOKENIZER.encode(text), EOS_ID) for text in ("0", "1", "01", "2")]
@@ -102,24 +107,70 @@ def test_another_evaluation_measures_after_each_of_five_steps():
     assert cluster.learner.version == 5
 
 
-@pytest.mark.timeout(120)
-def test_five_steps_with_weights_that_reach_generator_processes_through_a_folder(tmp_path):
-    recipe = tiny_recipe(off_policy={"type": "ppo_off_policy", "k": 1}, zero_variance="keep").model_dump()
-    recipe = ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": 2, "slots": 12}})
+@contextmanager
+def wall_cluster(schedule, store_of, generators=1):
+    """Generator processes of twelve slots, one step off policy; `store_of` makes the store from the first weights."""
+    recipe = tiny_recipe(off_policy={"type": schedule, "k": 1}, zero_variance="keep").model_dump()
+    recipe = ResolvedRecipe.model_validate(
+        recipe | {"cluster": {"type": "wall", "generators": generators, "slots": 12}}
+    )
     policy = random_policy(recipe)
     parts = parts_of(recipe, policy)
+    store = store_of(policy.exported_weights())
     cluster = WallCluster(
-        generators=[generator_of(recipe, parts["task"], policy, slots=12) for _ in range(2)],
-        channel=FolderChannel(tmp_path / "weights"),
+        launcher=LocalLauncher(maker_of(recipe, parts["task"], policy), store, threads=1),
+        store=store,
         off_clock=generator_of(recipe, parts["task"], policy, slots=12),
         **parts,
     )
     try:
         cluster.start()
-        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(5)]
+        yield cluster
     finally:
         cluster.close()
+
+
+def versions_of(step):
+    return {int(version) for group in step.groups for one in group.rollouts for version in one.versions}
+
+
+@pytest.mark.timeout(120)
+def test_five_steps_with_weights_that_reach_generator_processes_through_a_folder(tmp_path):
+    folder = tmp_path / "weights"
+    with wall_cluster("ppo_off_policy", partial(FolderStore, folder), generators=2) as cluster:
+        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(5)]
+        assert sorted(path.name for path in folder.iterdir()) == ["3", "4"]
     # Each step trains on what the weights of the step before generated: they went through the folder.
-    stamped = [{int(v) for group in step.groups for r in group.rollouts for v in r.versions} for step in steps]
-    assert stamped == [{0}, {1}, {2}, {3}, {4}]
-    assert (tmp_path / "weights" / "4.version").read_text() == "4"
+    assert [versions_of(step) for step in steps] == [{0}, {1}, {2}, {3}, {4}]
+    assert cluster.news == []
+    assert not folder.exists()
+
+
+@pytest.mark.timeout(120)
+def test_a_torn_publication_is_refused_and_published_again_while_generators_decode_with_the_weights_they_have(tmp_path):
+    with wall_cluster("ppo_off_policy", partial(DamagingStore, tmp_path / "weights", damaged={2, 3})) as cluster:
+        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(4)]
+    assert [versions_of(step) for step in steps] == [{0}, {1}, {2}, {3}]
+    assert cluster.publication == 5
+    refused = sorted(line.split(":")[0] for line in cluster.news)
+    assert refused == [f"generator {n} refused new weights and went on with version 1" for n in (0, 0)]
+    assert all("0-of-1.safetensors of publication" in line for line in cluster.news)
+
+
+@pytest.mark.timeout(120)
+def test_tokens_between_a_refusal_and_the_next_publication_are_those_of_the_weights_of_before(tmp_path):
+    with wall_cluster("pipeline", partial(DamagingStore, tmp_path / "weights", damaged=range(2, 40, 2))) as cluster:
+        steps = [SCHEDULES["pipeline"](cluster) for _ in range(12)]
+    assert [step.version for step in steps] == list(range(12))
+    assert all(step.version - min(versions_of(step)) <= 1 for step in steps)
+    assert len(cluster.news) >= 8
+
+
+@pytest.mark.timeout(120)
+def test_a_run_whose_weights_are_refused_again_and_again_ends_with_the_reason(tmp_path):
+    with wall_cluster("ppo_off_policy", partial(DamagingStore, tmp_path / "weights", damaged=range(2, 99))) as cluster:
+        for _ in range(2):
+            SCHEDULES["ppo_off_policy"](cluster)
+        with pytest.raises(WeightsRefused, match=r"^generator 0 refused 3 publications in a row: .* publication 4 has"):
+            SCHEDULES["ppo_off_policy"](cluster)
+        assert cluster.generator_version == 1

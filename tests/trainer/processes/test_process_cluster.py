@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -17,26 +18,26 @@ import pytest
 import torch
 from pydantic import ValidationError
 from trainer.attempts import attempt
-from trainer.tiny import SETTINGS, fixed_policy, generator_of, random_policy, tiny_recipe
+from trainer.tiny import SETTINGS, fixed_policy, generator_of, maker_of, random_policy, tiny_recipe
 from waiting import wait_until
 
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorDied, WallCluster
+from scalerl.processes import GeneratorDied, LocalLauncher, WallCluster, process_cluster
 from scalerl.processes.generator_process import GeneratorProcess, Outfit
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
-from scalerl.processes.time_sheet import Activity, TimeSheet
+from scalerl.processes.process_cluster import LOOK_S
+from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.checkpoint import checkpoint_exists
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
-from scalerl.weights.shared_memory import SharedMemoryChannel
+from scalerl.weights.shared_memory import SharedMemoryStore
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -59,12 +60,11 @@ def schedule_recipe(schedule, k, generators=1, **changes):
 def running(recipe, policy, *, state=None):
     """A cluster of that recipe whose processes end with the block; started unless it first takes over a state."""
     task = make_task(recipe.tasks[0], SymbolTokenizer())
+    store = SharedMemoryStore(policy.exported_weights())
     cluster = WallCluster(
         recipe=recipe,
-        generators=[
-            generator_of(recipe, task, policy, slots=recipe.cluster.slots) for _ in range(recipe.cluster.generators)
-        ],
-        channel=SharedMemoryChannel(policy.exported_weights()),
+        launcher=LocalLauncher(maker_of(recipe, task, policy), store, threads=1),
+        store=store,
         off_clock=generator_of(recipe, task, policy, slots=512),
         learner=TorchLearner(policy, recipe),
         pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
@@ -185,13 +185,12 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
     recipe = wall_recipe(slots=4, length_control={"type": "none"})
     policy = fixed_policy(recipe, {5: 0.0})  # every rollout runs to its limit, so a group's four end together
     task = make_task(recipe.tasks[0], SymbolTokenizer())
-    channel = SharedMemoryChannel(policy.exported_weights())
+    store = SharedMemoryStore(policy.exported_weights())
     ours, theirs = multiprocessing.Pipe()
     outfit = Outfit(
         connection=theirs,
-        generator=pickle.dumps(generator_of(recipe, task, policy, slots=4)),
-        channel=channel,
-        seconds=torch.zeros(2, dtype=torch.float64),
+        maker=pickle.dumps(maker_of(recipe, task, policy)),
+        store=store,
         threads=1,
     )
     for group in range(3):
@@ -199,8 +198,8 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
             Request(prompt=task.train[group], group=group, index=index, seed=4 * group + index) for index in range(4)
         ]
         ours.send_bytes(to_bytes(NewRequests(requests=requests)))
-    channel.publish(1, 7, policy.exported_weights())
-    ours.send_bytes(to_bytes(NewWeights(publication=1)))
+    store.publish(1, 7, policy.exported_weights())
+    ours.send_bytes(to_bytes(NewWeights(publication=1, version=7)))
     ours.send_bytes(to_bytes(Resume()))
 
     def work():
@@ -227,21 +226,35 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
 def test_a_time_sheet_by_hand():
     now = [10.0]
     sheet = TimeSheet(clock=lambda: now[0])
-    switches: list[tuple[Activity, float]] = [
-        ("busy", 11.0),
-        ("idle", 13.0),
-        ("busy", 13.5),
+    switches: list[tuple[Pastime, float]] = [
+        ("decode", 11.0),
+        ("wait_prompts", 13.0),
+        ("decode", 13.5),
         ("off", 17.5),
-        ("idle", 20.0),
+        ("wait_prompts", 20.0),
     ]
     for activity, at in switches:
         now[0] = at
         sheet.switch(activity)
     now[0] = 20.25
-    assert sheet.seconds("busy") == 2.0 + 4.0
-    assert sheet.seconds("idle") == 0.5 + 0.25
-    assert sheet.seconds("off") == 1.0 + 2.5
-    assert sheet.seconds("busy", "idle", "off") == 10.25
+    assert sheet.seconds() == {"decode": 2.0 + 4.0, "wait_prompts": 0.5 + 0.25}
+    assert sheet.elapsed() == 20.25 - 10.0 - (1.0 + 2.5)
+    now[0] = 21.0
+    sheet.switch("sync", was="wait_weights")  # the last order was new weights
+    assert sheet.seconds() == {"decode": 6.0, "wait_prompts": 0.75, "wait_weights": 0.75}
+
+
+def test_between_two_reports_a_generator_does_what_it_last_said():
+    account = ReportedAccount(earlier={"decode": 10.0})
+    account.report({"decode": 2.0, "sync": 0.5}, "decode")
+    assert account.at(15.0) == {"decode": 14.5, "sync": 0.5}
+    account.switch("dead", 15.0)
+    account.replaced(18.0)
+    assert account.at(18.5) == {"decode": 14.5, "sync": 0.5, "dead": 3.0, "wait_prompts": 0.5}
+    account.report({"decode": 1.0}, "wait_prompts")  # the successor's own time
+    assert account.at(19.5) == {"decode": 15.5, "sync": 0.5, "dead": 3.0, "wait_prompts": 0.5}
+    # What a message says may be ahead of the clock by the time that messages take.
+    assert sum(account.at(18.9).values()) == 19.0
 
 
 @pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 1), ("ppo_off_policy", 2)])
@@ -256,14 +269,15 @@ def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_a
         started = time.monotonic()
         take_steps(cluster, 30)
         compute, free = cluster.compute_gpu_hours, cluster.clock.trainer_free
+        spent, utilisation = cluster.device_seconds(), cluster.model_flops_utilisation()
         with cluster.paused():
             elapsed += time.monotonic() - started
             cluster.catch_up()
             # The handshakes of two pauses lie between the clocks of the processes.
             assert cluster.clock.now == pytest.approx(elapsed, abs=0.1)
-            for busy, idle in cluster.fleet.seconds.tolist():
-                assert busy > 0
-                assert busy + idle == pytest.approx(elapsed, abs=0.1)
+            for hours in cluster.hours:  # what each has measured by itself
+                assert hours.at(0.0)["decode"] > 0
+                assert sum(hours.at(0.0).values()) == pytest.approx(elapsed, abs=0.1)
             generator_idle, trainer_idle = cluster.idle_shares()
             clock = cluster.clock
             assert generator_idle == pytest.approx(1 - clock.generator_busy / generators / clock.now)
@@ -271,6 +285,16 @@ def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_a
             assert 0 <= trainer_idle < 1
         assert compute == pytest.approx((generators + 1) * free / 3600, rel=1e-12)
         assert free == pytest.approx(elapsed, abs=0.1)
+        assert sum(spent["trainer"].values()) == pytest.approx(free, rel=1e-9)
+        assert sum(spent["generator"].values()) == pytest.approx(generators * free, rel=0.01)
+        assert min(seconds for role in spent.values() for seconds in role.values()) >= 0
+        assert spent["generator"].keys() >= {"decode", "sync"}
+        assert spent["trainer"].keys() >= {"forward_backward", "coordinate"}
+        assert cluster.clock.trainer_busy == pytest.approx(
+            spent["trainer"]["forward_backward"] + spent["trainer"]["coordinate"], abs=0.1
+        )
+        assert utilisation is not None
+        assert all(0 < share < 1 for share in utilisation.values())
 
 
 def test_generators_of_ppo_idle_while_the_trainer_works_and_the_other_way_round():
@@ -299,19 +323,6 @@ def test_nothing_is_decoded_and_no_time_passes_during_a_pause():
 # --- shared weights -------------------------------------------------------------------------------------------------
 
 
-def test_a_publication_leaves_the_one_before_as_it_is_and_keeps_types_and_shapes():
-    first = {"a": torch.randn(3, 5), "b": torch.randn(7, dtype=torch.bfloat16), "c": torch.tensor(2.5)}
-    second = {name: tensor + 1 for name, tensor in first.items()}
-    shared = SharedMemoryChannel(first)
-    shared.publish(4, 40, first)
-    shared.publish(5, 41, second)
-    for publication, version, state in ((4, 40, first), (5, 41, second)):
-        stamped, read = shared.receive(publication)
-        assert stamped == version
-        assert all(torch.equal(read[name], tensor) for name, tensor in state.items())
-        assert {name: tensor.dtype for name, tensor in read.items()} == {n: t.dtype for n, t in state.items()}
-
-
 def test_the_trainer_waits_before_it_writes_where_a_generator_may_still_read():
     recipe = schedule_recipe("pipeline", 8)
     with running(recipe, random_policy(recipe)) as cluster, cluster.paused():
@@ -321,14 +332,14 @@ def test_the_trainer_waits_before_it_writes_where_a_generator_may_still_read():
         cluster.push_weights()
         waited = []
 
-        def answers(*, wait):
-            waited.append(wait)
+        def answers(*, wait_s):
+            waited.append(wait_s)
             raise TimeoutError
 
         cluster.fleet.answers = answers
         with pytest.raises(TimeoutError):
             cluster.push_weights()
-        assert waited == [True]
+        assert waited == [LOOK_S]
 
 
 # --- state ----------------------------------------------------------------------------------------------------------
@@ -361,13 +372,71 @@ def test_a_cluster_that_takes_over_a_state_goes_on_with_every_rollout_in_flight(
 # --- death ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_generator_that_is_killed_is_noticed_and_named():
+@pytest.mark.parametrize(("schedule", "generators"), [("pipeline", 2), ("ppo_off_policy", 1)])
+def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_again(schedule, generators):
+    recipe = schedule_recipe(schedule, 8, generators, batch={"prompts": 8})
+    with running(recipe, random_policy(recipe)) as cluster:
+        advance, killed, noticed = cluster.advance, {}, []
+
+        def kill_in_the_middle():
+            if cluster.learner.version >= 8 and len(cluster.members[-1].groups) >= 4 and not killed:
+                killed[cluster.fleet.process_ids[-1]] = time.monotonic()
+                os.kill(cluster.fleet.process_ids[-1], signal.SIGKILL)
+            advance()
+            if cluster.news and not noticed:
+                noticed.append(time.monotonic())
+
+        cluster.advance = kill_in_the_middle
+        steps = take_steps(cluster, 16)
+        while cluster.members[-1].stage != "at work":
+            steps += take_steps(cluster, 1)
+        steps += take_steps(cluster, 8)
+        ((process, killed_at),) = killed.items()
+        assert noticed[0] - killed_at < 10
+        again = r"its [1-9]\d* unfinished groups are generated again, and it is started again \(1 of 3 times\)"
+        (told,) = cluster.news
+        assert re.fullmatch(rf"generator process {generators - 1} died \(signal 9\); {again}", told)
+        assert [step.version for step in steps] == list(range(len(steps)))
+        assert max(step.version - versions_of(step).min() for step in steps) <= 8
+        assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
+        for group in (group for step in steps for group in step.groups):
+            assert len(group.rollouts) == recipe.batch.generations
+        assert not is_alive(process)
+        assert cluster.members[-1].version > 8
+        spent = cluster.device_seconds()["generator"]
+        assert spent["dead"] > 0.1  # a process takes longer than that to start
+        assert sum(spent.values()) == pytest.approx(generators * cluster.clock.trainer_free, rel=0.01)
+        processes = cluster.fleet.process_ids
+    assert not any(is_alive(process) for process in processes)
+
+
+def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_run(monkeypatch):
+    monkeypatch.setattr(process_cluster, "MOST_STARTS_AGAIN", 0)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe, random_policy(recipe)) as cluster:
-        take_steps(cluster, 2)
+        steps = take_steps(cluster, 2)
         os.kill(cluster.fleet.process_ids[1], signal.SIGKILL)
-        with pytest.raises(GeneratorDied, match=r"^generator process 1 died \(signal 9\)$"):
+        steps += take_steps(cluster, 20)
+        assert [member.stage for member in cluster.members] == ["at work", "gone"]
+        assert cluster.news[0].endswith("and it is not started again")
+        assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
+        os.kill(cluster.fleet.process_ids[0], signal.SIGKILL)
+        with pytest.raises(GeneratorDied, match=r"^generator process 0 died \(signal 9\); no generator is left$"):
             take_steps(cluster, 100_000)
+
+
+def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
+    monkeypatch.setattr(process_cluster, "SILENCE_LIMIT_S", 1.5)
+    recipe = schedule_recipe("pipeline", 8, generators=2)
+    with running(recipe, random_policy(recipe)) as cluster:
+        steps = take_steps(cluster, 2)
+        os.kill(cluster.fleet.process_ids[1], signal.SIGSTOP)
+        while not cluster.news:
+            steps += take_steps(cluster, 1)
+        told = r"generator process 1 was ended: it said nothing for [2-9] s while it (had|was) "
+        assert re.match(told, cluster.news[0])
+        steps += take_steps(cluster, 3)
+        assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
 
 
 def test_generators_end_with_the_cluster():
@@ -433,7 +502,7 @@ def warm_starts(tmp_path_factory):
 def in_the_middle(folder, process):
     """Wait until the run has taken some steps; the process ids of its generators."""
     wait_until(
-        lambda: folder.read_status().step >= 3 and checkpoint_exists(folder.checkpoint),
+        lambda: folder.read_status().step >= 3 and folder.checkpoint.exists(),
         "step 3 and a checkpoint",
     )
     generators = generators_of(process.pid)
@@ -448,22 +517,39 @@ def test_a_run_leaves_a_curve(tmp_path, warm_starts, schedule):
     evaluations = [row for row in rows if row["kind"] == "eval"]
     assert len(evaluations) >= 3
     assert [row["weight_version"] for row in evaluations] == [row["step"] for row in evaluations]
+    assert_adds_up(rows)
+    last = [row for row in rows if row["kind"] == "train"][-1]
+    # What was on the clock and what was not make up the seconds of work; one process decodes and one trains.
+    elapsed = last["compute_gpu_hours"] * 3600 / 2
+    assert elapsed + sum(last["off_clock_s"].values()) == pytest.approx(last["wall_s"], rel=0.01, abs=0.1)
+
+
+def assert_adds_up(rows):
+    """The device-seconds of every step add up to its compute."""
+    for row in rows:
+        if row["kind"] == "train":
+            spent = sum(seconds for role in row["device_s"].values() for seconds in role.values())
+            assert spent == pytest.approx(3600 * row["compute_gpu_hours"], rel=0.01)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
-def test_a_run_whose_generator_is_killed_fails_with_the_reason_and_can_be_resumed(tmp_path, warm_starts, schedule):
-    folder = new_run(tmp_path / "run", schedule)
+def test_a_run_whose_generator_is_killed_says_so_and_goes_on(tmp_path, warm_starts):
+    folder = new_run(tmp_path / "run", "pipeline")
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     os.kill(generator, signal.SIGKILL)
-    wait_until(lambda: folder.read_status().state == "failed", "the run to fail")
-    assert folder.read_status().message == "GeneratorDied: generator process 0 died (signal 9)"
-    process.join(10)
-    assert process.exitcode == 1
+    told = wait_until(lambda: folder.read_status().warnings, "the warning", limit_s=30)
+    assert "generator process 0 died (signal 9); " in told[0]
     step = folder.read_status().step
+    wait_until(lambda: folder.read_status().step > step + 20, "the run to go on")
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGTERM)
+    process.join(20)
+    assert folder.read_status().state == "cancelled"
     rows = finish(folder, warm_starts, budget=folder.read_status().compute_gpu_hours + BUDGET)
     assert rows[-1]["step"] > step
+    assert_adds_up(rows)
+    assert [row for row in rows if row["kind"] == "train"][-1]["device_s"]["generator"]["dead"] > 0
 
 
 @pytest.mark.slow

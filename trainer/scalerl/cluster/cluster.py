@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from scalerl.cluster.cost import forward_flops
+from scalerl.cluster.device_seconds import Activity, Role
+from scalerl.cluster.probe import WeightProbe, probe_tokens
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.random_numbers import draw_seeds
@@ -59,6 +61,8 @@ class Clock:
     """Device-seconds."""
     tokens: int = 0
     flops: int = 0
+    trainer_flops: int = 0
+    """Those of training and scoring."""
 
 
 @dataclass(kw_only=True)
@@ -79,6 +83,8 @@ class Cluster(ABC):
     pending: list[list[Group]] = field(default_factory=list)
     """Batches generated but not yet trained on (PPO-off-policy-k)."""
     next_group: int = 0
+    news: list[str] = field(default_factory=list)
+    """What befell the processes since the run last took note of it."""
 
     def __post_init__(self) -> None:
         self.size = self.learner.size
@@ -88,7 +94,35 @@ class Cluster(ABC):
     def compute_gpu_hours(self) -> float:
         """Device-hours up to the end of the last optimiser step, all devices, idle time included."""
         devices = self.recipe.cluster.generators + self.recipe.cluster.trainers
-        return devices * self.clock.trainer_free / 3600
+        return devices * self.elapsed_s / 3600
+
+    @property
+    def num_devices(self) -> dict[Role, int]:
+        """Devices by role."""
+        return {"generator": self.recipe.cluster.generators, "trainer": self.recipe.cluster.trainers}
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds up to the end of the last optimiser step."""
+        return self.clock.trainer_free
+
+    @abstractmethod
+    def device_seconds(self) -> dict[Role, dict[Activity, float]]:
+        """Where the hours went: device-seconds up to the end of the last optimiser step, by role and activity."""
+
+    @abstractmethod
+    def model_flops_utilisation(self) -> dict[Role, float] | None:
+        """Share of the devices' peak rate that went into the model's FLOPs, by role; None where that is not known."""
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens generated in a second of that time, idle time included."""
+        return self.clock.tokens / self.elapsed_s
+
+    @property
+    def compute_without_attention_gpu_hours(self) -> float | None:
+        """A second account of that time, without what attention takes, where the clock has one."""
+        return None
 
     @property
     def groups_in_system(self) -> int:
@@ -135,18 +169,17 @@ class Cluster(ABC):
     def admit(self) -> None:
         """Draw a prompt and ask the generators for one group of rollouts."""
         prompt = self.pool.draw()
-        generations = self.recipe.batch.generations
         self.assembling[self.next_group] = Assembly(
-            prompt=prompt, start_version=self.generator_version, rollouts=[None] * generations
+            prompt=prompt, start_version=self.generator_version, rollouts=[None] * self.recipe.batch.generations
         )
-        cuts, seeds = draw_cuts(self.recipe, self.rng, generations), draw_seeds(self.rng, generations)
-        self.submit(
-            [
-                Request(prompt=prompt, group=self.next_group, index=i, seed=seeds[i], cut=cuts[i])
-                for i in range(generations)
-            ]
-        )
+        self.submit(self._requests(self.next_group, prompt))
         self.next_group += 1
+
+    def _requests(self, group: int, prompt: Prompt) -> list[Request]:
+        """The rollouts of a group, with newly drawn seeds and interruptions."""
+        generations = self.recipe.batch.generations
+        cuts, seeds = draw_cuts(self.recipe, self.rng, generations), draw_seeds(self.rng, generations)
+        return [Request(prompt=prompt, group=group, index=i, seed=seeds[i], cut=cuts[i]) for i in range(generations)]
 
     def count_decoded(self, work: StepWork) -> None:
         """Add the tokens and FLOPs of decoding and prefill."""
@@ -171,8 +204,10 @@ class Cluster(ABC):
         version = self.learner.version
         update = self.learner.step(groups, self.compute_gpu_hours)
         self.trained(update, start)
-        self.clock.flops += 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
-        self.clock.flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
+        flops = 3 * forward_flops(self.size, update.trained_tokens, update.context_tokens)
+        flops += forward_flops(self.size, update.scored_tokens, update.scored_context_tokens)
+        self.clock.flops += flops
+        self.clock.trainer_flops += flops
         return TrainedStep(groups=groups, update=update, version=version)
 
     @abstractmethod
@@ -192,6 +227,14 @@ class Cluster(ABC):
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
         """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
+
+    def probe(self) -> WeightProbe | None:
+        """What the learner's present weights make of some tokens; None where generators decode by the same code."""
+        if self.recipe.generator.type == "torch":
+            return None
+        tokens = probe_tokens(self.recipe, self.task.train)
+        self.off_clock.set_weights(self.learner.weights(), self.learner.version)
+        return WeightProbe(tokens=tokens, expected=self.off_clock.score(tokens))
 
     def sample(self, requests: list[Request]) -> list[Finished]:
         """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""

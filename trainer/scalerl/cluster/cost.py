@@ -1,55 +1,147 @@
 """What decoding, training and weight pushes cost on the modelled device: seconds and floating-point operations.
 
-    decode step of n sequences on one generator   a + b n
-    prefill                                       c per token
-    update                                        d per trained token, divided by the trainers
+    decode step of n sequences on one generator   a + b n + r per cached position of theirs
+    prefill                                       c per token + f per position that a token attends to
+    update                                        d per token + 3 f per position, divided by the trainers
     weight push                                   e
 
-Reading the KV cache and the attention of long prompts are left out.
+The terms of a decode step add up because a device does them one after another: in every layer the matrix products read
+the weights (a) and multiply with them (b), then attention reads keys and values (r). Multiplying with these is not
+charged: Llama 3 8B on an H100 does it in a thirtieth of the time that reading them takes.
+
+At 7k positions and 108 sequences that model reads 108 x 7,000 x 131,072 bytes = 99 GB of keys and values in a decode
+step, six times its 16 GB of weights. A tiny model that plays it has factors for its parameters, its attention width and
+its cache, because these three do not grow alike (`scalerl.recipe.cluster`).
 
 Compute counted with it is *modelled* GPU-hours and is never mixed with measured ones.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from scalerl.generator.request import StepWork
+from scalerl.learner.learner import Update
 from scalerl.model.size import ModelSize
 from scalerl.recipe import Virtual
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostModel:
-    """Seconds for each kind of work on one device."""
+    """Seconds for each kind of work on one device; tokens are those of the real model, positions of the modelled."""
 
     decode_base_s: float
     """a: the weights are read once, whatever the number of sequences."""
     decode_sequence_s: float
     """b: one token of one sequence."""
+    cached_position_s: float
+    """r: keys and values of one position are read."""
     prefill_token_s: float
     """c: one prompt token."""
+    attended_position_s: float
+    """f: one token attends to one position, forward."""
     train_token_s: float
     """d: one token forward and backward."""
     push_s: float
     """e: new weights from trainers to generators."""
+    tokens_stand_for: float
+    """Modelled tokens per token."""
+    flops_per_s: float
+    """What the device reaches in prefill and training."""
+
+    def decode_s(self, work: StepWork, generators: int) -> float:
+        """How long a decode step takes if its sequences, of mean length, are spread evenly over the generators."""
+        fullest = -(-work.sequences // generators)
+        return (
+            self.decode_base_s
+            + self.decode_sequence_s * fullest
+            + self._prefill_s(work) / generators
+            + self._reading_s(work) * fullest / max(work.sequences, 1)
+        )
+
+    def decode_busy_s(self, work: StepWork, generators: int) -> float:
+        """Device-seconds of that step in which a generator has something to do."""
+        return (
+            self.decode_base_s * min(work.sequences, generators)
+            + self.decode_sequence_s * work.sequences
+            + self._prefill_s(work)
+            + self._reading_s(work)
+        )
+
+    def train_s(self, update: Update, trainers: int) -> float:
+        """How long an optimiser step takes."""
+        trained = modelled_positions(update.trained_tokens, update.context_tokens, self.tokens_stand_for)
+        scored = modelled_positions(update.scored_tokens, update.scored_context_tokens, self.tokens_stand_for)
+        seconds = (
+            self.train_token_s * update.trained_tokens
+            + self.prefill_token_s * update.scored_tokens
+            + self.attended_position_s * (3 * trained + scored)
+        )
+        return seconds / trainers
+
+    def decode_flops(self, work: StepWork) -> float:
+        """FLOPs of the modelled model in a decode step; those of attention are counted though they take no time."""
+        attended = modelled_positions(work.sequences, work.context_tokens, self.tokens_stand_for)
+        seconds = self.decode_sequence_s * work.sequences + self.attended_position_s * attended + self._prefill_s(work)
+        return self.flops_per_s * seconds
+
+    def train_flops(self, update: Update) -> float:
+        """FLOPs of the modelled model in an optimiser step, which take all of its time."""
+        return self.flops_per_s * self.train_s(update, trainers=1)
+
+    def with_free_attention(self) -> "CostModel":
+        """The same device, where attention takes no time."""
+        return replace(self, cached_position_s=0.0, attended_position_s=0.0)
+
+    def _prefill_s(self, work: StepWork) -> float:
+        attended = modelled_positions(work.prefill_tokens, work.prefill_context_tokens, self.tokens_stand_for)
+        return self.prefill_token_s * work.prefill_tokens + self.attended_position_s * attended
+
+    def _reading_s(self, work: StepWork) -> float:
+        read = modelled_positions(work.sequences, work.context_tokens, self.tokens_stand_for)
+        return self.cached_position_s * read
 
 
 def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
-    """Roofline costs: bytes of weights over bandwidth; 2 FLOPs an active parameter and token forward, 6 in training.
+    """Roofline costs: bytes of weights and cache over bandwidth; 2 FLOPs an active parameter and token forward, 6 in
+    training, and 4 FLOPs a number of the attention width and position attended to.
 
-    Weights are charged as BF16 whatever precision the recipe has, so that precisions are compared at equal cost. A
-    decode step is charged all experts: a batch of any size sends some token to each.
+    Weights and cache are charged as BF16 whatever precision the recipe has, so that precisions are compared at equal
+    cost. A decode step is charged all experts: a batch of any size sends some token to each. Attention over a sliding
+    window is charged as if it reached back to the start.
     """
     device = cluster.device
     parameters = size.parameters * cluster.parameters_stand_for
     active = size.active_parameters * cluster.parameters_stand_for
     tokens = cluster.tokens_stand_for
     flops_per_s = device.tflops * 1e12 * device.utilisation
-    return CostModel(
-        decode_base_s=tokens * 2 * parameters / (device.memory_gb_per_s * 1e9),
+    bytes_per_s = device.memory_gb_per_s * 1e9
+    cost = CostModel(
+        decode_base_s=tokens * 2 * parameters / bytes_per_s,
         decode_sequence_s=tokens * 2 * active / flops_per_s,
+        cached_position_s=0.0,
         prefill_token_s=tokens * 2 * active / flops_per_s,
+        attended_position_s=0.0,
         train_token_s=tokens * 6 * active / flops_per_s,
         push_s=2 * parameters / (device.link_gb_per_s * 1e9),
+        tokens_stand_for=tokens,
+        flops_per_s=flops_per_s,
     )
+    attention = cluster.attention
+    if attention.type == "free":
+        return cost
+    like_the_model = cluster.parameters_stand_for ** (2 / 3)
+    width = size.attention_width * (attention.width_stands_for or like_the_model)
+    cached = size.cache_width * (attention.cache_stands_for or like_the_model)
+    return replace(cost, cached_position_s=2 * cached / bytes_per_s, attended_position_s=4 * width / flops_per_s)
+
+
+def modelled_positions(tokens: int, positions: int, stand_for: float) -> float:
+    """Positions that the modelled tokens attend to: T^2 p - n T (T - 1) / 2 for n tokens that attend to p in all.
+
+    A token that stands for T is T tokens in a row, each of which attends to itself and to all before it. So one that
+    attends to p positions stands for tokens that attend to (p - 1) T + 1, ..., (p - 1) T + T.
+    """
+    assert positions >= tokens, f"{tokens} tokens attend to {positions} positions, but each attends to itself at least"
+    return stand_for**2 * positions - tokens * stand_for * (stand_for - 1) / 2
 
 
 def forward_flops(size: ModelSize, tokens: int, context_tokens: int) -> int:

@@ -1,17 +1,22 @@
 """The virtual cluster: one process that plays n generators and m trainers over one modelled clock.
 
 Generators decode in lockstep, sequences spread evenly over them: a decode step of S active sequences takes
-a + b ceil(S / n), plus prefill. New weights reach all of them at once, at their virtual time, between two decode steps.
+a + b ceil(S / n), plus prefill and the reading of keys and values (`scalerl.cluster.cost`). New weights reach all of
+them at once, at their virtual time, between two decode steps.
 """
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from torch import Tensor
 
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
+from scalerl.cluster.device_seconds import Account, Activity, Role, unsplit
+from scalerl.cluster.free_attention_clock import FreeAttentionClock
+from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Update
@@ -25,12 +30,24 @@ class VirtualCluster(Cluster):
     generator: Generator
     pushes: list[tuple[float, int, dict[str, Tensor]]] = field(default_factory=list)
     """Weights under way: arrival time, version, state."""
+    probes: dict[int, WeightProbe] = field(default_factory=dict)
+    """Of the weights under way, by version, for generators of another engine."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         assert isinstance(self.recipe.cluster, Virtual)
         self.devices = self.recipe.cluster
         self.cost = cost_model(self.devices, self.size)
+        charged = self.devices.attention.type == "charged"
+        self.free_attention = FreeAttentionClock(cost=self.cost.with_free_attention()) if charged else None
+        self.accounts: dict[Role, Account] = {role: Account(devices=n) for role, n in self.num_devices.items()}
+
+    @property
+    def compute_without_attention_gpu_hours(self) -> float | None:
+        """What the run's work would have cost had attention been free; None if it is."""
+        if self.free_attention is None:
+            return None
+        return (self.devices.generators + self.devices.trainers) * self.free_attention.trainer_free / 3600
 
     @property
     def generator_version(self) -> int:
@@ -57,6 +74,11 @@ class VirtualCluster(Cluster):
         if arrived:
             _, version, state = arrived[-1]
             self.generator.set_weights(state, version)
+            if version in self.probes:
+                refuse_to_disagree(self.recipe, self.probes[version].gap(self.generator), version)
+                self.probes = {of: probe for of, probe in self.probes.items() if of > version}
+            if self.free_attention:
+                self.free_attention.took_weights(version)
             self.pushes = self.pushes[len(arrived) :]
 
     def advance(self) -> None:
@@ -64,25 +86,27 @@ class VirtualCluster(Cluster):
         if self.generator.busy:
             self.decode()
             return
-        moments = [self.clock.trainer_free, *(arrival for arrival, _, _ in self.pushes)]
-        ahead = [moment for moment in moments if moment > self.clock.now]
+        moments = [(self.clock.trainer_free, None), *((arrival, version) for arrival, version, _ in self.pushes)]
+        ahead = [moment for moment in moments if moment[0] > self.clock.now]
         assert ahead, "generators are blocked and nothing is under way"
-        self.clock.now = min(ahead)
+        self.clock.now, version = min(ahead, key=itemgetter(0))
+        self.accounts["generator"].book("wait_prompts" if version is None else "wait_weights", self.clock.now)
+        if self.free_attention and version is None:
+            self.free_attention.waited_for_trainer()
+        elif self.free_attention and version is not None:
+            self.free_attention.waited_for_weights(version)
 
     def decode(self) -> None:
         """One decode step of all generators."""
         finished, work = self.generator.step()
         generators = self.devices.generators
-        self.clock.now += (
-            self.cost.decode_base_s
-            + self.cost.decode_sequence_s * -(-work.sequences // generators)
-            + self.cost.prefill_token_s * work.prefill_tokens / generators
-        )
-        self.clock.generator_busy += (
-            self.cost.decode_base_s * min(work.sequences, generators)
-            + self.cost.decode_sequence_s * work.sequences
-            + self.cost.prefill_token_s * work.prefill_tokens
-        )
+        busy = self.cost.decode_busy_s(work, generators)
+        self.clock.now += self.cost.decode_s(work, generators)
+        self.clock.generator_busy += busy
+        self.accounts["generator"].book("wait_prompts", self.clock.now, of_which={"decode": busy})
+        self.accounts["generator"].flops += self.cost.decode_flops(work)
+        if self.free_attention:
+            self.free_attention.decoded(work, generators)
         self.count_decoded(work)
         for one in finished:
             self._collect(one)
@@ -90,22 +114,52 @@ class VirtualCluster(Cluster):
     def trained(self, update: Update, start: float) -> None:
         """The cost of the step's tokens, divided by the trainers."""
         trainers = self.devices.trainers
-        seconds = (
-            self.cost.train_token_s * update.trained_tokens + self.cost.prefill_token_s * update.scored_tokens
-        ) / trainers
+        seconds = self.cost.train_s(update, trainers)
         self.clock.trainer_free = start + seconds
         self.clock.trainer_busy += seconds * trainers
+        account = self.accounts["trainer"]
+        account.book("wait_rollouts", start)
+        account.book("forward_backward", self.clock.trainer_free)
+        account.flops += self.cost.train_flops(update)
+        if self.free_attention:
+            self.free_attention.trained(update, trainers, in_a_decode_step=start < self.clock.now)
 
     def push_weights(self) -> None:
         """Weights arrive one push after the trainer's last step ended."""
         state = {name: tensor.clone() for name, tensor in self.learner.weights().items()}
         self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
+        if probe := self.probe():
+            self.probes[self.learner.version] = probe
+        if self.free_attention:
+            self.free_attention.pushed(self.learner.version)
 
     def synchronise(self) -> None:
         """Generators stand still until the weights are there."""
         self.push_weights()
+        self.accounts["generator"].book("wait_weights", max(self.clock.now, self.clock.trainer_free))
         self.clock.now = max(self.clock.now, self.pushes[-1][0])
+        for account in self.accounts.values():
+            account.book("sync", self.clock.now)
+        if self.free_attention:
+            self.free_attention.waited_for_weights(self.pushes[-1][1])
         self.catch_up()
+
+    def device_seconds(self) -> dict[Role, dict[Activity, float]]:
+        """What generators decode during the trainer's last step is not played yet; with nothing to decode they wait."""
+        then: Activity = "unplayed" if self.is_generating else "wait_weights"
+        return {role: account.at(self.elapsed_s, then) for role, account in self.accounts.items()}
+
+    def model_flops_utilisation(self) -> dict[Role, float] | None:
+        """Of the modelled device's peak, by the modelled model."""
+        if any("unsplit" in account.seconds for account in self.accounts.values()):
+            return None
+        peak = self.devices.device.tflops * 1e12 * self.elapsed_s
+        return {role: account.flops / (account.devices * peak) for role, account in self.accounts.items()}
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of the modelled model."""
+        return self.devices.tokens_stand_for * super().tokens_per_s
 
     def idle_shares(self) -> tuple[float, float]:
         """Shares of the generators' and of the trainers' device time so far in which they had nothing to do.
@@ -126,14 +180,44 @@ class VirtualCluster(Cluster):
         return nullcontext()
 
     def close(self) -> None:
-        """Nothing runs beside this process."""
+        """End the generator's engine, where it has one."""
+        self.generator.close()
 
     def state_dict(self) -> dict[str, Any]:
         """With the generators' and the weights under way."""
-        return {**super().state_dict(), "generator": self.generator.state_dict(), "pushes": self.pushes}
+        state = {
+            **super().state_dict(),
+            "generator": self.generator.state_dict(),
+            "pushes": self.pushes,
+            "accounts": {role: account.state_dict() for role, account in self.accounts.items()},
+        }
+        if self.probes:
+            state["probes"] = {version: (probe.tokens, probe.expected) for version, probe in self.probes.items()}
+        return state if self.free_attention is None else {**state, "free_attention": self.free_attention.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state_dict` was taken."""
         super().load_state_dict(state)
         self.generator.load_state_dict(state["generator"])
         self.pushes = state["pushes"]
+        saved = state.get("probes", {})
+        self.probes = {
+            version: WeightProbe(tokens=tokens, expected=scores) for version, (tokens, scores) in saved.items()
+        }
+        self.accounts = self._accounts(state.get("accounts"))
+        if self.free_attention:
+            self.free_attention.load_state_dict(state["free_attention"])
+
+    def _accounts(self, saved: dict[Role, dict[str, Any]] | None) -> dict[Role, Account]:
+        """Those of a checkpoint; an earlier version kept none, but how long devices were busy."""
+        if saved is not None:
+            return {role: Account(**account) for role, account in saved.items()}
+        clock, devices = self.clock, self.num_devices
+        generator = unsplit(devices=devices["generator"], until=clock.now, busy=clock.generator_busy, activity="decode")
+        trainer = unsplit(
+            devices=devices["trainer"],
+            until=clock.trainer_free,
+            busy=clock.trainer_busy,
+            activity="forward_backward",
+        )
+        return {"generator": generator, "trainer": trainer}

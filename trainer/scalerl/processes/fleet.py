@@ -1,127 +1,72 @@
-"""The generator processes as the trainer's process sees them: started, talked to, watched and ended."""
+"""The generator processes as the trainer's process sees them: started, talked to, started again and ended."""
 
 import atexit
-import pickle
 import queue
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from collections.abc import Iterator
 
-import torch
-import torch.multiprocessing
-from torch import Tensor
-
-from scalerl.generator.generator import Generator
-from scalerl.processes.generator_process import Outfit, generate
-from scalerl.processes.messages import Answer, Order, from_bytes, to_bytes
-from scalerl.weights.channel import WeightChannel
-
-PROCESSES = torch.multiprocessing.get_context("spawn")
-"""Not forked: torch's threads do not survive that. Not by a fork server: these are to be our own children."""
-BURIAL_LIMIT_S = 5.0
-"""A process whose connection has closed is gone within an instant; its exit code may come a little later."""
-
-
-class GeneratorDied(RuntimeError):
-    """A generator process ended on its own; the run can be resumed from its last checkpoint."""
+from scalerl.processes.launch import Launcher
+from scalerl.processes.line import Death, GeneratorLine
+from scalerl.processes.messages import Answer, Order
 
 
 class Fleet:
-    """Generator processes and the connections to them.
+    """A line to each generator process."""
 
-    Each connection is read by a thread that only moves bytes, so that a generator is never held up because the
-    trainer's process is in the middle of an optimiser step.
-    """
-
-    def __init__(self, generators: Sequence[Generator], channel: WeightChannel, threads: int) -> None:
-        self.seconds: Tensor = torch.zeros(len(generators), 2, dtype=torch.float64).share_memory_()
-        """How long each was busy and idle."""
-        self._inbox: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()
-        self._connections: list[Connection] = []
-        self._processes = []
+    def __init__(self, launcher: Launcher, size: int) -> None:
+        self._launcher = launcher
+        self._inbox: queue.SimpleQueue[GeneratorLine] = queue.SimpleQueue()
+        self._lines: list[GeneratorLine] = []
         atexit.register(self.close)
-        for number, generator in enumerate(generators):
-            ours, theirs = PROCESSES.Pipe()
-            outfit = Outfit(
-                connection=theirs,
-                generator=pickle.dumps(generator),
-                channel=channel,
-                seconds=self.seconds[number],
-                threads=threads,
-            )
-            process = PROCESSES.Process(target=generate, args=(outfit,), name=f"generator {number}")
-            with no_signals():
-                process.start()
-            theirs.close()
-            self._connections.append(ours)
-            self._processes.append(process)
-            threading.Thread(target=self._receive, args=(number, ours), daemon=True).start()
+        for number in range(size):
+            self._lines.append(self._start(number))
 
     def __len__(self) -> int:
-        return len(self._processes)
+        return len(self._lines)
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the processes, in order."""
-        return [process.pid or 0 for process in self._processes]
+        """Of the processes, in order; of one that is not started again its last."""
+        return [line.body.process_id for line in self._lines]
+
+    def heard(self, number: int) -> float:
+        """When generator `number` last said something, by the monotonic clock."""
+        return self._lines[number].heard
 
     def send(self, number: int, order: Order) -> None:
-        """Give generator `number` an order; GeneratorDied when it is gone."""
-        try:
-            self._connections[number].send_bytes(to_bytes(order))
-        except ConnectionError:
-            raise self._died(number) from None
+        """Give generator `number` an order; one that is dead does not get it, and its death is told by `answers`."""
+        self._lines[number].send(order)
 
-    def send_all(self, order: Order) -> None:
-        """Give every generator the same order."""
-        for number in range(len(self)):
-            self.send(number, order)
+    def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Answer | Death]]:
+        """All that has come, each with the number of its generator; the first is waited for."""
+        while True:
+            try:
+                line = self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get_nowait()
+            except queue.Empty:
+                return
+            wait_s = 0.0
+            said = line.hear()
+            if line is self._lines[line.number]:  # else it speaks of one whose place another has taken
+                yield line.number, said
 
-    def answers(self, *, wait: bool) -> Iterator[tuple[int, Answer]]:
-        """All that has come, each with the number of its generator; `wait`: at least one.
+    def kill(self, number: int, why: str) -> None:
+        """End generator `number`; `answers` then tells its death, and `why`."""
+        self._lines[number].kill(why)
 
-        Raises GeneratorDied when a process has ended, after what it had still said.
-        """
-        while wait or not self._inbox.empty():
-            number, content = self._inbox.get()
-            if content is None:
-                raise self._died(number)
-            yield number, from_bytes(content)
-            wait = False
+    def start_again(self, number: int) -> None:
+        """Another process in the place of generator `number`, which is dead; it begins with the first weights."""
+        old = self._lines[number]
+        old.kill()
+        old.close()
+        self._lines[number] = self._start(number)
 
     def close(self) -> None:
         """End the processes; there is nothing in them that a checkpoint has not."""
         atexit.unregister(self.close)
-        for process in self._processes:
-            process.kill()
-        for process, connection in zip(self._processes, self._connections, strict=True):
-            process.join()
-            connection.close()
+        for line in self._lines:
+            line.kill()
+        for line in self._lines:
+            line.close()
+        self._launcher.close()
 
-    def _receive(self, number: int, connection: Connection) -> None:
-        try:
-            while True:
-                self._inbox.put((number, connection.recv_bytes()))
-        except (EOFError, OSError):
-            self._inbox.put((number, None))
-
-    def _died(self, number: int) -> GeneratorDied:
-        process = self._processes[number]
-        process.join(BURIAL_LIMIT_S)
-        code = process.exitcode
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}, see the log"
-        return GeneratorDied(f"generator process {number} died ({how})")
-
-
-@contextmanager
-def no_signals() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C or SIGTERM: their trainer does, writes its checkpoint and ends them."""
-    resource_tracker.ensure_running()  # the first start would do it, and leave the signals unblocked
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def _start(self, number: int) -> GeneratorLine:
+        return GeneratorLine(number, self._launcher.start(number), self._inbox)

@@ -2,13 +2,15 @@
 
 import os
 import pickle
+import signal
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import torch
-from torch import Tensor
 
-from scalerl.generator.generator import Generator
+from scalerl.generator.generator import Maker
 from scalerl.generator.request import Finished, StepWork
 from scalerl.processes.messages import (
     Answer,
@@ -18,6 +20,7 @@ from scalerl.processes.messages import (
     Order,
     Pause,
     Paused,
+    Refused,
     Report,
     Resume,
     State,
@@ -25,10 +28,12 @@ from scalerl.processes.messages import (
     from_bytes,
     to_bytes,
 )
-from scalerl.processes.time_sheet import Activity, TimeSheet
-from scalerl.weights.channel import WeightChannel
+from scalerl.processes.time_sheet import TimeSheet
+from scalerl.weights.store import UnusablePublication, WeightStore
 
-NO_WORK = StepWork(sequences=0, prefill_tokens=0, context_tokens=0)
+BEAT_S = 5.0
+"""A generator at work says something at least that often, if its decode steps are shorter."""
+NO_WORK = StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,60 +41,68 @@ class Outfit:
     """What a generator process is started with."""
 
     connection: Connection
-    generator: bytes
-    """Pickled, so that its tensors are the process's own and not shared."""
-    channel: WeightChannel
-    seconds: Tensor
-    """Shared [2]: how long it was busy and idle, for the trainer's process to read at any time."""
+    maker: bytes
+    """Pickled, so that the generator's tensors are the process's own and not shared."""
+    store: WeightStore
     threads: int
 
 
 def generate(outfit: Outfit) -> None:
-    """Decode until the trainer's process closes its end of the connection or dies."""
+    """Decode until the trainer's process closes its end of the connection or dies.
+
+    What the generator starts is in a process group with it and ends with it.
+    """
+    os.setpgid(0, 0)
     torch.set_num_threads(outfit.threads)
     try:
         GeneratorProcess(outfit).work()
     except (EOFError, ConnectionError):
         # Nothing here needs an orderly end, and taking torch down takes a busy machine seconds.
+        end_group(os.getpid())
         os._exit(0)
+
+
+def end_group(process_id: int) -> None:
+    """Kill the process group that a generator process leads, if anything is left of it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process_id, signal.SIGKILL)
 
 
 class GeneratorProcess:
     """The generator with its orders, its time sheet and what it has not reported yet."""
 
     def __init__(self, outfit: Outfit) -> None:
-        self.connection, self.channel, self._seconds = outfit.connection, outfit.channel, outfit.seconds
-        self.generator: Generator = pickle.loads(outfit.generator)
+        self.connection, self.store = outfit.connection, outfit.store
+        make: Maker = pickle.loads(outfit.maker)
+        self.generator = make()
         self.sheet = TimeSheet()
         self.paused = True
         self.publication = 0
         self._work = NO_WORK
+        self._said = time.monotonic()
 
     def work(self) -> None:
         """Obey what has come, wait where there is nothing to decode, else take a decode step."""
         self._answer(Paused())
         while True:
             if self.paused or not self.generator.busy:
-                self._spend("off" if self.paused else "idle")
+                self.sheet.switch("off" if self.paused else "wait_prompts")
                 self._obey(from_bytes(self.connection.recv_bytes()))
             elif self.connection.poll():
                 self._obey(from_bytes(self.connection.recv_bytes()))
             else:
-                self._spend("busy")
+                self.sheet.switch("decode")
                 self._step()
-
-    def _spend(self, activity: Activity) -> None:
-        self.sheet.switch(activity)
-        self._seconds[0], self._seconds[1] = self.sheet.seconds("busy"), self.sheet.seconds("idle")
 
     def _step(self) -> None:
         finished, work = self.generator.step()
         self._work = StepWork(
             sequences=self._work.sequences + work.sequences,
             prefill_tokens=self._work.prefill_tokens + work.prefill_tokens,
+            prefill_context_tokens=self._work.prefill_context_tokens + work.prefill_context_tokens,
             context_tokens=self._work.context_tokens + work.context_tokens,
         )
-        if finished:
+        if finished or time.monotonic() - self._said > BEAT_S:
             self._report(finished)
 
     def _obey(self, order: Order) -> None:
@@ -97,10 +110,10 @@ class GeneratorProcess:
             case NewRequests():
                 self.generator.submit(order.requests)
             case NewWeights():
-                self._take_weights(order.publication)
+                self._take_weights(order)
             case Pause():
                 self.paused = True
-                self._spend("off")
+                self.sheet.switch("off")
                 self._report([])
                 self._answer(Paused())
             case Resume():
@@ -111,13 +124,20 @@ class GeneratorProcess:
                 self.generator.load_state_dict(order.state)
                 self._report([])
 
-    def _take_weights(self, publication: int) -> None:
-        version, weights = self.channel.receive(publication)
-        self.generator.set_weights(weights, version)
-        self.publication = publication
-        self._report([])
+    def _take_weights(self, order: NewWeights) -> None:
+        if not self.paused:
+            waited = self.sheet.activity == "wait_prompts"
+            self.sheet.switch("sync", was="wait_weights" if waited else None)
+        try:
+            weights = self.store.fetch(order.publication, order.version)
+        except UnusablePublication as error:
+            self._answer(Refused(publication=order.publication, reason=str(error)))
+            return
+        self.generator.set_weights(weights, order.version)
+        self.publication = order.publication
+        self._report([], probe_gap=order.probe.gap(self.generator) if order.probe else None)
 
-    def _report(self, finished: list[Finished]) -> None:
+    def _report(self, finished: list[Finished], *, probe_gap: float | None = None) -> None:
         generator = self.generator
         report = Report(
             finished=finished,
@@ -125,9 +145,13 @@ class GeneratorProcess:
             version=generator.version,
             publication=self.publication,
             first_waiting=generator.first_waiting,
+            probe_gap=probe_gap,
+            seconds=self.sheet.seconds(),
+            doing="decode" if generator.busy else "wait_prompts",
         )
         self._work = NO_WORK
         self._answer(report)
 
     def _answer(self, answer: Answer) -> None:
         self.connection.send_bytes(to_bytes(answer))
+        self._said = time.monotonic()

@@ -1,13 +1,15 @@
 """What the trainer's process tells a generator process, and what that answers; pickled, in order, nothing is lost.
 
 to the generator     NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
-from the generator   Report, Paused, State
+from the generator   Report, Refused, Paused, State
 """
 
 import pickle
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.cluster.device_seconds import Activity
+from scalerl.cluster.probe import WeightProbe
 from scalerl.generator.request import Finished, Request, StepWork
 
 
@@ -20,9 +22,12 @@ class NewRequests:
 
 @dataclass(frozen=True, kw_only=True)
 class NewWeights:
-    """Weights are in shared memory; sent also to wake a generator that waits: `NewWeights(publication=7)`."""
+    """Weights can be fetched; sent also to wake a generator that waits: `NewWeights(publication=7, version=6)`."""
 
     publication: int
+    version: int
+    probe: WeightProbe | None = None
+    """What the learner makes of some tokens with these weights, for generators of another engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +56,9 @@ class TakeOver:
 class Report:
     """What a generator did since its last report.
 
-    Report(finished=[one], work=StepWork(sequences=128, prefill_tokens=6, context_tokens=1290), version=12,
-           publication=12, first_waiting=331)
+    Report(finished=[one], work=StepWork(sequences=128, prefill_tokens=6, prefill_context_tokens=21,
+           context_tokens=1290), version=12, publication=12, first_waiting=331,
+           seconds={"decode": 41.2, "sync": 0.3}, doing="decode")
     """
 
     finished: list[Finished]
@@ -64,6 +70,20 @@ class Report:
     first_waiting: int | None
     """Lowest number of a group none of whose rollouts has begun; it and all later ones will begin under `version` or
     newer weights. None if every group has begun."""
+    seconds: dict[Activity, float]
+    """How this process has spent its time since it was started, pauses left out."""
+    doing: Activity
+    """What it goes on with."""
+    probe_gap: float | None = None
+    """Nats between its log-probs and those of the probe that came with its last weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A publication cannot be used; the generator goes on with the weights it has."""
+
+    publication: int
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +99,7 @@ class State:
 
 
 Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver
-Answer = Report | Paused | State
+Answer = Report | Refused | Paused | State
 
 
 def to_bytes(message: Order | Answer) -> bytes:

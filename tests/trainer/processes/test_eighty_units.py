@@ -1,0 +1,100 @@
+"""Eighty generators under the real coordinator: two are killed, one is slow, one is late, and nothing is lost."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+from trainer.cluster.test_other_engines import ANSWERS, parts_of, versions_of
+from trainer.engines import ListGenerator, SlowGenerator, ThreadLauncher
+from trainer.tiny import random_policy, tiny_recipe
+
+from scalerl.processes import WallCluster, process_cluster
+from scalerl.recipe import ResolvedRecipe
+from scalerl.schedules import SCHEDULES
+from scalerl.weights.shared_memory import SharedMemoryStore
+
+UNITS, SLOW, LATE, KILLED = 80, 7, 11, (23, 42)
+
+
+@pytest.mark.timeout(120)
+def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_lost_or_doubled(monkeypatch):
+    monkeypatch.setattr(process_cluster, "LATE_S", 0.5)
+    settings = {"zero_variance": "keep", "batch": {"prompts": 32}, "length_control": {"type": "none"}}
+    recipe = tiny_recipe(off_policy={"type": "pipeline", "k": 8}, **settings).model_dump()
+    recipe = ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": UNITS, "slots": 8}})
+    policy = random_policy(recipe)
+    parts = parts_of(recipe, policy)
+    store, late = SharedMemoryStore(policy.exported_weights()), threading.Event()
+    generators = [(SlowGenerator if number in (SLOW, *KILLED) else ListGenerator)(ANSWERS) for number in range(UNITS)]
+    launcher = ThreadLauncher(generators, store, {LATE: late})
+    cluster = WallCluster(launcher=launcher, store=store, off_clock=ListGenerator(ANSWERS), **parts)
+    drawn = watch(cluster)
+    finished = Counter()
+    collect = cluster._collect
+
+    def count(one):
+        finished[one.request.group, one.request.index] += 1
+        collect(one)
+
+    cluster._collect = count
+    try:
+        cluster.start()
+        steps = [SCHEDULES["pipeline"](cluster) for _ in range(4)]
+        assert cluster.members[LATE].stage == "starting"
+        for number in KILLED:
+            while not cluster.members[number].groups:
+                steps.append(SCHEDULES["pipeline"](cluster))
+            launcher.bodies[number][0].kill()
+        late.set()
+        killed = time.monotonic()
+        while len(cluster.news) < len(KILLED):
+            cluster.catch_up()
+            assert time.monotonic() - killed < 10
+        assert all(" died (signal 9); its " in line for line in cluster.news), cluster.news
+        lost = sum(int(line.split("its ")[1].split()[0]) for line in cluster.news)
+        while any(member.stage != "at work" for member in cluster.members) or len(steps) < 16:
+            steps.append(SCHEDULES["pipeline"](cluster))
+        with cluster.paused():
+            cluster.catch_up()
+            spent, elapsed = cluster.device_seconds(), cluster.clock.trainer_free
+    finally:
+        cluster.close()
+    assert sorted(line.split(";")[0] for line in cluster.news) == [
+        f"generator process {number} died (signal 9)" for number in KILLED
+    ]
+    # Every group that was drawn was trained on, waits or is being generated; a group is as many rollouts as it should.
+    trained = [group for step in steps for group in step.groups]
+    inside = [group for _, group in cluster.ready]
+    assert Counter(group.prompt.id for group in trained + inside) + Counter(
+        assembly.prompt.id for assembly in cluster.assembling.values()
+    ) == Counter(drawn)
+    assert {len(group.rollouts) for group in trained + inside} == {recipe.batch.generations}
+    # What came in twice came in again after a death.
+    twice = {group for (group, _), count in finished.items() if count > 1}
+    assert len(twice) <= lost
+    assert max(finished.values()) <= 2
+    assert all(step.version - min(versions_of(step)) <= 8 for step in steps)
+    assert set(versions_of(steps[-1])) != {0}
+    assert sum(spent["generator"].values()) == pytest.approx(UNITS * elapsed, rel=0.01)
+    assert sum(spent["trainer"].values()) == pytest.approx(elapsed, rel=0.01)
+    assert spent["generator"]["dead"] > 0
+    # The slow one was given less and held nobody up; the late one was given work.
+    assert cluster.members[LATE].taken > 0
+    for bodies in launcher.bodies.values():
+        for body in bodies:
+            body.thread.join(10)
+            assert not body.thread.is_alive()
+
+
+def watch(cluster):
+    """Ids of the prompts that are drawn from here on."""
+    drawn, draw = [], cluster.pool.draw
+
+    def watched():
+        prompt = draw()
+        drawn.append(prompt.id)
+        return prompt
+
+    cluster.pool.draw = watched
+    return drawn

@@ -1,0 +1,33 @@
+"""What a device of the wall clock could do at most: the rate of large matrix products, measured."""
+
+import time
+
+import torch
+
+SIZES = (512, 1024)
+REPETITIONS = 4
+
+
+def peak_flops_per_s(threads: int, device: torch.device, dtype: torch.dtype) -> float:
+    """FLOPs a second of the fastest of a few matrix products, on so many threads where `device` is the processor."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        return max(_rate(size, device, dtype) for size in SIZES for _ in range(REPETITIONS))
+    finally:
+        torch.set_num_threads(before)
+
+
+def _rate(size: int, device: torch.device, dtype: torch.dtype) -> float:
+    a, b = (torch.ones(size, size, device=device, dtype=dtype) for _ in range(2))
+    _finish(device)
+    start = time.perf_counter()
+    torch.matmul(a, b)
+    _finish(device)
+    return 2 * size**3 / (time.perf_counter() - start)
+
+
+def _finish(device: torch.device) -> None:
+    """A GPU works on its own; its time is known when it is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
