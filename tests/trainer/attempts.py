@@ -8,12 +8,14 @@ A moment is `(event, count)`: the process kills itself the `count`-th time the e
     ("part written", 5)       the second part of the second checkpoint is under its temporary name
     ("checkpoint written", 2) all parts are there, the manifest is under its temporary name
     ("manifest renamed", 2)   the parts of the first checkpoint are still there
+    ("previous renamed", 1)   both manifests name the first checkpoint, and the parts of the second are there
     ("checkpoint renamed", 2) whole, and nothing has happened since
 """
 
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import scalerl.run.train as scalerl_train
 from scalerl.run import checkpoint
@@ -50,18 +52,21 @@ def watch(moment: Moment, kill: int) -> None:
         write_row(self, row)
         reached(f"{row.to_json()['kind']} row")
 
-    def watched_checkpoint(folder: Path, state: dict) -> None:
+    def watched_checkpoint(*arguments: Any) -> checkpoint.Manifest:
         reached("checkpoint begun")
-        write(folder, state)
+        written = write(*arguments)
         reached("checkpoint renamed")
+        return written
 
     def watched_replace(self: Path, target: Path) -> Path:
-        is_of_checkpoint = Path(target).parent.name == "checkpoint"
-        if is_of_checkpoint:
-            reached("checkpoint written" if Path(target).name == checkpoint.MANIFEST else "part written")
+        name, is_of_checkpoint = Path(target).name, "checkpoint" in Path(target).parent.name
+        if is_of_checkpoint and name != checkpoint.PREVIOUS:
+            reached("checkpoint written" if name == checkpoint.MANIFEST else "part written")
         replaced = replace(self, target)
-        if is_of_checkpoint and Path(target).name == checkpoint.MANIFEST:
+        if is_of_checkpoint and name == checkpoint.MANIFEST:
             reached("manifest renamed")
+        if is_of_checkpoint and name == checkpoint.PREVIOUS:
+            reached("previous renamed")
         return replaced
 
     MetricsLog.write = watched_row

@@ -1,15 +1,29 @@
 """Other engines in place of the built-in ones, as small as their protocols allow."""
 
+import copy
+import multiprocessing
+import os
+import pickle
+import socket
+import threading
+import time
 from collections import deque
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from functools import partial
 from itertools import cycle
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-import safetensors.torch
+from numpy.typing import NDArray
 
 from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.processes.generator_process import GeneratorProcess, Outfit
 from scalerl.rollout import Rollout
+from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
+from scalerl.weights.store import WeightStore
 
 LOGPROB = -0.25
 
@@ -43,6 +57,9 @@ class ListGenerator:
         self.weights = {name: float(tensor.double().sum()) for name, tensor in weights.items()}
         self.version = version
 
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        return np.full(len(tokens) - 1, LOGPROB, dtype=np.float32)
+
     def step(self) -> tuple[list[Finished], StepWork]:
         request = self.queue.popleft()
         tokens = np.array(next(self.answers), dtype=np.int64)
@@ -54,7 +71,13 @@ class ListGenerator:
             forced=np.zeros(len(tokens), dtype=np.bool_),
             truncated=False,
         )
-        work = StepWork(sequences=1, prefill_tokens=len(request.prompt.tokens), context_tokens=len(tokens))
+        size = len(request.prompt.tokens)
+        work = StepWork(
+            sequences=1,
+            prefill_tokens=size,
+            prefill_context_tokens=size * (size + 1) // 2,
+            context_tokens=len(tokens),
+        )
         return [Finished(request=request, rollout=rollout)], work
 
     def state_dict(self) -> dict:
@@ -63,23 +86,80 @@ class ListGenerator:
     def load_state_dict(self, state: dict) -> None:
         self.queue, self.version = deque(state["queue"]), state["version"]
 
+    def close(self) -> None:
+        """Nothing to release."""
 
-class FolderChannel:
-    """Publications as files of a folder, which any machine that mounts it reads."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
+class DamagingStore(FolderStore):
+    """Tears what it has published under the numbers in `damaged`."""
 
-    def publish(self, publication: int, version: int, weights: Weights) -> None:
-        copies = {name: tensor.contiguous().clone() for name, tensor in weights.items()}
-        safetensors.torch.save_file(copies, self.folder / f"{publication}.safetensors")
-        (self.folder / f"{publication}.version").write_text(str(version))
-        (self.folder / f"{publication - 2}.safetensors").unlink(missing_ok=True)
+    def __init__(self, folder: Path, weights: Weights, damaged: Container[int]) -> None:
+        super().__init__(folder, weights)
+        self.damaged = damaged
 
-    def receive(self, publication: int) -> tuple[int, Weights]:
-        version = int((self.folder / f"{publication}.version").read_text())
-        return version, safetensors.torch.load_file(self.folder / f"{publication}.safetensors")
+    def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
+        super().publish(publication, version, weights, rank=rank, ranks=ranks)
+        if publication in self.damaged:
+            path = self.folder / str(publication) / f"{rank}-of-{ranks}.safetensors"
+            path.write_bytes(path.read_bytes()[:-4])
+
+
+class SlowGenerator(ListGenerator):
+    """Takes a while over every decode step."""
+
+    def step(self) -> tuple[list[Finished], StepWork]:
+        time.sleep(0.05)
+        return super().step()
+
+
+class ThreadLauncher:
+    """Generators as threads of this process, behind the pipes and messages of real ones."""
+
+    def __init__(
+        self, generators: list[ListGenerator], store: WeightStore, late: Mapping[int, threading.Event]
+    ) -> None:
+        """Those in `late` say nothing before their event."""
+        self.makers = [pickle.dumps(partial(copy.copy, each)) for each in generators]
+        self.store, self.late = store, late
+        self.bodies: dict[int, list[ThreadBody]] = {}
+        """Of each generator, one after the other."""
+
+    def start(self, number: int) -> "ThreadBody":
+        ours, theirs = multiprocessing.Pipe()
+        outfit = Outfit(connection=theirs, maker=self.makers[number], store=self.store, threads=1)
+        body = ThreadBody(outfit, ours, self.late.get(number))
+        self.bodies.setdefault(number, []).append(body)
+        return body
 
     def close(self) -> None:
-        """The files stay, for the test to look at."""
+        """The threads end with their connections."""
+
+
+class ThreadBody:
+    """One of them; it is killed by taking its connection away."""
+
+    process_id = 0
+
+    def __init__(self, outfit: Outfit, ours: Connection, late: threading.Event | None) -> None:
+        self.outfit, self.ours, self.late, self.is_killed = outfit, ours, late, False
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    def work(self) -> None:
+        if self.late:
+            self.late.wait()
+        with suppress(EOFError, OSError):
+            GeneratorProcess(self.outfit).work()
+        self.outfit.connection.close()
+
+    def connect(self) -> Connection:
+        return self.ours
+
+    def kill(self) -> None:
+        self.is_killed = True
+        with suppress(OSError), socket.socket(fileno=os.dup(self.ours.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
+
+    def bury(self) -> int | None:
+        self.thread.join(10)
+        return -9 if self.is_killed else 0

@@ -1,11 +1,13 @@
 """The smallest run that still does everything: one layer of width 16, lists of two or three symbols, 4 x 4 rollouts."""
 
+from functools import partial
+
 import numpy as np
 import torch
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
-from scalerl.generator.generator import decode_all
-from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.generator import Maker, decode_all
+from scalerl.generator.make import make_generator
 from scalerl.generator.request import Finished, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.learner.torch_learner import TorchLearner
@@ -16,6 +18,7 @@ from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Outcome, Prompt, Rollout
 from scalerl.tasks import Task, make_tasks
+from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.symbols import VOCABULARY_SIZE
 
@@ -35,7 +38,14 @@ SETTINGS = {
     "batch": {"prompts": 4, "generations": 4},
     "generation": {"thinking": 4, "answer": 4},
     "optimiser": {"learning_rate": 1e-3, "warmup_steps": 2},
-    "cluster": {"generators": 8, "trainers": 2, "slots": 3, "parameters_stand_for": 1e6, "tokens_stand_for": 1000},
+    "cluster": {
+        "generators": 8,
+        "trainers": 2,
+        "slots": 3,
+        "parameters_stand_for": 1e6,
+        "tokens_stand_for": 1000,
+        "attention": {"width_stands_for": 4000, "cache_stands_for": 1000},
+    },
     "evaluation": {"every": 0.2, "samples": 2},
     "compute_unit_gpu_hours": 1.0,
 }
@@ -86,6 +96,11 @@ def generator_of(recipe: ResolvedRecipe, task: Task, policy: Policy, *, slots: i
     generator = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=longest_prompt(task))
     generator.set_weights(policy.exported_weights(), version=0)
     return generator
+
+
+def maker_of(recipe: ResolvedRecipe, task: Task, policy: Policy) -> Maker:
+    """Makes such a generator, with the cluster's slots, in the process that calls it."""
+    return partial(make_generator, recipe, policy, slots=recipe.cluster.slots, max_prompt=longest_prompt(task))
 
 
 class PolicySampler:

@@ -5,7 +5,11 @@ from typing import Any
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    CohereConfig,
+    DeepseekV3Config,
+    Gemma2Config,
     Gemma3TextConfig,
+    GptOssConfig,
     LlamaConfig,
     MistralConfig,
     MixtralConfig,
@@ -32,6 +36,11 @@ SIZES: dict[str, Any] = {
 }
 EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
 QWEN3_MOE: dict[str, Any] = {**SIZES, **EXPERTS, "head_dim": 8}
+DEEPSEEK: dict[str, Any] = {
+    **SIZES, "num_key_value_heads": 4, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 12, "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1, "q_lora_rank": 8,
+    "kv_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 6, "v_head_dim": 8,
+}  # fmt: skip
 CONFIGS = {
     "llama": LlamaConfig(**SIZES, attention_bias=True, head_dim=6),
     "qwen2": Qwen2Config(**SIZES, tie_word_embeddings=True),
@@ -45,12 +54,24 @@ CONFIGS = {
     "mixtral": MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2, router_jitter_noise=0.3),
     "qwen2_moe": Qwen2MoeConfig(**SIZES, **EXPERTS, shared_expert_intermediate_size=12),
     "qwen3_moe": Qwen3MoeConfig(**QWEN3_MOE),
-}
+    # Keys and values of different sizes, and logits that are multiplied by a number.
+    "deepseek_v3": DeepseekV3Config(**DEEPSEEK),
+    "cohere": CohereConfig(**SIZES, logit_scale=0.5),
+    # Attention that only the library's written-out form computes.
+    "gpt_oss": GptOssConfig(
+        **SIZES, num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=5,
+        layer_types=["sliding_attention", "full_attention"],
+    ),
+    "gemma2 capped": Gemma2Config(
+        **SIZES, head_dim=4, sliding_window=5, attn_logit_softcapping=2.0, final_logit_softcapping=None
+    ),
+}  # fmt: skip
 
 
 def make_folder(folder, config, seed=0):
     """Random weights, wide enough that distributions are far from flat; norms and biases random too."""
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    # As the family wrote it out: the fused attention of some versions of the library leaves out Gemma 2's cap.
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager")
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

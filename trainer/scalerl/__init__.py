@@ -2,7 +2,9 @@
 
 The rooms by height; each imports only what stands below it:
 
+    checks      what can be known before training
     run         one run: the loop, its evaluations, its checkpoints, its files
+    memory      how much memory a run needs, known before it starts
     schedules   when generators generate and trainers train    processes   generators and a trainer as processes
     cluster     generators and a trainer together              evaluation  pass rates that are never trained on
     generator   prompts in, rollouts out                       learner     groups in, new weights out

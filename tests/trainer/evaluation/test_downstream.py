@@ -12,6 +12,8 @@ from scalerl.rollout import Outcome
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
+from scalerl.tasks import all_tasks
+from scalerl.tokens import make_tokenizer
 
 
 @pytest.mark.parametrize("n", range(1, 8))
@@ -56,13 +58,19 @@ def recipe_with(*downstream, **changes):
     return tiny_recipe(evaluation={"every": 0.2, "samples": 2, "downstream": downstream}, **changes)
 
 
+def evaluator_of(recipe):
+    tokenizer = make_tokenizer(recipe.model)
+    tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer).downstream
+    return DownstreamEvaluator(recipe=recipe, seed=0, tasks=tasks)
+
+
 def sampler_of(evaluator):
     return PolicySampler(evaluator.recipe, evaluator.tasks[0], random_policy(evaluator.recipe))
 
 
 def test_a_row_has_every_problem_and_agrees_with_itself(file):
     recipe = recipe_with(measured(file, samples=4, k=[2, 4]))
-    evaluator = DownstreamEvaluator(recipe=recipe, seed=0)
+    evaluator = evaluator_of(recipe)
     (row,) = evaluator.measure(sampler_of(evaluator), 0)
     assert (row["task"], row["num_prompts"], row["num_samples"]) == ("quiz", 12, 48)
     assert row["pass_at_1"] == pytest.approx(row["mean_at_4"]) == pytest.approx(row["outcomes"]["right"] / 48)
@@ -71,7 +79,7 @@ def test_a_row_has_every_problem_and_agrees_with_itself(file):
 
 def test_each_file_is_measured_as_often_as_it_says(file):
     often, seldom = measured(file, samples=1), measured(file, name="seldom", samples=1, every=3)
-    evaluator = DownstreamEvaluator(recipe=recipe_with(often, seldom), seed=0)
+    evaluator = evaluator_of(recipe_with(often, seldom))
     sampler = sampler_of(evaluator)
     due = [[row["task"] for row in evaluator.measure(sampler, index)] for index in range(5)]
     assert due == [["quiz", "seldom"], ["quiz"], ["quiz"], ["quiz", "seldom"], ["quiz"]]

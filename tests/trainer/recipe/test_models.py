@@ -112,6 +112,11 @@ def test_only_a_pretrained_model_needs_no_warm_start_unless_one_is_asked_for(fol
     assert resolved(pretrained, warm_start={"batch": 16}).warm_start == WarmStart(batch=16)
 
 
+def test_a_model_that_does_not_think_has_a_warm_start_of_its_own():
+    plain = {"generation": {"thinking": "none"}, "length_control": {"type": "none"}}
+    assert key(resolved(DENSE, **plain), 0) != key(resolved(DENSE), 0)
+
+
 def test_warm_starts_of_all_precisions_are_shared():
     keys = {key(resolved(DENSE, parameters=parameters), 0) for parameters in ("fp32", "mixed", "bf16", "fp16")}
     assert len(keys) == 1

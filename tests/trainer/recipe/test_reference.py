@@ -42,8 +42,9 @@ def test_every_setting_is_on_the_page_with_meaning_default_and_range(block, name
 
 
 PLAIN = {
-    "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "heads", "hidden", "k", "layers",
-    "learning_rate", "mlp", "router_loss", "temperature", "weight_decay",
+    "active_parameters", "beta1", "beta2", "eps", "experts", "experts_per_token", "gae_lambda", "head_size", "heads",
+    "hidden", "k", "kv_heads", "layers", "learning_rate", "mlp", "parameters", "router_loss", "temperature",
+    "vocabulary", "weight_decay",
 }  # fmt: skip
 """Numbers that are factors, or counts of what they are called."""
 
@@ -73,7 +74,7 @@ OWN = {Uniform, NoLengthControl, NoCritic}
 def test_a_bound_a_choice_and_a_null_read_as_they_are_enforced():
     rows = sections()
     assert "| ≥ 0, < 1 |" in rows["`optimiser`"]["beta1"]
-    assert "| ≥ 1, whole number | tokens |" in rows["`generation`"]["thinking"]
+    assert "| ≥ 1, whole number, `none` | tokens |" in rows["`generation`"]["thinking"]
     assert "| `prompt`, `sample`, `token`, `sum` |" in rows["Recipe"]["aggregation"]
     assert "| > 0, null |" in rows["`optimiser`"]["max_grad_norm"]
     assert "| `1e-15` | > 0 |" in rows["`optimiser`"]["eps"]

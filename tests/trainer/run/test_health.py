@@ -116,6 +116,36 @@ def test_a_warning_is_said_once_while_it_lasts():
     assert list(health.warnings()) == ["truncation"]
 
 
+def skipping(*skipped, loss: float | None = 0.1):
+    """The health of a run with a row per element: whether its step trained on nothing."""
+    health = Health()
+    for step, one in enumerate(skipped, start=1):
+        health.add(row(step, skipped=one, loss=loss))
+    return health
+
+
+def test_a_run_of_any_length_whose_steps_trained_on_nothing_says_so():
+    assert skipping(True).warnings() == {}
+    said = "its only step trained on nothing, 0 for a loss that was not finite: the weights are those of the start"
+    assert skipping(True).warnings(ended=True) == {"skipped": said}
+    said = (
+        "none of its 7 steps trained on anything, 7 for a loss that was not finite: the weights are those of the start"
+    )
+    assert skipping(*[True] * 7, loss=None).warnings() == {"skipped": said}
+
+
+def test_a_short_run_says_at_its_end_how_many_of_its_steps_trained_on_nothing():
+    health = skipping(True, False, False, False)
+    assert health.warnings() == {}
+    said = "1 of the last 4 steps were skipped, 0 for a loss that was not finite"
+    assert health.warnings(ended=True) == {"skipped": said}
+    assert skipping(True, False, False, False, False).warnings(ended=True) == {}
+
+
+def test_a_run_that_trains_after_all_is_no_longer_warned_of():
+    assert skipping(*[True] * 5, *[False] * 20).warnings(ended=True) == {}
+
+
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
@@ -123,9 +153,21 @@ def test_a_healthy_smoke_run_has_no_warning(tmp_path):
     recipe, scale = yaml.safe_load((RECIPES / "scalerl.yaml").read_text()), read_scale("smoke")
     folder = RunFolder(tmp_path / "run")
     folder.create(ResolvedRecipe.model_validate({**recipe, **scale}), 0)
-    train(folder.path, budget_gpu_hours=26.0, warm_starts=tmp_path)
+    train(folder.path, budget_gpu_hours=41.0, warm_starts=tmp_path)
     assert len(list(read_rows(folder.metrics, kind="train"))) > 45
     assert folder.read_status().warnings == ()
+
+
+def test_a_run_that_no_step_has_trained_is_done_with_a_warning_in_its_log_and_its_status(tmp_path, capsys):
+    # A model from random weights without a warm start is never right, so that no group has an advantage.
+    folder = RunFolder(tmp_path / "run")
+    folder.create(tiny_recipe(warm_start={"steps": 1}, evaluation={"every": 100.0, "samples": 2}), 0)
+    train(folder.path, budget_gpu_hours=0.5, warm_starts=tmp_path)
+    rows, status = list(read_rows(folder.metrics, kind="train")), folder.read_status()
+    assert all(row["skipped"] for row in rows)
+    assert status.state == "done"
+    assert any("trained on" in text and "the weights are those of the start" in text for text in status.warnings)
+    assert capsys.readouterr().out.count("the weights are those of the start") == 1
 
 
 @pytest.mark.slow

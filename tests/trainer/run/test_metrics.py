@@ -1,5 +1,6 @@
 """The run log, read back whatever a crash left of it."""
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -7,8 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from scalerl.run.metrics import (
+    EMPTY_LOG,
     DownstreamRow,
     EvalRow,
+    LogMark,
     MetricsLog,
     Progress,
     RolloutColumns,
@@ -33,9 +36,13 @@ def write(path, rows, start=0):
     log = MetricsLog(path, start)
     for row in rows:
         log.write(Written(row))
-    length = log.sync()
+    mark = log.sync()
     log.close()
-    return length
+    return mark.bytes
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
 
 
 def test_rows_come_back_in_order(tmp_path):
@@ -90,13 +97,40 @@ def test_opening_at_zero_starts_again(tmp_path):
     assert list(read_rows(path)) == ROWS[:1]
 
 
-def test_a_log_shorter_than_the_checkpoint_says_is_not_filled_up(tmp_path):
+def test_a_mark_sees_every_change_of_the_rows_before_it_and_none_after(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    length = write(path, ROWS)
-    path.write_bytes(path.read_bytes()[:10])
-    with pytest.raises(ValueError, match=f"has 10 bytes, but had {length} when the checkpoint was written"):
-        MetricsLog(path, length)
-    assert path.stat().st_size == 10
+    log = MetricsLog(path, 0)
+    for row in ROWS[:2]:
+        log.write(Written(row))
+    mark = log.sync()
+    log.write(Written(ROWS[2]))
+    log.close()
+    whole = path.read_bytes()
+    assert mark == LogMark(bytes=len(b"".join(whole.splitlines(True)[:2])), sha256=sha256(whole[: mark.bytes]))
+    path.write_bytes(whole[: mark.bytes] + b"torn")
+    assert mark.fault(path) is None
+    for content, fault in (
+        (whole[:10], f"{path} has 10 bytes, but had {mark.bytes} when the checkpoint was written"),
+        (whole[:9] + bytes([whole[9] ^ 1]) + whole[10:], f"{path} has changed since it was written"),
+        (None, f"{path} is missing"),
+    ):
+        path.unlink() if content is None else path.write_bytes(content)
+        assert fault in str(mark.fault(path))
+    assert EMPTY_LOG.fault(path) is None
+
+
+def test_an_appended_log_has_the_mark_of_one_written_in_one_go(tmp_path):
+    marks = []
+    for lengths in ([3], [1, 2]):
+        path, end = tmp_path / f"{len(lengths)}.jsonl", EMPTY_LOG
+        for start, count in zip([0, *lengths], lengths, strict=False):
+            log = MetricsLog(path, end.bytes)
+            for row in ROWS[start : start + count]:
+                log.write(Written(row))
+            end = log.sync()
+            log.close()
+        marks.append(end)
+    assert marks[0] == marks[1]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -143,6 +177,10 @@ def test_a_step_is_written_in_the_order_of_the_run_log(tmp_path):
             epoch=4,
             generator_idle=0.25,
             trainer_idle=0.75,
+            device_s={"generator": {"decode": 3.0}, "trainer": {"sync": 1.0}},
+            tokens_per_s=7.0,
+            mfu=None,
+            off_clock_s={"start": 0.5, "evaluate": 0.25, "checkpoint": 0.0},
             wall_s=1.5,
         )
     )
@@ -151,5 +189,7 @@ def test_a_step_is_written_in_the_order_of_the_run_log(tmp_path):
         '{"kind": "train", "step": 3, "compute_gpu_hours": 0.5, "flops": 12, "tokens": 7, "loss": -0.5, '
         '"skipped": false, "reward_mean": 0.1, "pass_rate": 0.5, "zero_variance": 0.0, "truncated": 0.25, '
         '"interrupted": 0.0, "mean_tokens": 6.0, "staleness": {"0": 5, "1": 2}, "outcomes": {"right": 2}, '
-        '"retired": 1, "epoch": 4, "generator_idle": 0.25, "trainer_idle": 0.75, "wall_s": 1.5}\n'
+        '"retired": 1, "epoch": 4, "generator_idle": 0.25, "trainer_idle": 0.75, '
+        '"device_s": {"generator": {"decode": 3.0}, "trainer": {"sync": 1.0}}, "tokens_per_s": 7.0, "mfu": null, '
+        '"off_clock_s": {"start": 0.5, "evaluate": 0.25, "checkpoint": 0.0}, "wall_s": 1.5}\n'
     )

@@ -92,7 +92,9 @@ def assert_loads(folder, recipe):
     policy = new_policy(recipe)
     policy.load_weights(folder.model)
     task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
-    state = read_checkpoint(folder.checkpoint, task.train)["cluster"]["learner"]["policy"]
+    found = read_checkpoint(folder.checkpoint, folder.metrics, task.train)
+    assert found is not None
+    state = found.state["cluster"]["learner"]["policy"]
     assert all(torch.equal(tensor, state[name]) for name, tensor in policy.exported_weights().items())
     tokens = torch.arange(24).view(2, 12)
     with torch.no_grad():

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import time
 
 import pytest
 import torch
@@ -13,9 +14,10 @@ import scalerl.run.train as scalerl_train
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
+from scalerl.run import save_interval
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Busy
-from scalerl.run.metrics import WALL_FIELDS, MetricsLog, read_rows
+from scalerl.run.metrics import EMPTY_LOG, WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 from scalerl.run.train import train
@@ -186,6 +188,30 @@ def test_checkpoints_are_written_as_often_as_the_recipe_says(tmp_path, warm_star
     assert written == {0.0: num_steps + 1, 3600.0: 1}  # one more where the budget is reached
 
 
+def test_checkpoints_that_take_long_are_further_apart():
+    # 1 s of saving after 19 s of training is 5 % of the time
+    assert save_interval.time_between_saves(15.0, 0.5) == 15.0
+    assert save_interval.time_between_saves(15.0, 1.0) == pytest.approx(19.0)
+    assert save_interval.time_between_saves(15.0, 60.0) == pytest.approx(1140.0)
+    assert save_interval.time_between_saves(0.0, 60.0) == 0.0
+
+
+def test_a_slow_checkpoint_puts_the_next_one_off(tmp_path, warm_starts, monkeypatch):
+    saved = []
+
+    def slowly(*_):
+        saved.append(1)
+        time.sleep(0.1)
+
+    folder = new_run(tmp_path / "run", recipe_of("pipeline", checkpoint_every_s=1e-6))
+    monkeypatch.setattr(scalerl_train, "write_checkpoint", slowly)
+    monkeypatch.setattr(save_interval, "MOST_TIME_SAVING", 0.001)
+    train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
+    num_steps = len(list(read_rows(folder.metrics, kind="train")))
+    assert num_steps > 1
+    assert len(saved) == 2  # after the first step, and where the budget is reached
+
+
 def test_a_run_that_is_done_stays_as_it_is(undisturbed, warm_starts):
     folder = undisturbed["pipeline"]
     before = folder.metrics.read_bytes()
@@ -217,6 +243,7 @@ def test_a_run_killed_at_any_moment_and_resumed_is_the_undisturbed_run(tmp_path,
         ("part written", 6),
         ("manifest renamed", 2),
         ("checkpoint begun", 2),
+        ("previous renamed", 2),
         ("checkpoint renamed", 2),
         ("checkpoint written", 3),
         ("eval row", 2),
@@ -248,6 +275,18 @@ def test_sigterm_means_again_what_it_meant_before_the_run(tmp_path, warm_starts)
     folder = new_run(tmp_path / "run", recipe_of("pipeline"))
     train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_run_that_resumes_on_another_device_says_so(tmp_path, warm_starts, monkeypatch, capsys):
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(scalerl_train, "device_of", lambda recipe: torch.device("meta"))
+        train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
+    assert "device: meta" in capsys.readouterr().out
+    train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
+    (warning,) = folder.read_status().warnings
+    assert "resumes on cpu and was trained on meta so far" in warning
+    assert f"warning: {warning}" in capsys.readouterr().out
 
 
 def test_a_second_process_on_the_same_run_is_refused(tmp_path, warm_starts):
@@ -357,9 +396,11 @@ def test_checkpoint_holds_the_whole_cluster(tmp_path):
     schedule = scalerl_train.SCHEDULES["pipeline"]
     for _ in range(5):
         schedule(cluster)
-    write_checkpoint(tmp_path / "checkpoint", cluster.state_dict())
+    write_checkpoint(tmp_path / "checkpoint", cluster.state_dict(), EMPTY_LOG)
     again = make_cluster(recipe, new_policy(recipe), seed=9)
-    again.load_state_dict(read_checkpoint(tmp_path / "checkpoint", again.task.train))
+    found = read_checkpoint(tmp_path / "checkpoint", tmp_path / "metrics.jsonl", again.task.train)
+    assert found is not None
+    again.load_state_dict(found.state)
     for _ in range(5):
         ours, theirs = schedule(cluster), schedule(again)
         assert ours.update.metrics == theirs.update.metrics

@@ -115,6 +115,11 @@ def test_clocks_never_run_backwards_and_compute_is_devices_times_time(schedule, 
     assert all(np.diff(trace.trainer_free) > 0)
     assert all(np.diff(trace.generators_now) > 0)
     assert trace.cluster.compute_gpu_hours == pytest.approx((8 + 2) * trace.trainer_free[-1] / 3600, rel=1e-12)
+    spent = trace.cluster.device_seconds()
+    assert min(seconds for role in spent.values() for seconds in role.values()) >= 0
+    assert sum(spent["generator"].values()) == pytest.approx(8 * trace.trainer_free[-1], rel=1e-12)
+    assert sum(spent["trainer"].values()) == pytest.approx(2 * trace.trainer_free[-1], rel=1e-12)
+    assert spent["trainer"]["forward_backward"] == pytest.approx(trace.cluster.clock.trainer_busy, rel=1e-9)
     generator_idle, trainer_idle = trace.cluster.idle_shares()
     assert 0 <= generator_idle < 1
     assert 0 <= trainer_idle < 1
@@ -218,7 +223,10 @@ def test_the_groups_of_an_unfinished_phase_wait_for_their_step():
 
 
 def hand_recipe(schedule, **batch):
-    """Costs of round numbers: a decode step takes 1 + 0.1 n seconds, prefill 0.1, training 0.3, a push 5."""
+    """Costs of round numbers: a decode step takes 1 + 0.1 n seconds, prefill 0.1, training 0.3, a push 5.
+
+    Attention is free unless the cluster says otherwise.
+    """
     generation = {"thinking": 2, "answer": 1}  # with the end of thinking, four tokens
     num_parameters = 2 * 48 * 16 + 4 * 16 * 16 + 3 * 16 * 16 + 2 * 16 + 16
     device = {
@@ -227,7 +235,13 @@ def hand_recipe(schedule, **batch):
         "utilisation": 1.0,
         "link_gb_per_s": 2 * num_parameters / 5 / 1e9,
     }
-    cluster = {"parameters_stand_for": 1.0, "tokens_stand_for": 1.0, "device": device, **batch.pop("cluster")}
+    cluster = {
+        "parameters_stand_for": 1.0,
+        "tokens_stand_for": 1.0,
+        "device": device,
+        "attention": {"type": "free"},
+        **batch.pop("cluster"),
+    }
     return tiny_recipe(
         off_policy={"type": schedule, "k": 2},
         tasks=[
@@ -278,6 +292,79 @@ def test_ppo_clock_by_hand():
     assert cluster.idle_shares() == pytest.approx((1 - 37.2 / 90.4, 1 - 4 * 5.4 / 45.2))
 
 
+def ppo_by_hand(num_steps):
+    """The cluster of `test_ppo_clock_by_hand` after some steps."""
+    recipe = hand_recipe(
+        "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}
+    )
+    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
+    for _ in range(num_steps):
+        SCHEDULES["ppo_off_policy"](cluster)
+    return cluster
+
+
+def assert_spent(cluster, expected):
+    spent = cluster.device_seconds()
+    assert spent.keys() == expected.keys()
+    for role, seconds in expected.items():
+        assert spent[role] == pytest.approx(seconds, rel=1e-9)
+
+
+def test_where_the_hours_of_ppo_go_by_hand():
+    # In the middle of the first phase the generators wait since 9.3, and the step ends at 14.7.
+    assert_spent(
+        ppo_by_hand(1),
+        {
+            "generator": {"decode": 18.6, "wait_weights": 2 * 5.4},
+            "trainer": {"wait_rollouts": 9.3, "forward_backward": 5.4},
+        },
+    )
+    # After the second phase: two generators wait for two steps of each phase, and all stand still for one push of 5 s.
+    assert_spent(
+        ppo_by_hand(4),
+        {
+            "generator": {"decode": 2 * 18.6, "wait_weights": 2 * 4 * 5.4, "sync": 2 * 5.0},
+            "trainer": {"wait_rollouts": 2 * 9.3, "forward_backward": 4 * 5.4, "sync": 5.0},
+        },
+    )
+
+
+def test_rates_of_ppo_by_hand():
+    cluster = ppo_by_hand(4)
+    assert cluster.tokens_per_s == pytest.approx(32 / 45.2)
+    # The peak is 20 N FLOPs a second. Four steps train 18 tokens of 6 N; 32 tokens and 20 of prompts are 2 N each.
+    assert cluster.model_flops_utilisation() == pytest.approx(
+        {"generator": 2 * 52 / (2 * 20 * 45.2), "trainer": 6 * 4 * 18 / (20 * 45.2)}
+    )
+
+
+def test_a_checkpoint_that_kept_no_account_leaves_idle_time_unsplit():
+    state = ppo_by_hand(4).state_dict()
+    del state["accounts"]
+    cluster = ppo_by_hand(0)
+    cluster.load_state_dict(state)
+    assert cluster.model_flops_utilisation() is None
+    SCHEDULES["ppo_off_policy"](cluster)
+    # The third phase: the push from 45.2 to 50.2, 9.3 s of decoding, 5.4 s of training.
+    assert_spent(
+        cluster,
+        {
+            "generator": {
+                "decode": 3 * 18.6,
+                "unsplit": 2 * 34.4 - 2 * 18.6,
+                "wait_weights": 2 * (10.8 + 5.4),
+                "sync": 10.0,
+            },
+            "trainer": {
+                "forward_backward": 5 * 5.4,
+                "unsplit": 45.2 - 4 * 5.4,
+                "wait_rollouts": 9.3,
+                "sync": 5.0,
+            },
+        },
+    )
+
+
 def test_ppo_flops_by_hand():
     recipe = hand_recipe(
         "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}
@@ -313,6 +400,81 @@ def test_pipeline_clock_by_hand():
     assert lags == [0, 1, 2, 2, 2, 2]
     # Step 6 begins inside the first decode step of g, which was begun at 31.9 and takes 1.1 + 0.25.
     assert cluster.clock.now == pytest.approx(31.9 + 1.35)
+    # Generators stand still from 9.95 to 10.7, when the trainer takes its next batch, and then for the weights: to 15.7
+    # and .75 s before each of e, f and g. After 33.25 they have g to decode, which the next step plays.
+    decoded = 2 * (4 * 1.2 + 0.5) + 4 * 2 * (4 * 1.1 + 0.25) + 2 * 1.35
+    assert_spent(
+        cluster,
+        {
+            "generator": {
+                "decode": decoded,
+                "wait_prompts": 2 * 0.75,
+                "wait_weights": 2 * (5 + 3 * 0.75),
+                "unplayed": 2 * (37.7 - 33.25),
+            },
+            "trainer": {"wait_rollouts": 5.3, "forward_backward": 6 * 5.4},
+        },
+    )
+
+
+def hand_attention():
+    """Reading a cached position takes 0.01 s, attending to one in prefill and training 0.002 s."""
+    num_parameters = 2 * 48 * 16 + 4 * 16 * 16 + 3 * 16 * 16 + 2 * 16 + 16
+    # 2 bytes x 32 numbers over 2 N bytes/s, and 4 FLOPs x 16 over 20 N FLOP/s, each with its factor.
+    return {"cache_stands_for": 0.01 * num_parameters / 32, "width_stands_for": 0.002 * 20 * num_parameters / 64}
+
+
+def test_ppo_clock_by_hand_with_attention():
+    devices = {"generators": 2, "trainers": 1, "slots": 1, "attention": hand_attention()}
+    recipe = hand_recipe("ppo_off_policy", prompts=1, generations=2, cluster=devices)
+    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
+    # As in `test_ppo_clock_by_hand`, and: each group's sequences read 5, 6, 7 and 8 positions, 0.26 s; the prompt's
+    # tokens attend to 15, 0.03 / 2 s. Training attends to 2 x 45 positions, three times: 0.54 s.
+    group, step = 4.65 + 0.26 + 0.015, 5.4 + 0.54
+    ends, without = [], []
+    for _ in range(4):
+        SCHEDULES["ppo_off_policy"](cluster)
+        ends.append(cluster.clock.trainer_free)
+        without.append(cluster.compute_without_attention_gpu_hours)
+    second = 2 * group + 2 * step + 5 + 2 * group
+    assert ends == pytest.approx([2 * group + step, 2 * group + 2 * step, second + step, second + 2 * step])
+    busy = 2 * (18.6 + 2 * 2 * 0.26 + 2 * 0.03)
+    assert cluster.clock.generator_busy == pytest.approx(busy)
+    assert cluster.idle_shares() == pytest.approx((1 - busy / 2 / ends[-1], 1 - 4 * step / ends[-1]))
+    # The second account has the numbers of `test_ppo_clock_by_hand`.
+    assert without == pytest.approx([3 * end / 3600 for end in (14.7, 20.1, 25.1 + 9.3 + 5.4, 25.1 + 9.3 + 2 * 5.4)])
+
+
+def test_pipeline_clock_by_hand_with_attention_that_costs_next_to_nothing():
+    tiny = {"width_stands_for": 1e-9, "cache_stands_for": 1e-9}
+    devices = {"generators": 2, "trainers": 1, "slots": 2, "attention": tiny}
+    recipe = hand_recipe("pipeline", prompts=1, generations=2, cluster=devices)
+    cluster = make_cluster(recipe, fixed_policy(recipe, {5: 0.0}))
+    for end in [10.7, 16.1, 21.5, 26.9, 32.3, 37.7]:
+        SCHEDULES["pipeline"](cluster)
+        assert cluster.clock.trainer_free == pytest.approx(end)
+        assert cluster.compute_without_attention_gpu_hours == pytest.approx(3 * end / 3600)
+
+
+@pytest.mark.parametrize("speed", list(SPEEDS))
+def test_under_ppo_the_second_account_is_what_the_run_costs_with_free_attention(speed):
+    # Which work PPO-off-policy-k does follows from no clock.
+    charged = run(recipe_of("ppo_off_policy", 2, speed), 8).cluster
+    cluster = recipe_of("ppo_off_policy", 2, speed).cluster.model_dump()
+    free = run(recipe_of("ppo_off_policy", 2, speed, cluster={**cluster, "attention": {"type": "free"}}), 8).cluster
+    assert charged.compute_without_attention_gpu_hours == pytest.approx(free.compute_gpu_hours, rel=1e-12)
+    assert free.compute_without_attention_gpu_hours is None
+    assert charged.compute_gpu_hours > 1.001 * free.compute_gpu_hours
+
+
+@pytest.mark.parametrize("speed", list(SPEEDS))
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_both_accounts_are_one_if_attention_costs_next_to_nothing(schedule, speed):
+    tiny = {"width_stands_for": 1e-9, "cache_stands_for": 1e-9}
+    cluster = {**recipe_of(schedule, 2, speed).cluster.model_dump(), "attention": tiny}
+    trace = run(recipe_of(schedule, 2, speed, cluster=cluster), 12)
+    without = trace.cluster.compute_without_attention_gpu_hours
+    assert without == pytest.approx(trace.cluster.compute_gpu_hours, rel=1e-6)
 
 
 def test_the_hand_policy_does_not_move():

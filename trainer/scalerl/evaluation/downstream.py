@@ -12,8 +12,7 @@ from scalerl.evaluation.held_out import columns
 from scalerl.prompts.judge import NOT_JUDGED, verdicts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome
-from scalerl.tasks import Task, make_task
-from scalerl.tokens import make_tokenizer
+from scalerl.tasks import Task
 
 
 def pass_at_k(num_samples: int, num_right: int, k: int) -> float:
@@ -34,10 +33,8 @@ class DownstreamEvaluator:
 
     recipe: ResolvedRecipe
     seed: int
-
-    def __post_init__(self) -> None:
-        tokenizer = make_tokenizer(self.recipe.model)
-        self.tasks: list[Task] = [make_task(settings, tokenizer) for settings in self.recipe.evaluation.downstream]
+    tasks: Sequence[Task]
+    """Those of `evaluation.downstream`, in its order."""
 
     def measure(self, sampler: Sampler, index: int) -> Iterator[dict[str, Any]]:
         """Columns of the `downstream` rows that are due at evaluation `index`, counted from 0."""

@@ -57,7 +57,7 @@ class HeldOutEvaluator:
             part = batch.part(rows)
             start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
             total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
-        num_tokens = int(batch.mask_BT.sum())
+        num_tokens = batch.num_own
         return total / num_tokens if num_tokens and math.isfinite(total) else None
 
 

@@ -3,7 +3,9 @@
     axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     models        the policy's model: from scratch or from a folder
     scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
+    learner       the scale's learner: in one process, or sharded over several by DeepSpeed or FSDP2
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
+    generator     what decodes: the built-in generator, or vLLM
     tasks         its tasks: synthetic, in files, or only measured
     resolved      both in one namespace, as stored beside a run; their hash is its identity
     content_hash  one hash of what a file or folder holds
@@ -33,7 +35,9 @@ from scalerl.recipe.axes import (
     Uniform,
     ValueNetwork,
 )
-from scalerl.recipe.cluster import Accelerator, Virtual, Wall
+from scalerl.recipe.cluster import Accelerator, ChargedAttention, FreeAttention, Virtual, Wall
+from scalerl.recipe.generator import BuiltInGenerator, Vllm
+from scalerl.recipe.learner import DeepSpeedSettings, FsdpSettings, LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model, MoeModel, PretrainedModel
 from scalerl.recipe.resolved import ResolvedRecipe
 from scalerl.recipe.scale import (
@@ -62,18 +66,24 @@ __all__ = [
     "Accelerator",
     "AnyTask",
     "BatchSize",
+    "BuiltInGenerator",
+    "ChargedAttention",
     "Cispo",
     "Code",
     "Dapo",
+    "DeepSpeedSettings",
     "Downstream",
     "Evaluation",
     "FileSettings",
+    "FreeAttention",
+    "FsdpSettings",
     "Generation",
     "Grpo",
     "Gspo",
     "Interruption",
     "KSmallest",
     "Kl",
+    "LearnerSettings",
     "LengthPenalty",
     "LlamaModel",
     "Math",
@@ -93,9 +103,11 @@ __all__ = [
     "Recipe",
     "ResolvedRecipe",
     "Scale",
+    "TorchSettings",
     "Uniform",
     "ValueNetwork",
     "Virtual",
+    "Vllm",
     "Wall",
     "WarmStart",
 ]

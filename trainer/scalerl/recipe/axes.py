@@ -85,6 +85,10 @@ class NoPositiveResampling(Frozen):
     """A prompt whose mean pass rate so far reaches this is retired."""
     min_groups: Annotated[Count, Unit("groups")] = 1
     """Groups of a prompt that must be seen before it can be retired."""
+    when_exhausted: Literal["stop", "restart"] = "stop"
+    """What happens when every training prompt is retired: stop ends the run with this reason, because the paper
+    excludes prompts for good; restart forgets all pass rates, and every prompt comes back. In a mix, a task without
+    prompts is drawn from no more, and the others go on."""
 
 
 class Uniform(Frozen):
@@ -123,6 +127,8 @@ class Interruption(Frozen):
     def _ends_thinking(self) -> Self:
         if self.phrase is not None and not self.phrase.endswith("</think>"):
             raise ValueError(f"phrase {self.phrase!r} must end in '</think>', or the model would keep thinking")
+        if self.phrase is not None and self.phrase.count("</think>") > 1:
+            raise ValueError(f"phrase {self.phrase!r} has '</think>' twice; the answer begins after the first one")
         return self
 
 
@@ -211,6 +217,9 @@ class Recipe(Frozen):
 
     off_policy: OffPolicy = Pipeline()
     """How far generators may lag behind the trainer, and how weights reach them."""
+    kv: Literal["keep", "recompute"] = "keep"
+    """What becomes of the keys and values of unfinished rollouts when new weights arrive: keep leaves them as the old
+    weights wrote them (PipelineRL), recompute has the new weights read all tokens so far again, which takes time."""
     loss: Loss = Cispo()
     """Per-token policy objective."""
     aggregation: Literal["prompt", "sample", "token", "sum"] = "prompt"

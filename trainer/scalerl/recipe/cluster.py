@@ -13,13 +13,49 @@ class Accelerator(Frozen):
     name: str = "H100 SXM"
     """Shown beside every modelled figure."""
     memory_gb_per_s: Annotated[Positive, Unit("GB/s")] = 3350.0
-    """Memory bandwidth: a decode step reads the weights once."""
+    """Memory bandwidth: a decode step reads the weights once, and the keys and values of every running sequence."""
+    memory_gb: Annotated[Positive, Unit("GB")] = 80.0
+    """Memory; `platform plan` refuses what does not fit. It changes no result, so runs keep their ids."""
     tflops: Annotated[Positive, Unit("TFLOP/s")] = 989.0
     """Peak BF16 rate, dense."""
     utilisation: Annotated[float, Field(gt=0, le=1), Unit("share of the peak")] = 0.4
     """Share of the peak rate that prefill and training reach."""
     link_gb_per_s: Annotated[Positive, Unit("GB/s")] = 50.0
     """Bandwidth of a weight push from trainers to generators."""
+
+
+class ChargedAttention(Frozen):
+    """Attention takes time: decoding reads cached keys and values, and prefill and training multiply with them.
+
+    A tiny model that plays a large one has its own width of attention; these factors give it that of the large one.
+    Llama 3 8B has 32 layers x 32 heads x 128 = 131,072 numbers of width, and caches keys and values of 32 layers x 8
+    heads x 128 = 65,536 numbers of 2 bytes per token.
+    """
+
+    type: Literal["charged"] = "charged"
+    width_stands_for: Annotated[Positive, Unit("numbers")] | None = None
+    """Each number of the attention width (heads x head size, summed over layers) is charged as this many; null is
+    `parameters_stand_for` to the power 2/3: a model r times as deep and as wide has r^3 times the parameters and r^2
+    times the width."""
+    cache_stands_for: Annotated[Positive, Unit("numbers")] | None = None
+    """Each number that a token leaves in the KV cache is charged as this many, 2 bytes each; null as above."""
+
+
+class FreeAttention(Frozen):
+    """Attention takes no time, and a decode step reads the weights alone: the account of runs before `attention`."""
+
+    type: Literal["free"] = "free"
+
+
+def _charged_unless_said(written: Any) -> Any:
+    """Attention without a type is charged."""
+    return {"type": "charged", **written} if isinstance(written, dict) else written
+
+
+Attention = Annotated[
+    Annotated[ChargedAttention | FreeAttention, Field(discriminator="type")],
+    BeforeValidator(_charged_unless_said),
+]
 
 
 class Virtual(Frozen):
@@ -38,6 +74,8 @@ class Virtual(Frozen):
     """Each model parameter is charged as this many, so that a tiny model plays a large one."""
     tokens_stand_for: Annotated[float, Field(ge=1), Unit("tokens")] = 1.0
     """Each token is charged as this many, so that a short answer plays a long one."""
+    attention: Attention = ChargedAttention()
+    """Whether attention takes time, and how large the attention is that the model plays."""
 
     @property
     def compute_name(self) -> str:

@@ -72,6 +72,33 @@ class MoeModel(Frozen):
         return self
 
 
+class Shape(Frozen):
+    """Sizes of a pretrained decoder, which `platform plan` takes where its folder is not on this machine.
+
+    Llama 3.1 8B has 8,030,261,248 parameters, a vocabulary of 128,256, hidden 4096, 32 layers of 32 heads of size 128,
+    8 heads of keys and values, and mlp 14,336.
+    """
+
+    parameters: Count
+    """Numbers that are stored, a tied head once."""
+    active_parameters: Count | None = None
+    """Numbers that one token is multiplied with; null is all of them. Of a mixture of experts, those it is sent to."""
+    vocabulary: Count
+    """Rows of the head."""
+    hidden: Count
+    """Width of the residual stream."""
+    layers: Count
+    """Decoder blocks."""
+    heads: Count
+    """Attention heads."""
+    kv_heads: Count
+    """Heads of keys and values."""
+    head_size: Count
+    """Numbers of one head's key."""
+    mlp: Count
+    """Width of the feed-forward layer that one token passes: of a mixture of experts, those it is sent to together."""
+
+
 class PretrainedModel(Frozen):
     """A causal language model in a local folder: config.json, safetensors (sharded or not) and its tokenizer."""
 
@@ -83,6 +110,9 @@ class PretrainedModel(Frozen):
     """Filled in: the hash of the folder's configuration, weights and tokenizer."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the load-balancing loss of each trained sequence, as in `moe`; a mixture of experts only."""
+    shape: Shape | None = None
+    """The model's sizes, for `platform plan` on a machine without the folder. A run takes what the folder says, so they
+    are not part of its identity."""
 
     @model_validator(mode="before")
     @classmethod

@@ -2,17 +2,33 @@
 
 import hashlib
 import json
+from functools import reduce
 from typing import Any, Self
 
 from pydantic import model_validator
 
 from scalerl.recipe.axes import Recipe
+from scalerl.recipe.generator import refuse_on_cpu
 from scalerl.recipe.scale import Scale
 
-LATER: dict[str, Any] = {"device": "cpu"}
-"""Defaults of settings that are younger than the first runs: left out of the identity, so that runs keep theirs."""
-OUTSIDE = {"checkpoint_every_s"}
-"""Settings that change no result: never part of the identity."""
+LATER: dict[str, Any] = {
+    "cluster.attention": {"type": "free"},
+    "curriculum.when_exhausted": "stop",
+    "generator": {"type": "torch"},
+    "learner": {"type": "torch"},
+    "kv": "keep",
+}
+"""Settings that are younger than the first runs, with the values that these runs had: left out of the identity at this
+value, so that runs keep theirs."""
+OUTSIDE = (
+    "checkpoint_every_s",
+    "cluster.device.memory_gb",
+    "device",
+    "learner.offload",
+    "learner.ranks",
+    "model.shape",
+)
+"""Settings that change no result, or change it by rounding alone: never part of the identity."""
 
 
 class ResolvedRecipe(Recipe, Scale):
@@ -27,6 +43,15 @@ class ResolvedRecipe(Recipe, Scale):
                 f"cluster: {in_flight} decoding slots hold more than k + 1 = {k + 1} batches of "
                 f"{self.batch.prompts} x {self.batch.generations} rollouts, so most slots could never be filled; "
                 f"use at most {(k + 1) * self.batch.prompts * self.batch.generations}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_keys_to_recompute(self) -> Self:
+        if self.kv == "recompute" and self.off_policy.type == "ppo_off_policy":
+            raise ValueError(
+                "kv 'recompute' has no effect with off_policy 'ppo_off_policy': no rollout is unfinished when weights "
+                "change; leave kv out, or use off_policy 'pipeline'"
             )
         return self
 
@@ -51,11 +76,54 @@ class ResolvedRecipe(Recipe, Scale):
         )
 
     @model_validator(mode="after")
+    def _interrupts_thinking(self) -> Self:
+        if self.length_control.type == "interruption" and not self.generation.thinks:
+            raise ValueError(
+                "length_control 'interruption' cuts thinking short and has no effect with generation.thinking 'none'; "
+                "use length_control.type 'none', which truncates a response after generation.answer tokens, or "
+                "'penalty'; or give generation.thinking a number of tokens"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _router_sees_sequences(self) -> Self:
         if self.optimiser.packing == "prompts" and self.model.type != "llama" and self.model.router_loss > 0:
             raise ValueError(
                 "optimiser.packing 'prompts' computes a prompt once for several sequences, but model.router_loss is "
                 "computed per sequence; use packing 'sequences', or a router_loss of 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_served(self) -> Self:
+        if self.generator.type == "vllm" and self.device == "cpu" and self.model.type != "pretrained":
+            refuse_on_cpu(self.generator, self.model.hidden // self.model.heads)
+        return self
+
+    @model_validator(mode="after")
+    def _shards_can_train(self) -> Self:
+        kind = self.learner.type
+        if kind == "torch":
+            return self
+        if self.parameters not in ("fp32", "mixed"):
+            raise ValueError(
+                f"learner {kind!r} keeps weights and moments in FP32, and parameters is {self.parameters!r}; "
+                f"use parameters 'mixed', whose products are BF16, or 'fp32', or learner 'torch'"
+            )
+        if self.critic.type != "none" and self.critic.parameters != "fp32":
+            raise ValueError(
+                f"learner {kind!r} keeps weights and moments in FP32, and critic.parameters is "
+                f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
+            )
+        if self.generator.type == "vllm":
+            raise ValueError(
+                f"learner {kind!r} and vLLM would each join a process group of their own in the same process; use "
+                f"generator 'torch', or learner 'torch'"
+            )
+        if self.cluster.type == "wall":
+            raise ValueError(
+                f"learner {kind!r} works on the virtual clock so far, and cluster.type is 'wall'; use learner 'torch', "
+                f"or cluster.type 'virtual'"
             )
         return self
 
@@ -72,14 +140,33 @@ class ResolvedRecipe(Recipe, Scale):
     @property
     def total_threads(self) -> int:
         """CPU threads that the run keeps busy, all processes together."""
-        return self.threads + self.cluster.extra_threads
+        return self.learner.ranks * self.threads + self.cluster.extra_threads
+
+    @property
+    def most_gpus(self) -> int:
+        """GPUs that a run keeps busy where there are that many: one for each rank, or for each part of a generator."""
+        if self.device == "cpu":
+            return 0
+        return max(self.learner.ranks, self.generator.tensor_parallel if self.generator.type == "vllm" else 1)
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
         settings = without_places(self.model_dump(mode="json", include=set(blocks) or None))
-        return {
-            name: value for name, value in settings.items() if name not in OUTSIDE and LATER.get(name, ...) != value
-        }
+        left_out = {**LATER, **dict.fromkeys(OUTSIDE, ...)}
+        for path, value in left_out.items():
+            *above, name = path.split(".")
+            block = reduce(lambda inside, key: inside.get(key, {}), above, settings)
+            if value in (..., block.get(name, ...)):
+                block.pop(name, None)
+        return settings
+
+    @classmethod
+    def from_stored(cls, stored: dict[str, Any]) -> Self:
+        """The recipe that a recipe.json holds. One without `cluster.attention` is older than it: attention was free."""
+        cluster = stored.get("cluster", {})
+        if cluster.get("type", "virtual") == "virtual":
+            stored = {**stored, "cluster": {"attention": LATER["cluster.attention"], **cluster}}
+        return cls.model_validate(stored)
 
     def check_budget(self, compute: float) -> None:
         """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""

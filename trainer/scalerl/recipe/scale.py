@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from scalerl.frozen import Count, Fraction, Frozen, Positive, Unit
 from scalerl.recipe.cluster import ClusterSettings, Virtual
+from scalerl.recipe.generator import BuiltInGenerator, GeneratorSettings
+from scalerl.recipe.learner import LearnerSettings, TorchSettings
 from scalerl.recipe.models import LlamaModel, Model
 from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 
@@ -35,8 +37,11 @@ class BatchSize(Frozen):
 class Generation(Frozen):
     """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
 
-    thinking: Annotated[Count, Unit("tokens")] = 12288
-    """Thinking budget in tokens, end-of-thinking phrase not counted."""
+    thinking: Annotated[Count, Unit("tokens")] | Literal["none"] = 12288
+    """Thinking budget in tokens, end-of-thinking phrase not counted. The prompt ends with `<think>`, and the answer is
+    what follows the first `</think>` in the text of the response, whichever tokens write it; a response without it has
+    no answer. none: the prompt opens no thinking, and the whole response is the answer. Then `answer` is the only
+    limit, a longer response is truncated, and length control `interruption` is refused because it cuts thinking."""
     answer: Annotated[Count, Unit("tokens")] = 2048
     """Answer budget in tokens, end of sequence included; a longer answer is truncated."""
     temperature: Positive = 1.0
@@ -45,7 +50,12 @@ class Generation(Frozen):
     @property
     def max_tokens(self) -> int:
         """Most tokens one rollout may have: thinking, the end-of-thinking token, and the answer."""
-        return self.thinking + 1 + self.answer
+        return self.answer if self.thinking == "none" else self.thinking + 1 + self.answer
+
+    @property
+    def thinks(self) -> bool:
+        """Whether a response thinks before it answers."""
+        return self.thinking != "none"
 
 
 class ConstantRate(Frozen):
@@ -154,6 +164,10 @@ class Scale(Frozen):
     """AdamW settings."""
     cluster: ClusterSettings = Virtual()
     """Where generators and trainers run: modelled devices (the default) or processes on this machine."""
+    generator: GeneratorSettings = BuiltInGenerator()
+    """What decodes: the built-in generator, or vLLM."""
+    learner: LearnerSettings = TorchSettings()
+    """What holds the network that is trained, and its optimiser."""
     evaluation: Evaluation = Evaluation()
     """When and how the pass rate is measured."""
     compute_unit_gpu_hours: Annotated[Positive, Unit("GPU-hours")] = 16000.0
@@ -161,11 +175,13 @@ class Scale(Frozen):
     threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of the process that trains; on the virtual clock, of the whole run. Results on the virtual clock are
     equal to the bit for the same thread count and kind of processor."""
-    device: Literal["cpu"] = "cpu"
-    """Where models are trained and decoded, by PyTorch's name; only `cpu` so far."""
+    device: Literal["cpu", "cuda"] | None = None
+    """Where models are trained and decoded, by PyTorch's name; null is `cuda` where PyTorch sees a GPU, else `cpu`. It
+    changes results by rounding alone, so runs keep their ids whatever it is; the run's log says which it was."""
     checkpoint_every_s: Annotated[float, Field(ge=0), Unit("seconds")] = 15.0
-    """Wall-clock time between two checkpoints, which is the work that a crash may cost; 0 writes one after every step.
-    It changes no result, so runs keep their ids whatever it is."""
+    """Least wall-clock time between two checkpoints, which is the work that a crash may cost; 0 writes one after every
+    step. A large model's are further apart, so that writing them takes at most 5 % of the time. It changes no result,
+    so runs keep their ids whatever it is."""
 
     @model_validator(mode="after")
     def _tasks_told_apart(self) -> Self:

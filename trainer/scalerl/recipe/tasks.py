@@ -1,8 +1,8 @@
 """What is trained on and measured: the synthetic tasks, tasks in files, and files that are only measured.
 
     tasks:
-      - {type: math, path: gsm8k.jsonl, weight: 3}
-      - {type: code, path: mbpp.parquet, weight: 1}
+      - {type: math, form: gsm8k, path: train.jsonl, weight: 3}
+      - {type: code, form: mbpp, path: mbpp.jsonl, weight: 1}
 
 A relative path is one from the folder that the command is started in; the resolved recipe holds it as an absolute one,
 beside the hash of the content. The hash is part of a run's identity, the path is not: a file that moves leaves its runs
@@ -11,7 +11,7 @@ as they are, a file that is edited makes new ones.
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -106,7 +106,8 @@ class Modular(OneTask):
 
 
 class TaskFile(OneTask):
-    """Problems in a file: JSON lines, Parquet, or a folder that Hugging Face `datasets` saved with `save_to_disk`."""
+    """Problems in a file: JSON lines (`.jsonl`, `.jsonl.gz`), a JSON list (`.json`), Parquet, or a folder that Hugging
+    Face `datasets` saved with `save_to_disk`."""
 
     path: Annotated[str, Field(min_length=1)]
     """The file or folder. Not part of a run's identity."""
@@ -162,6 +163,21 @@ class TaskFile(OneTask):
         return 0.1 if self.validation is None else self.validation
 
 
+MathForm = Literal["gsm8k", "math", "math500", "aime"]
+CodeForm = Literal["humaneval", "mbpp", "livecodebench"]
+PYTHON_BLOCK = "Write a Python program, whole, in one ```python block."
+CODE_TEMPLATES: dict[CodeForm, str] = {
+    "humaneval": f"Complete this function.\n\n```python\n{{question}}\n```\n\n{PYTHON_BLOCK}",
+    "mbpp": f"{{question}}\n\nThe program should pass these tests:\n\n```python\n{{tests}}\n```\n\n{PYTHON_BLOCK}",
+}
+"""Templates of the forms whose problems cannot be asked as others are; MBPP names its function in its tests alone."""
+
+
+def _absent_if_null(form: str | None) -> bool:
+    # Files without a form are older than this setting: written out, it would change the identity of their runs.
+    return form is None
+
+
 def _asks(template: str) -> str:
     if "{question}" not in template:
         raise ValueError(f"found {template[:60]!r}; a template says where {{question}} goes")
@@ -175,6 +191,9 @@ class Math(TaskFile):
     """Mathematics, as in GSM8K, MATH and AIME; answers are compared by math-verify (`scalerl.verifiers`)."""
 
     type: Literal["math"] = "math"
+    form: Annotated[MathForm | None, Field(exclude_if=_absent_if_null)] = None
+    """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called and
+    how the right answer is written, unless a setting below says otherwise."""
     question: Column = None
     """Column of the question; null takes the first that exists of question, problem and prompt."""
     answer: Column = None
@@ -186,7 +205,7 @@ class Math(TaskFile):
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
     """Text of the prompt."""
     time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
-    """Seconds for one comparison; one that takes longer is timed out."""
+    """Processor seconds for one comparison; an answer that takes longer is wrong."""
 
 
 class Code(TaskFile):
@@ -194,6 +213,9 @@ class Code(TaskFile):
     (`scalerl.verifiers.code_tests`)."""
 
     type: Literal["code"] = "code"
+    form: Annotated[CodeForm | None, Field(exclude_if=_absent_if_null)] = None
+    """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called,
+    how the tests run and what the prompt says, unless a setting below says otherwise."""
     question: Column = None
     """Column of the question; null takes the first that exists of question, problem, prompt and text."""
     tests: Column = None
@@ -202,10 +224,30 @@ class Code(TaskFile):
     solution: Column = None
     """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
     canonical_solution."""
-    template: Template = "{question}\n\nWrite a Python program, whole, in one ```python block."
-    """Text of the prompt."""
+    template: Template = f"{{question}}\n\n{PYTHON_BLOCK}"
+    """Text of the prompt; {tests} stands for tests that are Python text. The forms humaneval and mbpp have templates of
+    their own."""
     limits: Limits = Limits()
     """What one program may use for all its tests together."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _template_of_the_form(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("form") in CODE_TEMPLATES and "template" not in data:
+            return {**data, "template": CODE_TEMPLATES[data["form"]]}
+        return data
+
+    @model_validator(mode="after")
+    def _form_suits(self) -> Self:
+        if self.form == "livecodebench" and self.tests is not None:
+            raise ValueError(
+                "tests has no effect with form livecodebench, whose tests are in two columns; leave it out"
+            )
+        if self.form == "mbpp" and "{tests}" not in self.template:
+            raise ValueError(
+                "template: mbpp names the function to write in its tests alone; a template says where {tests} go"
+            )
+        return self
 
 
 class MultipleChoice(TaskFile):

@@ -3,11 +3,14 @@
 assemble      the parts of a run, put together; another engine is put in here
 train         the loop, evaluations, checkpoints
 warm_start    the supervised start, shared by all runs of a scale and seed
+team          the other ranks of its learner; follower: what each of them does
 run_folder    the files of a run; errors: why one ends that is not at fault
 checkpoint    its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
 model_folder  the policy at the end, with the files that `transformers` needs
-metrics       its log; status: what it is doing; neither loads torch
+metrics       its log; log_fault: whether it is as it was written; none loads torch
+status        what the run is doing; sealed_json: a file with its own SHA-256; neither loads torch
 status_file   keeps the status current while the run trains
+save_interval when the next checkpoint is due
 train_row     what the log says of a step
 health        what the last steps foretell, as warnings
 """

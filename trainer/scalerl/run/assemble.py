@@ -1,6 +1,8 @@
 """The parts of one run, put together from its recipe and seed. Another engine is put in here and nowhere else."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +13,26 @@ from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.downstream import DownstreamEvaluator
 from scalerl.evaluation.evaluator import Evaluator
 from scalerl.evaluation.held_out import HeldOutEvaluator
-from scalerl.generator.generator import Generator
-from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.generator import Maker
+from scalerl.generator.make import make_generator, make_vllm_generator
+from scalerl.generator.vllm_engine import refuse_unservable
+from scalerl.learner.learner import Learner
+from scalerl.learner.make import engine_maker
+from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.learner.torch_learner import TorchLearner
+from scalerl.memory.forecast import PromptLengths, evaluation_rows
+from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
+from scalerl.model.device import device_of
 from scalerl.model.policy import frozen_copy
-from scalerl.processes import WallCluster
+from scalerl.processes import LocalLauncher, WallCluster
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
-from scalerl.run.warm_start import load_or_train
-from scalerl.tasks import make_tasks
+from scalerl.recipe.models import model_sha256
+from scalerl.run.warm_start import Listener, load_or_train
+from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
-from scalerl.weights.shared_memory import SharedMemoryChannel
-
-MOST_OFF_CLOCK_SLOTS = 512
-"""Rows that evaluations decode at once: they cost no compute, so only the real machine cares."""
+from scalerl.weights.shared_memory import SharedMemoryStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,44 +41,82 @@ class Parts:
 
     cluster: Cluster
     """Learner, prompts and generators."""
+    ranks: Ranks
+    """The processes that hold the learner, this one among them."""
+    tasks: Tasks
     held_out: Evaluator
     downstream: Evaluator
     start: Path
     """Folder of the model that the run starts from, in Hugging Face's format, with its tokenizer."""
+    start_sha256: str
+    """Of that folder."""
 
 
-def assemble(recipe: ResolvedRecipe, seed: int, warm_starts: Path) -> Parts:
-    """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it."""
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+def alone() -> Ranks:
+    """The run's process trains by itself."""
+    return ALONE
+
+
+def assemble(
+    recipe: ResolvedRecipe,
+    seed: int,
+    warm_starts: Path,
+    listener: Listener | None = None,
+    *,
+    join: Callable[[], Ranks] = alone,
+) -> Parts:
+    """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it.
+
+    `join` meets the learner's other ranks, once the warm start is there.
+    """
+    shape = shape_of(recipe.model)
+    refuse_unservable(recipe, shape.head_size)
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
+    for line in tasks.lines():
+        print(line, flush=True)
+    task = tasks.trained
     policy = new_policy(recipe)
-    start = load_or_train(policy, task, recipe, seed, warm_starts)
-    downstream = DownstreamEvaluator(recipe=recipe, seed=seed)
-    on_clock, off_clock = longest_prompt(task), longest_prompt(task, *downstream.tasks)
-    measured = [(task, recipe.evaluation.samples)]
-    measured += [(task, of.samples) for task, of in zip(downstream.tasks, recipe.evaluation.downstream, strict=True)]
-    most_samples = max(len(task.validation) * samples for task, samples in measured)
+    start = load_or_train(policy, task, recipe, seed, warm_starts, listener)
+    downstream = DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream)
+    prompts = PromptLengths.of(recipe, task, downstream.tasks)
 
-    def generator(slots: int, max_prompt: int) -> Generator:
-        made = make_generator(recipe, new_policy(recipe), slots=slots, max_prompt=max_prompt)
-        made.set_weights(policy.exported_weights(), version=0)
-        return made
+    def maker(slots: int) -> Maker:
+        if recipe.generator.type == "vllm":
+            return partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
+        return partial(make_generator, recipe, frozen_copy(origin), slots=slots, max_prompt=prompts.trained)
 
-    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
+    # One copy of the weights that the run starts from, for whoever compares with them.
+    origin = frozen_copy(policy)
+    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=origin)
+    ranks = join()
+    engines = engine_maker(recipe.learner, ranks, device_of(recipe))
+    learner: Learner = TorchLearner(policy, recipe, origin=origin, engines=engines)
+    measured_policy = learner.policy or new_policy(recipe)
+    rows = evaluation_rows(recipe, shape, prompts)
     parts: dict[str, Any] = {
         "recipe": recipe,
-        "learner": TorchLearner(policy, recipe),
+        "learner": learner,
         "pool": make_pool(recipe, task, (seed, 3)),
         "task": task,
         "rng": np.random.default_rng((seed, 4)),
-        "off_clock": generator(min(MOST_OFF_CLOCK_SLOTS, most_samples), off_clock),
+        "off_clock": make_generator(
+            recipe, measured_policy, slots=rows, max_prompt=prompts.measured, decodes_learner=learner.policy is not None
+        ),
     }
     generators, slots = recipe.cluster.generators, recipe.cluster.slots
     if recipe.cluster.type == "virtual":
-        cluster: Cluster = VirtualCluster(generator=generator(generators * slots, on_clock), **parts)
+        cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
     else:
-        cluster = WallCluster(
-            generators=[generator(slots, on_clock) for _ in range(generators)],
-            channel=SharedMemoryChannel(policy.exported_weights()),
-            **parts,
-        )
-    return Parts(cluster=cluster, held_out=held_out, downstream=downstream, start=start)
+        store = SharedMemoryStore(policy.exported_weights())
+        launcher = LocalLauncher(maker(slots), store, recipe.cluster.generator_threads)
+        cluster = WallCluster(launcher=launcher, store=store, **parts)
+    return Parts(
+        cluster=cluster,
+        ranks=ranks,
+        tasks=tasks,
+        held_out=held_out,
+        downstream=downstream,
+        start=start,
+        start_sha256=model_sha256(start),
+    )

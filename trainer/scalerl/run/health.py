@@ -9,7 +9,7 @@ trained on nothing lack the columns of the learner and are passed over. Loads no
                  levels precede collapse by some steps, and lag alone makes .04 to .06
     ess          effective sample size below a quarter: most tokens of a batch then have next to no weight
     entropy      next to none while answers are still wrong; entropy that merely falls foretells nothing (ScaleRL A.12)
-    skipped      a quarter of the steps trained on nothing
+    skipped      a quarter of the steps trained on nothing; all of them, as soon as the run is PATIENT steps old or ends
 """
 
 from collections import deque
@@ -29,6 +29,8 @@ MAX_MISMATCH, MISMATCH_RISE = 0.1, 2.0
 MIN_ESS = 0.25
 MIN_ENTROPY, MASTERED = 0.02, 0.9
 MAX_SKIPPED = 0.25
+PATIENT = 5
+"""Steps that may train on nothing at the start of a run before it is said; a run that ends sooner says it then."""
 
 
 def mean_of(rows: Rows, name: str) -> float | None:
@@ -73,11 +75,20 @@ def entropy(early: Rows, recent: Rows) -> str | None:
 
 def skipped(early: Rows, recent: Rows) -> str | None:
     """Too many steps trained on nothing."""
+    if not recent:
+        return None
     idle = [row for row in recent if row["skipped"]]
     if len(idle) < MAX_SKIPPED * len(recent):
         return None
     broken = sum(row["loss"] is None for row in idle)
     return f"{len(idle)} of the last {len(recent)} steps were skipped, {broken} for a loss that was not finite"
+
+
+def nothing_trained(steps: int, not_finite: int) -> str:
+    """What is said of a run whose weights no step has moved."""
+    which = "its only step" if steps == 1 else f"none of its {steps} steps"
+    trained = "trained on nothing" if steps == 1 else "trained on anything"
+    return f"{which} {trained}, {not_finite} for a loss that was not finite: the weights are those of the start"
 
 
 RULES: dict[str, Callable[[Rows, Rows], str | None]] = {
@@ -107,20 +118,30 @@ class Health:
         self._early: list[dict[str, Any]] = []
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._said: set[str] = set()
+        self._steps = self._trained = self._not_finite = 0
 
     def add(self, row: dict[str, Any]) -> None:
         """Take in the train row of one more step."""
         if len(self._early) < EARLY:
             self._early.append(row)
         self._recent.append(row)
+        self._steps += 1
+        self._trained += not row["skipped"]
+        self._not_finite += row["skipped"] and row["loss"] is None
 
-    def warnings(self) -> dict[str, str]:
-        """What the rules find now."""
-        return warnings(self._early, list(self._recent))
+    def warnings(self, *, ended: bool = False) -> dict[str, str]:
+        """What the rules find now. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
+        recent = list(self._recent)
+        found = warnings(self._early, recent)
+        if self._steps and not self._trained and (ended or self._steps >= PATIENT):
+            found["skipped"] = nothing_trained(self._steps, self._not_finite)
+        elif ended and (text := skipped(self._early, recent)):
+            found["skipped"] = text
+        return found
 
-    def unsaid(self) -> list[str]:
+    def unsaid(self, *, ended: bool = False) -> list[str]:
         """What the rules find now for the first time."""
-        found = self.warnings()
+        found = self.warnings(ended=ended)
         new = [text for name, text in found.items() if name not in self._said]
         self._said |= set(found)
         return new

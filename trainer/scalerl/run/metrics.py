@@ -8,6 +8,7 @@ Rows are in the order in which they happened. `WALL_FIELDS` differ from one exec
 everything else is bit-for-bit the same for one recipe, seed, thread count and kind of processor.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from scalerl.run.errors import CannotResume
+from scalerl.cluster.device_seconds import Activity, Role
 
-WALL_FIELDS = frozenset({"wall_s"})
+WALL_FIELDS = frozenset({"wall_s", "off_clock_s"})
 FILE_NAME = "metrics.jsonl"
 
 
@@ -31,6 +32,12 @@ class Progress:
     flops: int
     tokens: int
     """Generated."""
+    compute_without_attention_gpu_hours: float | None = None
+    """A second account; None where attention is not charged."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The columns; an account that is not kept has none."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Row(Protocol):
@@ -107,13 +114,21 @@ class TrainRow:
     """Share of the device time so far."""
     trainer_idle: float
     """Share of the device time so far."""
+    device_s: dict[Role, dict[Activity, float]]
+    """Device-seconds so far by role and activity, see `scalerl.cluster.device_seconds`."""
+    tokens_per_s: float
+    """Generated, of all time so far."""
+    mfu: dict[Role, float] | None
+    """By role: share of the devices' peak rate so far that went into the model's FLOPs; None where it is not known."""
+    off_clock_s: dict[str, float]
+    """Seconds of work so far that cost no compute: start, evaluate, checkpoint."""
     wall_s: float
 
     def to_json(self) -> dict[str, Any]:
         """The row as it is written."""
         return {
             "kind": "train",
-            **asdict(self.progress),
+            **self.progress.to_json(),
             **self.learner,
             **asdict(self.rollouts),
             "outcomes": self.outcomes,
@@ -121,13 +136,17 @@ class TrainRow:
             "epoch": self.epoch,
             "generator_idle": self.generator_idle,
             "trainer_idle": self.trainer_idle,
+            "device_s": self.device_s,
+            "tokens_per_s": self.tokens_per_s,
+            "mfu": self.mfu,
+            "off_clock_s": self.off_clock_s,
             "wall_s": self.wall_s,
         }
 
 
 def _measurement(row: EvalRow | DownstreamRow) -> dict[str, Any]:
     """The columns that follow the kind."""
-    return {**asdict(row.progress), "weight_version": row.weight_version, **row.measured, "wall_s": row.wall_s}
+    return {**row.progress.to_json(), "weight_version": row.weight_version, **row.measured, "wall_s": row.wall_s}
 
 
 def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
@@ -151,34 +170,52 @@ def read_rows(path: Path, kind: str | None = None) -> Iterator[dict[str, Any]]:
                 yield row
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogMark:
+    """How the log was when a checkpoint was written: `LogMark(bytes=48211, sha256="3f0c...")`."""
+
+    bytes: int
+    sha256: str | None
+    """Of these bytes; None in a checkpoint of an earlier version, which did not keep it."""
+
+    def fault(self, path: Path) -> str | None:
+        """What is wrong with the part of the file that was there then; None if it is as it was."""
+        if not path.exists():
+            return None if self.bytes == 0 else f"{path} is missing"
+        with path.open("rb") as file:
+            found = file.read(self.bytes)
+        if len(found) < self.bytes:
+            return f"{path} has {len(found)} bytes, but had {self.bytes} when the checkpoint was written"
+        if self.sha256 is not None and hashlib.sha256(found).hexdigest() != self.sha256:
+            return f"{path} has changed since it was written, in its first {self.bytes} bytes"
+        return None
+
+
+EMPTY_LOG = LogMark(bytes=0, sha256=hashlib.sha256().hexdigest())
+
+
 class MetricsLog:
-    """Appends rows; `sync` makes them durable and says how long the file is."""
+    """Appends rows; `sync` makes them durable and says how the file is then."""
 
     def __init__(self, path: Path, length: int) -> None:
-        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off.
-
-        Raises CannotResume when the file is shorter: rows the checkpoint counts on are gone.
-        """
+        """Open `path` for appending after its first `length` bytes; what a crashed attempt wrote beyond is cut off."""
         path.touch()
-        if path.stat().st_size < length:
-            raise CannotResume(
-                f"{path} has {path.stat().st_size} bytes, but had {length} when the checkpoint was written; restore "
-                f"it, or delete {path.parent} to train the run again from its start"
-            )
         self._file = path.open("r+b")
         self._file.truncate(length)
-        self._file.seek(length)
+        self._sha256 = hashlib.sha256(self._file.read(length))
 
     def write(self, row: Row) -> None:
         """Append one row."""
-        self._file.write(json.dumps(row.to_json(), allow_nan=False).encode() + b"\n")
+        line = json.dumps(row.to_json(), allow_nan=False).encode() + b"\n"
+        self._file.write(line)
         self._file.flush()
+        self._sha256.update(line)
 
-    def sync(self) -> int:
-        """Bytes on disk, all of them durable."""
+    def sync(self) -> LogMark:
+        """Make all rows durable."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        return self._file.tell()
+        return LogMark(bytes=self._file.tell(), sha256=self._sha256.hexdigest())
 
     def close(self) -> None:
         """Close the file."""

@@ -1,7 +1,7 @@
 """What the run log says of one optimiser step."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ def progress_of(cluster: Cluster) -> Progress:
         compute_gpu_hours=cluster.compute_gpu_hours,
         flops=cluster.clock.flops,
         tokens=cluster.clock.tokens,
+        compute_without_attention_gpu_hours=cluster.compute_without_attention_gpu_hours,
     )
 
 
-def train_row(cluster: Cluster, step: TrainedStep, wall_s: float) -> TrainRow:
+def train_row(cluster: Cluster, step: TrainedStep, wall_s: float, off_clock_s: Mapping[str, float]) -> TrainRow:
     """The row of the step that the cluster has just taken; verdicts are counted from the last such row on."""
     generator_idle, trainer_idle = cluster.idle_shares()
     return TrainRow(
@@ -33,6 +34,10 @@ def train_row(cluster: Cluster, step: TrainedStep, wall_s: float) -> TrainRow:
         epoch=cluster.pool.epoch,
         generator_idle=generator_idle,
         trainer_idle=trainer_idle,
+        device_s=cluster.device_seconds(),
+        tokens_per_s=cluster.tokens_per_s,
+        mfu=cluster.model_flops_utilisation(),
+        off_clock_s={work: round(seconds, 3) for work, seconds in off_clock_s.items()},
         wall_s=wall_s,
     )
 

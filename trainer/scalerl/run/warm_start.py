@@ -1,30 +1,96 @@
-"""The supervised start: a few hundred steps on written demonstrations, trained once per scale and seed, then shared."""
+"""The supervised start: a few hundred steps on written demonstrations, trained once per scale and seed, then shared.
+
+<key>.lock       held by the run that trains it; others wait
+<key>.partial/   the training under way: checkpoint/ and warm_start.jsonl, as those of a run
+<key>/           the model, warm_start.jsonl, and SHA256SUMS, which `sha256sum -c` reads
+"""
 
 import hashlib
 import json
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from torch import Tensor
 
+from scalerl.learner.learner import Diverged
 from scalerl.model.build import empty_policy
+from scalerl.model.packing import padded_micro_batches
 from scalerl.model.policy import Policy
+from scalerl.prompts.demonstrations import keep_right_demonstrations
 from scalerl.recipe import PretrainedModel, ResolvedRecipe
 from scalerl.recipe.models import model_sha256
-from scalerl.run.run_folder import replace_folder
+from scalerl.recipe.scale import Optimiser
+from scalerl.run.checkpoint import Manifest, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Cancelled, CannotResume
+from scalerl.run.metrics import MetricsLog, read_rows
+from scalerl.run.run_folder import remove_leftovers, replace_folder, write_atomically
+from scalerl.run.save_interval import SaveInterval
 from scalerl.tasks import Task, TaskError
 from scalerl.tokens import make_tokenizer
 
+LOG, SUMS = "warm_start.jsonl", "SHA256SUMS"
+MADE_MODEL_TOKENS = 8192
+"""Tokens in one pass, padding counted, of a model made from scratch, unless `micro_batch_tokens` is larger: such models
+are small, and fewer passes are faster. A pretrained model takes `micro_batch_tokens`."""
+ASK_LOCK_EVERY_S = 0.2
 
-def key(recipe: ResolvedRecipe, seed: int) -> str:
-    """Hash of all that decides the supervised weights."""
+
+class Listener:
+    """What a warm start tells the run that trains it or waits for it; this one hears nothing."""
+
+    def at_step(self, step: int, text: str) -> None:
+        """Called after each step, and while another run trains: steps taken so far. Cancelled ends the training."""
+
+    def warn(self, fault: str) -> None:
+        """A file was damaged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStartRow:
+    """One supervised step."""
+
+    step: int
+    loss: float
+    grad_norm: float
+    learning_rate: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it is written."""
+        return {"kind": "warm_start", **asdict(self)}
+
+
+def key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -> str:
+    """Hash of all that decides the supervised weights; `left_out` are the task's `newly_left_out`."""
     parts = recipe.canonical("model", "tasks", "warm_start", "threads")
+    if not recipe.generation.thinks:  # then demonstrations have no thinking part
+        parts["thinking"] = "none"
+    if left_out:  # depends on downstream files too
+        parts["left_out"] = list(left_out)
+    default = MADE_MODEL_TOKENS
+    if recipe.model.type == "pretrained":
+        default = Optimiser.model_fields["micro_batch_tokens"].default
+    if pass_tokens(recipe) != default:  # sums are rounded otherwise
+        parts["micro_batch_tokens"] = pass_tokens(recipe)
     return hashlib.sha256(json.dumps({**parts, "seed": seed}, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path) -> Path:
+def pass_tokens(recipe: ResolvedRecipe) -> int:
+    """Most tokens of one forward and backward pass, padding counted."""
+    asked = recipe.optimiser.micro_batch_tokens
+    return asked if recipe.model.type == "pretrained" else max(asked, MADE_MODEL_TOKENS)
+
+
+def load_or_train(
+    policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int, folder: Path, listener: Listener | None = None
+) -> Path:
     """Fill `policy` with the warm start of its scale and seed, trained first if need be; returns its own folder.
 
     A pretrained model without a warm start is its own.
@@ -34,20 +100,87 @@ def load_or_train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int,
         policy.load_weights(source)
         return source
     folder.mkdir(parents=True, exist_ok=True)
-    finished = folder / key(recipe, seed)
-    with FileLock(folder / f"{finished.name}.lock"):
-        if not (finished / "config.json").exists():
+    listener = listener or Listener()
+    finished = folder / key(recipe, seed, task.newly_left_out)
+    partial = folder / f"{finished.name}.partial"
+    with lock_held(folder / f"{finished.name}.lock", partial / LOG, recipe.warm_start.steps, listener):
+        if not is_whole(finished, listener):
             # Always in FP32: recipes that differ only in precision start from the same weights.
-            tokenizer = make_tokenizer(recipe.model)
-            start = empty_policy(recipe.model, torch.device(recipe.device))
+            tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+            start = empty_policy(recipe.model, policy.device)
             if recipe.model.type == "pretrained":
                 start.load_weights(unchanged_folder(recipe.model))
-            train(start, task, recipe, seed)
-            with replace_folder(finished) as partial:
-                start.save(partial, eos_token_id=tokenizer.eos_ids[0])
-                tokenizer.save(partial)
-    policy.load_weights(finished)
+            partial.mkdir(exist_ok=True)
+            train(start, task, recipe, seed, partial, listener)
+            with replace_folder(finished) as made:
+                start.save(made, eos_token_id=tokenizer.eos_ids[0])
+                tokenizer.save(made)
+                shutil.copyfile(partial / LOG, made / LOG)
+                write_sums(made)
+            shutil.rmtree(partial)
+        policy.load_weights(finished)
     return finished
+
+
+@contextmanager
+def lock_held(lock: Path, log: Path, steps: int, listener: Listener) -> Iterator[None]:
+    """Hold the lock; while another run has it, the listener hears how far that one is."""
+    waiting = FileLock(lock)
+    while True:
+        try:
+            waiting.acquire(timeout=ASK_LOCK_EVERY_S)
+            break
+        except Timeout:
+            step = steps_in(log)
+            listener.at_step(step, f"waiting for the warm start that another run trains: step {step} of {steps}")
+    try:
+        yield
+    finally:
+        waiting.release()
+
+
+def steps_in(log: Path) -> int:
+    """Steps that another process has logged so far."""
+    try:
+        return max((row["step"] for row in read_rows(log)), default=0)
+    except (OSError, ValueError, KeyError):  # it is being replaced or cut just now
+        return 0
+
+
+def is_whole(finished: Path, listener: Listener) -> bool:
+    """Whether the warm start is there as it was written; one that is damaged is named."""
+    if not finished.exists():
+        return False
+    fault = fault_of(finished)
+    if fault:
+        listener.warn(f"{fault}; the warm start is trained again")
+    return not fault
+
+
+def write_sums(folder: Path) -> None:
+    """Write the SHA-256 of every file beside them."""
+    lines = [f"{_sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.is_file()]
+    write_atomically(folder / SUMS, "".join(lines).encode())
+
+
+def fault_of(folder: Path) -> str:
+    """The first file that is not as it was written, and why; empty if all are, or if an earlier version wrote them."""
+    sums = folder / SUMS
+    if not sums.exists():
+        return "" if (folder / "config.json").exists() else f"{folder / 'config.json'} is missing"
+    for line in sums.read_text(errors="replace").splitlines():
+        written, _, name = line.partition("  ")
+        path = folder / name
+        if not name or not path.is_file():
+            return f"{path if name else sums} is {'missing' if name else 'damaged'}"
+        if _sha256(path) != written:
+            return f"{path} has changed since it was written: its SHA-256 is not the one in {SUMS}"
+    return "" if sums.stat().st_size else f"{sums} is empty"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unchanged_folder(model: PretrainedModel) -> Path:
@@ -62,36 +195,150 @@ def unchanged_folder(model: PretrainedModel) -> Path:
     return folder
 
 
-def train(policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
+def train(
+    policy: Policy,
+    task: Task,
+    recipe: ResolvedRecipe,
+    seed: int,
+    partial: Path | None = None,
+    listener: Listener | None = None,
+) -> None:
     """Cross-entropy on the response tokens of fresh demonstrations; learning rate falls linearly to a tenth.
 
-    From random weights, unless the model is a pretrained one.
+    From random weights, unless the model is a pretrained one. With a folder `partial` it keeps its log and checkpoints
+    there, and resumes from them to the bit. Raises Diverged if the loss is not finite.
     """
-    settings = recipe.warm_start
     if not task.has_demonstrations:
         raise TaskError(
             f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch never answers "
             "correctly without them; name a column of written solutions by the task's `solution`"
         )
-    rng = np.random.default_rng((seed, 2))
+    keep_right_demonstrations(task)
     if recipe.model.type != "pretrained":
         policy.init_weights(torch.Generator().manual_seed(seed))
-    router_loss = 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
-    adam = torch.optim.AdamW(policy.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95), fused=True)
-    for step in range(settings.steps):
-        for group in adam.param_groups:
-            group["lr"] = settings.learning_rate * (1 - 0.9 * step / settings.steps)
-        rows = demonstration_batch(task, rng, settings.batch, settings.noise)
-        tokens, mask = (part.to(policy.device) for part in rows)
-        length_B = mask.shape[1] - mask.flip(1).int().argmax(1)  # a demonstration ends with its response
-        scores = policy.score(tokens, temperature=1.0, length_B=length_B)
-        loss = -(scores.logprobs_BT * mask).sum() / mask.sum()
+    training = _Training(policy, task, recipe, seed)
+    if partial is None:
+        while training.step < recipe.warm_start.steps:
+            training.take_step()
+        return
+    with _kept(training, partial, listener or Listener()) as take_step:
+        while training.step < recipe.warm_start.steps:
+            take_step()
+
+
+class _Training:
+    """Supervised training between two steps."""
+
+    def __init__(self, policy: Policy, task: Task, recipe: ResolvedRecipe, seed: int) -> None:
+        self.policy, self.task, self.recipe, self.step = policy, task, recipe, 0
+        self.rng = np.random.default_rng((seed, 2))
+        rate = recipe.warm_start.learning_rate
+        self.adam = torch.optim.AdamW(policy.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
+
+    def take_step(self) -> WarmStartRow:
+        """One optimiser step on a fresh batch."""
+        settings, model = self.recipe.warm_start, self.recipe.model
+        rate = settings.learning_rate * (1 - 0.9 * self.step / settings.steps)
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        rows = demonstration_batch(self.task, self.rng, settings.batch, settings.noise)
+        tokens, mask = rows
+        self.adam.zero_grad(set_to_none=True)
+        router_loss = 0.0 if model.type == "llama" else model.router_loss
+        loss = accumulate(self.policy, tokens, mask, router_loss=router_loss, max_tokens=pass_tokens(self.recipe))
+        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters(), 1.0))
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            raise Diverged(
+                f"warm start: loss {loss}, gradient norm {norm} at step {self.step + 1}; use a smaller "
+                f"warm_start.learning_rate than {settings.learning_rate:g}"
+            )
+        self.adam.step()
+        self.step += 1
+        return WarmStartRow(step=self.step, loss=loss, grad_norm=norm, learning_rate=rate)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next step depends on."""
+        return {
+            "policy": self.policy.exported_weights(),
+            "adam": self.adam.state_dict(),
+            "rng": self.rng.bit_generator.state,
+            "step": self.step,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue exactly where `state_dict` was taken."""
+        self.policy.import_weights(state["policy"])
+        self.adam.load_state_dict(state["adam"])
+        self.rng.bit_generator.state = state["rng"]
+        self.step = state["step"]
+
+
+@contextmanager
+def _kept(training: _Training, partial: Path, listener: Listener) -> Iterator[Any]:
+    """A function that takes a step and keeps what it leads to: row, status, checkpoint; from the last checkpoint on."""
+    remove_leftovers(partial)
+    last, length = _resume(training, partial, listener)
+    log, steps = MetricsLog(partial / LOG, length), training.recipe.warm_start.steps
+    interval = SaveInterval(training.recipe.checkpoint_every_s)
+
+    def save() -> None:
+        nonlocal last
+        with interval.saving():
+            last = write_checkpoint(partial / "checkpoint", training.state_dict(), log.sync(), last)
+
+    def take_step() -> None:
+        row = training.take_step()
+        log.write(row)
+        try:
+            listener.at_step(row.step, f"warm start: step {row.step} of {steps}, loss {row.loss:.4g}")
+        except Cancelled:
+            save()
+            raise
+        if interval.is_due:
+            save()
+
+    try:
+        yield take_step
+        log.sync()
+    finally:
+        log.close()
+
+
+def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Manifest | None, int]:
+    """Bring the training to its newest whole checkpoint; returns that and the length of the log then."""
+    try:
+        found = read_checkpoint(partial / "checkpoint", partial / LOG, ())
+    except CannotResume as error:
+        listener.warn(f"{str(error).partition('. The run cannot')[0]}; the warm start is trained again from its start")
+        shutil.rmtree(partial / "checkpoint")
+        found = None
+    if found is None:
+        return None, 0
+    for fault in found.faults:
+        listener.warn(f"{fault}; the warm start resumed from the checkpoint before")
+    training.load_state_dict(found.state)
+    return found.manifest, found.log.bytes
+
+
+def accumulate(policy: Policy, tokens: Tensor, mask: Tensor, *, router_loss: float, max_tokens: int) -> float:
+    """Add the gradient of the mean cross-entropy over the masked tokens of all rows; returns the loss.
+
+    Tokens and mask are on the host. Rows that do not fit into one pass of `max_tokens` are split; the parts add up to
+    the whole, up to rounding.
+    """
+    length_B = mask.shape[1] - mask.flip(1).int().argmax(1)  # a demonstration ends with its response
+    passes, num_tokens = padded_micro_batches(length_B, max_tokens), int(mask.sum())
+    total: float | Tensor = 0.0
+    for rows in passes if len(passes) > 1 else [torch.arange(len(tokens), device=tokens.device)]:
+        width = int(length_B[rows].max())
+        shown, response = (part[rows, :width].to(policy.device, non_blocking=True) for part in (tokens, mask))
+        scores = policy.score(shown, temperature=1.0, length_B=length_B[rows])
+        loss = -(scores.logprobs_BT * response).sum() / num_tokens
         if scores.balance_B is not None:
-            loss = loss + router_loss * scores.balance_B.mean()
-        adam.zero_grad(set_to_none=True)
+            loss = loss + router_loss * scores.balance_B.mean() * (len(rows) / len(tokens))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
-        adam.step()
+        total += loss.detach().double()
+    return float(total)
 
 
 def demonstration_batch(task: Task, rng: np.random.Generator, count: int, noise: float) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,48 @@
+"""The tasks' prompts, counted: how many there are, and how many were left out for which reason."""
+
+from collections.abc import Iterable, Iterator
+
+from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.subject import MadeTask, Subject
+from scalerl.tasks.file_task import FileTask
+from scalerl.tasks.left_out import LeftOut, reasons_text
+
+
+def check_data(subject: Subject) -> Iterator[Checked]:
+    """A line for each task."""
+    for made in subject.tasks:
+        yield _of_task(made)
+
+
+def _of_task(made: MadeTask) -> Checked:
+    if made.lacks_sandbox:
+        found = "not examined: its programs cannot be run on this machine"
+        return Checked(part="data", name=made.name, level="warning", found=found)
+    if made.task is None:
+        return Checked(
+            part="data",
+            name=made.name,
+            level="refused",
+            found="the task cannot be made",
+            remedy="correct the file or the task's settings",
+            faults=_faults(made.rows) or (Fault(where=made.name, what=made.error),),
+        )
+    num_train, num_held_out = len(made.task.train), len(made.task.validation)
+    kept = f"{plural(num_train, 'prompt')} to train on, {num_held_out:,} held out"
+    if made.is_downstream:
+        kept = f"{plural(num_held_out, 'prompt')} to measure"
+    left_out = made.task.left_out if isinstance(made.task, FileTask) else []
+    if made.rows:
+        found = f"{plural(len(made.rows), 'row')} cannot be used; without them {kept}"
+        found += f"; left out: {reasons_text(left_out)}" if left_out else ""
+        remedy = "correct or remove these rows: a run refuses the whole task"
+        faults = _faults([*made.rows, *left_out])
+        return Checked(part="data", name=made.name, level="refused", found=found, remedy=remedy, faults=faults)
+    if not left_out:
+        return Checked(part="data", name=made.name, level="ok", found=kept)
+    found = f"{kept}; left out: {reasons_text(left_out)}"
+    return Checked(part="data", name=made.name, level="warning", found=found, faults=_faults(left_out))
+
+
+def _faults(rows: Iterable[LeftOut]) -> tuple[Fault, ...]:
+    return in_file_order(Fault(where=row.where, what=row.detail, kind=row.reason) for row in rows)

@@ -1,0 +1,46 @@
+"""Whether vLLM and DeepSpeed are installed where a recipe asks for them, and can serve its model here."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from scalerl.checks.finding import Checked
+from scalerl.checks.subject import Subject
+from scalerl.memory.shape import shape_of
+from scalerl.recipe import Vllm
+from scalerl.recipe.generator import refuse_on_cpu
+
+INSTALL = (
+    "on a machine without a GPU `make engines` installs it, elsewhere `pip install --constraint constraints.txt {}`"
+)
+DRIVER = Path("/dev/nvidiactl")
+"""Is there where NVIDIA's driver is loaded."""
+
+
+def check_engines(subject: Subject) -> Iterator[Checked]:
+    """One line an engine; none for a recipe that names none. Neither is imported: that takes many seconds."""
+    recipe = subject.recipe
+    if recipe.learner.type == "deepspeed":
+        yield installed("DeepSpeed", "learner: {type: deepspeed}")
+    if isinstance(recipe.generator, Vllm):
+        found = installed("vLLM", "generator: {type: vllm}")
+        on_cpu = recipe.device == "cpu" or (recipe.device is None and not DRIVER.exists())
+        if found.level == "ok" and on_cpu:
+            try:
+                refuse_on_cpu(recipe.generator, shape_of(recipe.model).head_size)
+            except ValueError as error:
+                remedy = "if the runs train on GPUs that this machine does not have, write `device: cuda`"
+                found = Checked(part="engines", name="vLLM", level="refused", found=str(error), remedy=remedy)
+        yield found
+
+
+def installed(name: str, setting: str) -> Checked:
+    """Whether the engine of this name is in this environment."""
+    package = name.lower()
+    if find_spec(package) is None:
+        found, remedy = (
+            f"the recipe has `{setting}`, and {name} is not installed here",
+            INSTALL.format(f"'.[{package}]'"),
+        )
+        return Checked(part="engines", name=name, level="refused", found=found, remedy=remedy)
+    return Checked(part="engines", name=name, level="ok", found="installed")

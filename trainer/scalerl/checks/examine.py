@@ -1,0 +1,106 @@
+"""Every check of some recipes, each once for all recipes that it cannot tell apart."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scalerl.checks.answers import check_answers
+from scalerl.checks.data import check_data
+from scalerl.checks.engines import check_engines
+from scalerl.checks.finding import Checked
+from scalerl.checks.lengths import check_lengths
+from scalerl.checks.noise import check_noise
+from scalerl.checks.peak import check_memory
+from scalerl.checks.programs import check_sandbox
+from scalerl.checks.round_trip import check_tokenizer
+from scalerl.checks.subject import Subject
+from scalerl.recipe import ResolvedRecipe
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """One check and what decides its outcome."""
+
+    run: Callable[[Subject, Say], Iterator[Checked]]
+    blocks: tuple[str, ...]
+    """The settings that it depends on beside the tasks and the tokenizer."""
+    is_quick: bool = True
+    """Whether it needs neither torch nor the model's weights."""
+    needs_tokenizer: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A finding, and the names of the recipes that it is about."""
+
+    names: tuple[str, ...]
+    checked: Checked
+
+
+def _step(subject: Subject, say: Say) -> Iterator[Checked]:
+    from scalerl.checks.step import check_step  # loads torch, which the quick checks do without
+
+    return check_step(subject, say)
+
+
+EVERYTHING = tuple(ResolvedRecipe.model_fields)
+CHECKS = (
+    Examination(run=lambda subject, say: check_tokenizer(subject), blocks=(), needs_tokenizer=False),
+    Examination(run=lambda subject, say: check_sandbox(subject), blocks=(), needs_tokenizer=False),
+    Examination(
+        run=lambda subject, say: check_engines(subject), blocks=("generator", "learner"), needs_tokenizer=False
+    ),
+    Examination(run=lambda subject, say: check_data(subject), blocks=()),
+    Examination(run=check_answers, blocks=("warm_start",)),
+    Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control")),
+    Examination(run=lambda subject, say: check_noise(subject), blocks=("evaluation",)),
+    Examination(run=lambda subject, say: check_memory(subject), blocks=EVERYTHING, is_quick=False),
+    Examination(run=_step, blocks=EVERYTHING, is_quick=False),
+)
+
+
+def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: Say) -> Iterator[Examined]:
+    """What the checks find, in their order; `say` gets a line about what takes long, an empty one
+    when that is done.
+
+    Recipes that agree in all that a check depends on are examined together, so forty variants of a sweep have their
+    data read once.
+    """
+    subjects: dict[str, Subject] = {}
+    for check in CHECKS:
+        if not quick or check.is_quick:
+            yield from _examine(check, recipes, subjects, say)
+
+
+def _examine(
+    check: Examination, recipes: Mapping[str, ResolvedRecipe], subjects: dict[str, Subject], say: Say
+) -> Iterator[Examined]:
+    """What one check finds; a finding that several groups of recipes share is given once."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, recipe in recipes.items():
+        groups.setdefault((data_key(recipe), _key(recipe, check.blocks)), []).append(name)
+    found: dict[Checked, list[str]] = {}
+    for (data, _), names in groups.items():
+        recipe = recipes[names[0]]
+        subject = subjects.setdefault(data, Subject(recipe))
+        if not (check.needs_tokenizer and isinstance(subject.tokenizer, str)):
+            for checked in check.run(subject.of(recipe), say):
+                found.setdefault(checked, []).extend(names)
+            say("")
+    for checked, names in found.items():
+        yield Examined(names=tuple(names), checked=checked)
+
+
+def data_key(recipe: ResolvedRecipe) -> str:
+    """What decides tasks and tokenizer: the files by their content, and of a model made from scratch its tokenizer."""
+    model: Any = recipe.model
+    tokenizer = model.path_sha256 if model.type == "pretrained" else model.tokenizer
+    blocks = recipe.canonical("tasks", "evaluation")
+    return json.dumps([tokenizer, recipe.generation.thinks, blocks], sort_keys=True)
+
+
+def _key(recipe: ResolvedRecipe, blocks: tuple[str, ...]) -> str:
+    return json.dumps(recipe.canonical(*blocks), sort_keys=True) if blocks else ""

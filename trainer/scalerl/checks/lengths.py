@@ -1,0 +1,112 @@
+"""Lengths in tokens: prompts, written answers, the budget, and the context that the model was made for."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.subject import MadeTask, Subject
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.models import read_config
+from scalerl.recipe.tasks import TaskFile
+from scalerl.rollout import Prompt
+from scalerl.tasks import Task
+from scalerl.tokens import Tokenizer
+
+
+def check_lengths(subject: Subject) -> Iterator[Checked]:
+    """For each task its prompts against the context, and its written answers against the answer budget."""
+    assert not isinstance(subject.tokenizer, str)
+    for made in subject.tasks:
+        if made.task is not None and any(made.prompts()):
+            yield _of_prompts(made, made.task, subject.recipe, subject.tokenizer)
+            yield _of_answers(made, made.task, subject.recipe, subject.tokenizer)
+
+
+def quantile(sorted_lengths: Sequence[int], share: float) -> int:
+    """The shortest length that this share of them does not exceed: `quantile([3, 4, 9], 0.5)` is 4."""
+    return sorted_lengths[max(0, -(-len(sorted_lengths) * round(share * 100) // 100) - 1)]
+
+
+def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
+    """The most tokens of one rollout: thinking, what an interruption forces, and the answer."""
+    if not recipe.generation.thinks:
+        return recipe.generation.max_tokens
+    control = recipe.length_control
+    phrase = control.phrase if control.type == "interruption" else None
+    return recipe.generation.max_tokens - 1 + len(tokenizer.encode(phrase or tokenizer.interruption))
+
+
+def context_of(recipe: ResolvedRecipe) -> int | None:
+    """The positions that a pretrained model was made for; None for a model made from scratch, which has no limit."""
+    if recipe.model.type != "pretrained":
+        return None
+    config = read_config(Path(recipe.model.path))
+    found = config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings")
+    return int(found) if found else None
+
+
+def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Checked:
+    context, budget = context_of(recipe), most_tokens(recipe, tokenizer)
+    lengths = sorted(len(prompt.tokens) for prompt in made.prompts())
+    half, most = quantile(lengths, 0.5), quantile(lengths, 0.99)
+    found = (
+        f"prompts have {half:,} tokens (median), {most:,} (99 %), {lengths[-1]:,} (longest); "
+        f"a rollout adds at most {budget:,}"
+    )
+    if context is None:
+        return Checked(part="lengths", name=made.name, level="ok", found=found)
+    faults = [
+        Fault(
+            where=task.written(prompt).where,
+            what=f"its prompt has {len(prompt.tokens):,} tokens; {budget:,} more do not fit the context of {context:,}",
+        )
+        for prompt in made.prompts()
+        if len(prompt.tokens) + budget > context
+    ]
+    if not faults:
+        found += f"; the model's context has {context:,}"
+        return Checked(part="lengths", name=made.name, level="ok", found=found)
+    most_prompt = context - budget
+    advice = f"set the task's max_prompt_tokens to {most_prompt:,}, or lower" if most_prompt > 0 else "lower"
+    return Checked(
+        part="lengths",
+        name=made.name,
+        level="refused",
+        found=f"{plural(len(faults), 'prompt')} of {len(lengths):,}, with a rollout of {budget:,} tokens, exceed the "
+        f"model's context of {context:,}",
+        remedy=f"{advice} generation.thinking and generation.answer",
+        faults=in_file_order(faults),
+    )
+
+
+def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Checked:
+    name, budget = f"{made.name} answers", recipe.generation.answer
+    lengths = _answer_lengths(made, task, tokenizer)
+    if not lengths:
+        return Checked(part="lengths", name=name, level="ok", found="no written answers")
+    found = f"the longest written answer has {max(lengths.values()):,} tokens; the answer budget is {budget:,}"
+    too_long = {prompt: length for prompt, length in lengths.items() if length > budget}
+    if not too_long:
+        return Checked(part="lengths", name=name, level="ok", found=found)
+    found = (
+        f"{len(too_long):,} of {plural(len(lengths), 'written answer')} exceed the answer budget of {budget:,} tokens"
+    )
+    if not isinstance(made.settings, TaskFile):
+        # Such a prompt has one right answer, and the budget sets a ceiling on purpose.
+        measured = [prompt for prompt in task.validation if prompt in too_long]
+        found += f", so no pass rate can exceed {1 - len(measured) / len(task.validation):.2f}"
+        return Checked(part="lengths", name=name, level="ok", found=found)
+    faults = [
+        Fault(
+            where=task.written(prompt).where, what=f"its written answer has {length:,} tokens, {budget:,} are allowed"
+        )
+        for prompt, length in too_long.items()
+    ]
+    remedy = "raise generation.answer"
+    return Checked(part="lengths", name=name, level="warning", found=found, remedy=remedy, faults=in_file_order(faults))
+
+
+def _answer_lengths(made: MadeTask, task: Task, tokenizer: Tokenizer) -> dict[Prompt, int]:
+    """Tokens of each written answer, the end of the sequence included."""
+    written = [(prompt, task.written(prompt).answer) for prompt in made.prompts()]
+    return {prompt: len(tokenizer.encode(answer)) + 1 for prompt, answer in written if answer is not None}

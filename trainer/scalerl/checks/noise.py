@@ -1,0 +1,52 @@
+"""How finely an evaluation can tell pass rates apart: its standard error, from its size alone."""
+
+import math
+from collections.abc import Iterator
+
+from scalerl.checks.finding import Checked, plural
+from scalerl.checks.subject import MadeTask, Subject
+
+FEWEST = 2
+"""One held-out prompt says nothing of others."""
+FEW = 30
+"""Below it one prompt moves the pass rate by more than three points."""
+
+
+def check_noise(subject: Subject) -> Iterator[Checked]:
+    """A line for each task."""
+    for made in subject.tasks:
+        if made.task is not None:
+            yield _of_task(made, len(made.task.validation), num_samples(subject, made))
+
+
+def num_samples(subject: Subject, made: MadeTask) -> int:
+    """Samples of each held-out prompt."""
+    return getattr(made.settings, "samples", subject.recipe.evaluation.samples)
+
+
+def standard_errors(num_prompts: int, samples: int, rate: float = 0.5) -> tuple[float, float]:
+    """Of a pass rate: from sampling alone, prompts being the same; and at most, prompts being drawn anew.
+
+    sqrt(p (1 - p) / (n k)), and sqrt(p (1 - p) / n): all samples of a prompt may agree.
+    """
+    variance = rate * (1 - rate) / num_prompts
+    return math.sqrt(variance / samples), math.sqrt(variance)
+
+
+def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Checked:
+    if num_prompts == 0:
+        return Checked(part="evaluation", name=made.name, level="refused", found="no held-out prompts")
+    same, others = standard_errors(num_prompts, samples)
+    found = (
+        f"{plural(num_prompts, 'held-out prompt')} x {plural(samples, 'sample')}: a pass rate of 0.5 has a standard "
+        f"error of at most {same:.3f} on these prompts, {others:.3f} on others like them"
+    )
+    if num_prompts >= FEW:
+        return Checked(part="evaluation", name=made.name, level="ok", found=found)
+    return Checked(
+        part="evaluation",
+        name=made.name,
+        level="refused" if num_prompts < FEWEST else "warning",
+        found=found,
+        remedy=f"hold out at least {FEW} prompts: raise the task's validation, or name a larger validation_path",
+    )

@@ -1,0 +1,113 @@
+"""The forecast of a run's peak memory, against what this machine has."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from scalerl.checks.finding import Checked, Verdict
+from scalerl.checks.noise import num_samples
+from scalerl.checks.subject import Subject
+from scalerl.memory.forecast import MemoryForecast, ProcessMemory, PromptLengths, peak_memory
+
+GIB = 2**30
+MIB = 2**20
+MOST_PARTS = 4
+"""Parts of a process that are named; the rest are added up."""
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+def check_memory(subject: Subject) -> Iterator[Checked]:
+    """A line for each kind of process, and one for all of them against this machine."""
+    if not any(prompt for made in subject.tasks for prompt in made.prompts()):
+        return
+    try:
+        forecast = peak_memory(subject.recipe, prompt_lengths(subject))
+    except (ValueError, KeyError, OSError) as error:
+        yield Checked(part="memory", name="forecast", level="warning", found=f"no forecast for this model: {error}")
+        return
+    for process in forecast.processes:
+        yield Checked(part="memory", name=process.name, level="ok", found=_of_process(process))
+    yield against_machine(forecast, memory_limit(), memory_available())
+
+
+def prompt_lengths(subject: Subject) -> PromptLengths:
+    """What of the tasks decides memory."""
+    trained = [len(prompt.tokens) for made in subject.tasks if not made.is_downstream for prompt in made.prompts()]
+    measured = [len(prompt.tokens) for made in subject.tasks for prompt in made.prompts()]
+    held_out = [
+        (made.is_downstream, len(made.task.validation) * num_samples(subject, made))
+        for made in subject.tasks
+        if made.task is not None
+    ]
+    of_mix = sum(samples for is_downstream, samples in held_out if not is_downstream)
+    largest = max([of_mix, *(samples for is_downstream, samples in held_out if is_downstream)])
+    return PromptLengths(trained=max(trained, default=0), measured=max(measured), most_samples=largest)
+
+
+def against_machine(forecast: MemoryForecast, limit: int | None, available: int | None) -> Checked:
+    """The total against the most that this machine, or the limit of this job, allows, and what of it is free."""
+    total = forecast.total
+    found = f"{size_text(total)} at the peak of a run"
+    level: Verdict = "ok"
+    if limit is not None:
+        found += f"; this machine has {size_text(limit)}"
+        level = "refused" if total > limit else "ok"
+    if available is not None:
+        found += f", of which {size_text(available)} are free"
+        level = "warning" if level == "ok" and total > available else level
+    remedy = "use a smaller optimiser.micro_batch_tokens, fewer slots or a smaller model, or a machine with more memory"
+    return Checked(part="memory", name="total", level=level, found=found, remedy="" if level == "ok" else remedy)
+
+
+def memory_limit() -> int | None:
+    """Bytes that processes here may use: those of the machine, or fewer if a cgroup says so; None if unknown."""
+    limits = [_meminfo("MemTotal"), *map(_number, _limit_files())]
+    return min((one for one in limits if one is not None), default=None)
+
+
+def memory_available() -> int | None:
+    """Bytes that are free now; None if unknown."""
+    return _meminfo("MemAvailable")
+
+
+def size_text(number: int) -> str:
+    """`310 MiB`, `4.2 GiB`."""
+    return f"{number / GIB:.1f} GiB" if number >= GIB else f"{number / MIB:.0f} MiB"
+
+
+def _of_process(process: ProcessMemory) -> str:
+    parts = sorted(process.parts.items(), key=lambda part: -part[1])
+    named = [f"{name} {size_text(number)}" for name, number in parts[:MOST_PARTS]]
+    if rest := sum(number for _, number in parts[MOST_PARTS:]):
+        named.append(f"other parts {size_text(rest)}")
+    each = f"{process.count:,} processes of " if process.count > 1 else ""
+    return f"{each}{size_text(process.total)}: {', '.join(named)}"
+
+
+def _meminfo(name: str) -> int | None:
+    """A line of /proc/meminfo in bytes; None where the system has no such file."""
+    try:
+        lines = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines())
+        return int(lines[name].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _limit_files() -> Iterator[Path]:
+    """The files that may limit this process: of its cgroup and of those around it, in both versions of cgroups."""
+    yield CGROUP / "memory" / "memory.limit_in_bytes"
+    try:
+        own = next(
+            line.split("::", 1)[1] for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line
+        )
+    except (OSError, StopIteration):
+        return
+    here = CGROUP / own.strip("/")
+    yield from (folder / "memory.max" for folder in (here, *here.parents) if folder.is_relative_to(CGROUP))
+
+
+def _number(path: Path) -> int | None:
+    """The bytes in such a file; None for `max`, or where it does not exist."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

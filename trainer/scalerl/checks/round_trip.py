@@ -1,0 +1,50 @@
+"""Whether text comes back from the tokenizer as it went in."""
+
+from collections.abc import Iterator
+
+from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.subject import MadeTask, Subject
+from scalerl.tasks import Task
+from scalerl.tokens import Tokenizer
+
+
+def check_tokenizer(subject: Subject) -> Iterator[Checked]:
+    """A line on the tokenizer itself, then one for each task."""
+    tokenizer = subject.tokenizer
+    if isinstance(tokenizer, str):
+        remedy = "name a folder whose tokenizer transformers can load"
+        yield Checked(part="tokenizer", name="model", level="refused", found=tokenizer, remedy=remedy)
+        return
+    ends = ", ".join(map(str, tokenizer.eos_ids))
+    mark = f"`</think>` is {plural(len(tokenizer.end_think), 'token')}"
+    found = f"{tokenizer.size:,} ids; {mark if tokenizer.reader.thinks else 'no thinking'}; sequences end with {ends}"
+    yield Checked(part="tokenizer", name="model", level="ok", found=found)
+    for made in subject.tasks:
+        if made.task is not None:
+            yield _of_task(made, made.task, tokenizer)
+
+
+def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Checked:
+    faults: list[Fault] = []
+    prompts = list(made.prompts())
+    for prompt in prompts:
+        written = task.written(prompt)
+        for what, text in (("prompt", written.text), ("answer", written.answer or "")):
+            if (back := tokenizer.decode(tokenizer.encode(text))) != text:
+                faults.append(Fault(where=written.where, what=f"the {what} reads {_differs(text, back)}"))
+    if not faults:
+        found = f"{plural(len(prompts), 'prompt')} and their answers come back as they are written"
+        return Checked(part="tokenizer", name=made.name, level="ok", found=found)
+    found = f"{plural(len(faults), 'text')} of {plural(len(prompts), 'prompt')} and their answers come back changed"
+    remedy = "the policy sees and writes other text than the file; take out what the tokenizer cannot write"
+    level = "refused" if len(faults) > len(prompts) else "warning"
+    return Checked(
+        part="tokenizer", name=made.name, level=level, found=found, remedy=remedy, faults=in_file_order(faults)
+    )
+
+
+def _differs(text: str, back: str) -> str:
+    """Where two texts begin to differ: `'caf\ufffd' instead of 'café'`."""
+    start = next((i for i, (one, other) in enumerate(zip(text, back, strict=False)) if one != other), None)
+    start = max(0, (min(len(text), len(back)) if start is None else start) - 10)
+    return f"{back[start : start + 30]!r} instead of {text[start : start + 30]!r}"

@@ -1,0 +1,139 @@
+"""One optimiser step of the recipe's own shapes, before anything depends on it."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from scalerl.checks.finding import Checked, plural
+from scalerl.checks.lengths import most_tokens
+from scalerl.checks.peak import memory_available, prompt_lengths, size_text
+from scalerl.checks.subject import Subject
+from scalerl.learner.torch_learner import TorchLearner
+from scalerl.memory.forecast import peak_memory
+from scalerl.model.build import new_policy
+from scalerl.model.policy import Policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Group, Prompt, Rollout
+from scalerl.tokens import Tokenizer
+
+MOST_FLOPS = 1e12
+"""A step that would take more is tried with fewer and shorter rollouts: some ten seconds of a processor core or two."""
+FEWEST_TOKENS = 8
+MOST_TRIES = 20
+"""Steps until the loss scale of FP16 fits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """The part of a step that is tried: `Tried(groups=2, rollouts=8, answer=11)`."""
+
+    groups: int
+    rollouts: int
+    """Of each group."""
+    answer: int
+    """Tokens of each rollout."""
+
+
+def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+    """One line: it runs and is finite, in so many seconds."""
+    prompts = [prompt for made in subject.tasks if not made.is_downstream for prompt in made.prompts()]
+    if not prompts:
+        return
+    assert not isinstance(subject.tokenizer, str)
+    total, free = peak_memory(subject.recipe, prompt_lengths(subject)).total, memory_available()
+    if free is not None and total > free:
+        found = f"not tried: a run takes {size_text(total)} of memory, and {size_text(free)} are free"
+        yield Checked(part="step", name="optimiser", level="warning", found=found)
+        return
+    try:
+        yield _try_step(subject.recipe, prompts, subject.tokenizer, say)
+    except (ValueError, RuntimeError, MemoryError) as error:
+        found = f"one optimiser step fails: {type(error).__name__}: {error}"
+        yield Checked(part="step", name="optimiser", level="refused", found=found, remedy="see the message")
+
+
+def _try_step(
+    recipe: ResolvedRecipe, prompts: list[Prompt], tokenizer: Tokenizer, say: Callable[[str], None]
+) -> Checked:
+    say("taking one optimiser step")
+    torch.set_num_threads(recipe.threads)
+    policy = first_policy(recipe)
+    longest = max(prompts, key=lambda prompt: len(prompt.tokens))
+    tried = part_of_step(recipe, policy.size.active_parameters, len(longest.tokens), most_tokens(recipe, tokenizer))
+    groups = random_groups(tried, longest, tokenizer.size)
+    learner = TorchLearner(policy, recipe)
+    started = time.perf_counter()
+    update = learner.step(groups, 0.0)
+    for _ in range(MOST_TRIES if recipe.parameters == "fp16" else 0):
+        if not update.metrics["skipped"]:
+            break
+        started = time.perf_counter()
+        update = learner.step(groups, 0.0)
+    seconds = time.perf_counter() - started
+    loss, norm = update.metrics["loss"], update.metrics["grad_norm"]
+    if update.metrics["skipped"] or not (math.isfinite(loss) and math.isfinite(norm)):
+        found = f"the loss or the gradient of one step is not finite: loss {loss}, gradient norm {norm}"
+        remedy = "look for values that are not finite in the weights, or use parameters: fp32"
+        return Checked(part="step", name="optimiser", level="refused", found=found, remedy=remedy)
+    whole = recipe.batch.prompts * recipe.batch.generations * (len(longest.tokens) + most_tokens(recipe, tokenizer))
+    part = tried.groups * tried.rollouts * (len(longest.tokens) + tried.answer)
+    size = (
+        f"{plural(tried.groups * tried.rollouts, 'rollout')} of {plural(len(longest.tokens) + tried.answer, 'token')}"
+    )
+    found = f"a step on {size} takes {seconds:.2g} s here; loss {loss:.3g} and gradient norm {norm:.3g} are finite"
+    if part < whole:
+        found += f"; a whole batch of longest rollouts has {whole / part:,.0f} times the tokens"
+    return Checked(part="step", name="optimiser", level="ok", found=found)
+
+
+def first_policy(recipe: ResolvedRecipe) -> Policy:
+    """The policy with a pretrained model's weights, or with random ones."""
+    policy = new_policy(recipe)
+    if recipe.model.type == "pretrained":
+        policy.load_weights(Path(recipe.model.path))
+    else:
+        policy.init_weights(torch.Generator().manual_seed(0))
+    return policy
+
+
+def part_of_step(recipe: ResolvedRecipe, parameters: int, prompt: int, answer: int) -> Tried:
+    """The whole batch if it takes at most MOST_FLOPS, else fewer groups, then two shorter rollouts of one group.
+
+    6 FLOPs per parameter and token, for each epoch.
+    """
+    most = int(MOST_FLOPS / (6 * parameters * recipe.epochs))
+    rollouts = recipe.batch.generations
+    groups = min(recipe.batch.prompts, most // (rollouts * (prompt + answer)))
+    if groups >= 1:
+        return Tried(groups=groups, rollouts=rollouts, answer=answer)
+    return Tried(groups=1, rollouts=2, answer=min(answer, max(FEWEST_TOKENS, most // 2 - prompt)))
+
+
+def random_groups(tried: Tried, prompt: Prompt, vocabulary: int) -> list[Group]:
+    """Groups of random tokens; every other rollout is right, so that each group teaches something."""
+    rng = np.random.default_rng(0)
+    return [
+        Group(
+            prompt=prompt,
+            rollouts=tuple(_random_rollout(rng, prompt, tried.answer, vocabulary) for _ in range(tried.rollouts)),
+            rewards=tuple(1.0 if i % 2 else -1.0 for i in range(tried.rollouts)),
+            outcomes=tuple("right" if i % 2 else "wrong" for i in range(tried.rollouts)),
+        )
+        for _ in range(tried.groups)
+    ]
+
+
+def _random_rollout(rng: np.random.Generator, prompt: Prompt, length: int, vocabulary: int) -> Rollout:
+    return Rollout(
+        prompt=prompt,
+        tokens=rng.integers(vocabulary, size=length),
+        logprobs=np.full(length, -math.log(vocabulary), dtype=np.float32),
+        versions=np.zeros(length, dtype=np.int32),
+        forced=np.zeros(length, dtype=np.bool_),
+        truncated=False,
+    )

@@ -1,0 +1,54 @@
+"""The generator of a scale: the built-in one, or vLLM."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scalerl.frozen import Count, Frozen, Unit
+
+
+class BuiltInGenerator(Frozen):
+    """The built-in generator: nothing to install, rollouts equal to the bit for a seed, and fast for small models."""
+
+    type: Literal["torch"] = "torch"
+
+
+class Vllm(Frozen):
+    """vLLM, with weights swapped between two decode steps (arXiv 2309.06180): for models too large for the built-in
+    generator.
+
+    Sampling is by temperature alone, and behaviour log-probs are those of the sampled distribution. Evaluations are
+    decoded by the built-in generator.
+    """
+
+    type: Literal["vllm"] = "vllm"
+    tensor_parallel: Annotated[Count, Unit("devices")] = 1
+    """Devices that share the model of one generator; each has a process of its own if there are several."""
+    block_size: Annotated[int, Field(ge=16, multiple_of=16), Unit("tokens")] = 32
+    """Tokens in one block of the cache of keys and values; on a CPU a multiple of 32."""
+    cache_tokens: Annotated[Count, Unit("tokens")] | None = None
+    """Tokens whose keys and values fit into the cache; null makes room for all slots at full length. With less, a
+    rollout that finds no room is preempted: its keys and values are computed again, by the weights of that moment. The
+    run then warns, and says how often."""
+
+
+GeneratorSettings = Annotated[BuiltInGenerator | Vllm, Field(discriminator="type")]
+
+CPU_HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+"""Sizes of an attention head that vLLM 0.32 can serve on a CPU: `get_supported_head_sizes` of its CPU back end."""
+CPU_BLOCK = 32
+"""Its blocks hold a multiple of so many tokens."""
+
+
+def refuse_on_cpu(settings: Vllm, head_size: int) -> None:
+    """Raises ValueError where vLLM's CPU back end cannot serve these heads or blocks: it would start and then fail."""
+    if head_size not in CPU_HEAD_SIZES:
+        raise ValueError(
+            f"generator vllm cannot serve a model with heads of size {head_size} on a CPU; sizes that it can are "
+            f"{', '.join(map(str, CPU_HEAD_SIZES))} (hidden / heads); choose another model or `generator: "
+            f"{{type: torch}}`"
+        )
+    if settings.block_size % CPU_BLOCK:
+        raise ValueError(
+            f"generator.block_size {settings.block_size} cannot be served on a CPU; use a multiple of {CPU_BLOCK}"
+        )
