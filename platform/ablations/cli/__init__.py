@@ -4,6 +4,8 @@
     run.py       sweep, train
     plan.py      what a sweep would train and cost
     submit.py    a sweep on Slurm
+    check.py     check, and the quick part of it that begins a sweep
+    devices.py   plan: what each device of a cluster would hold
     jobs.py      cancel, retry
     follow.py    status, logs
     read.py      fit, compare, report
@@ -12,8 +14,8 @@
     doctor.py    doctor
     reference.py every command as a page: docs/commands.md
 
-Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor found an error; 2 the
-input was wrong; 3 not finished, or interrupted.
+Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor or a check found an
+error; 2 the input was wrong; 3 not finished, or interrupted.
 """
 
 import os
@@ -22,9 +24,10 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import doctor, follow, forecast, jobs, read, run, serve
+from ablations.cli import check, devices, doctor, follow, forecast, jobs, read, run, serve
 from ablations.cli.options import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
+from scalerl.run.errors import CannotResume
 
 app = typer.Typer(
     name="platform",
@@ -38,6 +41,7 @@ for command in (
     *(jobs.cancel, jobs.retry),
     *(follow.status, follow.logs, read.fit, read.compare, read.report),
     forecast.forecast,
+    *(check.check, devices.plan),
     doctor.doctor,
     *(serve.dashboard, serve.mlflow, serve.sync),
 ):
@@ -48,7 +52,7 @@ def main() -> None:
     """The console script: what a user can put right is one message and exit code 2, a failing machine exit code 1."""
     try:
         app()
-    except AblationsError as error:
+    except (AblationsError, CannotResume) as error:
         complain(str(error))
         sys.exit(WRONG_INPUT)
     except BrokenPipeError:

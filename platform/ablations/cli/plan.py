@@ -94,7 +94,7 @@ def stop_text(plan: "Plan") -> str:
 def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     """What the jobs of the missing runs, and of trials to come, may cost at most."""
     from ablations.running.reconcile import num_missing
-    from ablations.slurm.limits import check_on_cluster
+    from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
 
     num_to_come = 0
     if study.space is not None:
@@ -104,7 +104,9 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
         sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
     threads = study.reference.recipe.total_threads
     resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
-    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, check_on_cluster(study.asked, threads=threads))
+    partition = check_on_cluster(study.asked, threads=threads)
+    refuse_idle_devices(study.asked, study.reference.recipe.most_gpus)
+    cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
     console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
 
 

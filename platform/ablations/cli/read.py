@@ -110,9 +110,11 @@ def compare(
     elif as_json:
         print_json(results.to_json())
     else:
-        from ablations.report.tables import comparison_table
+        from ablations.report.tables import comparison_table, hours_table
 
         console().print(comparison_table(results))
+        if spent := hours_table(results):
+            console().print("", spent)
 
 
 def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:

@@ -25,7 +25,7 @@ Made by `make docs` from the commands themselves; a test fails when this page is
 | exit code | meaning |
 |---|---|
 | 0 | done, or submitted to Slurm |
-| 1 | a run failed, no curve has a fit, or the doctor found an error |
+| 1 | a run failed, no curve has a fit, or the doctor or a check found an error |
 | 2 | the input was wrong |
 | 3 | not finished, or interrupted |"""
 WORDS: dict[Any, str] = {str: "text", Path: "path", int: "whole number", float: "number"}

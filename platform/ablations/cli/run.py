@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from ablations.cli.check import refuse_early
 from ablations.cli.options import (
     NOT_FINISHED,
     HomeOption,
@@ -65,6 +66,7 @@ def sweep(
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants."""
     from ablations.running.ending import all_ended
+    from ablations.running.free_attention import trained_with_free_attention
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.running.run_sweep import run_sweep
     from ablations.status.progress import run_rows
@@ -76,12 +78,14 @@ def sweep(
     command = f"platform {shlex.join(sys.argv[1:])}"
     plan = make_plan(study, sweep_name(study, scale), budget=budget, command=command)
     started = StartedSweep(home=find_home(home), plan=plan)
+    out = console(stderr=as_json)
+    if old := trained_with_free_attention(started.home, [(run.recipe, run.seed) for run in study.runs]):
+        out.print(old, soft_wrap=True, highlight=False, markup=False)
     if dry_run:
         show_plan(study, started, as_json)
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
         return
-    out = console(stderr=as_json)
     if executor == "slurm":
         where = on_slurm(study, started, jobs=jobs, hold=hold, after=after, prune=prune, yes=yes, out=out)
     else:
@@ -90,6 +94,9 @@ def sweep(
     try:
         # As Ctrl-C, so that no job on this machine outlives the sweep that started it.
         with handled(signal.default_int_handler, signal.SIGTERM):
+            missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
+            recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
+            refuse_early(recipes, out, trains_here=executor == "local")
             run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
     except KeyboardInterrupt:
         out.print(where.interrupted)
@@ -157,6 +164,7 @@ def train(
 ) -> None:
     """Train one run here, in this process."""
     from ablations.pools.code_version import code_version
+    from ablations.running.free_attention import trained_with_free_attention
     from ablations.running.make_plan import check_horizon
     from ablations.study.resolve import load_resolved
 
@@ -164,14 +172,20 @@ def train(
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
     check_horizon(f"recipe {recipe}", resolved, budget)
     place.require_writable()
+    refuse_early({recipe: resolved}, console(stderr=True))
     run_id = resolved.identity(seed)
     folder = place.run(run_id)
+    if old := trained_with_free_attention(place, [(resolved, seed)]):
+        print(old, flush=True)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
+    from scalerl.cluster.probe import GeneratorDisagrees
     from scalerl.learner.learner import Diverged
-    from scalerl.processes import GeneratorDied
+    from scalerl.model.device import UnfitMachine
+    from scalerl.processes import GeneratorDied, WeightsRefused
     from scalerl.prompts.judge import VerifierFailed
     from scalerl.run.errors import Busy, Cancelled, CannotResume
+    from scalerl.run.team import RankDied
     from scalerl.run.train import train as train_folder
     from scalerl.tasks import TaskError
 
@@ -182,9 +196,9 @@ def train(
             warm_starts=place.warm_starts,
             code_version=code_version(),
         )
-    except (Busy, CannotResume, Diverged, TaskError, VerifierFailed) as error:
+    except (Busy, CannotResume, Diverged, GeneratorDisagrees, TaskError, UnfitMachine, VerifierFailed) as error:
         raise AblationsError(f"run {run_id}: {error}") from error
-    except GeneratorDied as error:
+    except (GeneratorDied, RankDied, WeightsRefused) as error:
         raise AblationsError(f"run {run_id}: {error}; the same command resumes it from its last checkpoint") from error
     except Cancelled:
         print("Stopped. Run the same command again to resume from the checkpoint.")

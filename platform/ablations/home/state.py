@@ -78,6 +78,8 @@ class RunState:
 
     state: State
     step: int = 0
+    warm_start_step: int = 0
+    """Of the supervised start that the run trains or waits for."""
     compute_gpu_hours: float = 0.0
     wall_s: float = 0.0
     """Wall-clock seconds that all attempts took for that compute; 0 where it is not known."""
@@ -101,7 +103,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     """The state of a run that is meant to reach a budget; one done with less is pending again."""
     status = folder.read_status()
     if not status.has_started:
-        return RunState(state=State.PENDING)
+        return RunState(state=State.PENDING, message=status.message)
     state = State(status.state)
     if state == State.RUNNING and not alive(folder, status):
         state = State.STALE
@@ -110,6 +112,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
     return RunState(
         state=state,
         step=status.step,
+        warm_start_step=status.warm_start_step,
         compute_gpu_hours=status.compute_gpu_hours,
         wall_s=status.wall_s,
         pass_rate=status.pass_rate,

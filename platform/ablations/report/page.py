@@ -21,6 +21,7 @@ from ablations.report.colours import styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.headings import comparison_headings, paper_headings, under
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
+from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import Results
 from ablations.verdict.words import PAPER_RULE_NOTE, Line, glossary, line_of, method, sentence, warnings
 from scalerl.run.run_folder import write_atomically
@@ -87,6 +88,8 @@ def report_page(results: Results, *, now: datetime) -> str:
             [line_of(results, variant) for variant in results.variants],
         ),
         paper_rule=PAPER_RULE_NOTE,
+        hours=_hours(results),
+        hours_note=NOTE,
         paper=_paper_mode(results),
         verdicts=glossary(results),
         origin=_origin(results, now),
@@ -109,6 +112,13 @@ def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
         figure=_html(linearised_figure(comparison, plan)),
         legend=f"{LINEARISED_LEGEND} {linearised_note(comparison)}",
     )
+
+
+def _hours(results: Results) -> list[TableRow]:
+    """Where the hours of each variant went; nothing if no run says."""
+    look = styles(results.plan)
+    lines = hours_cells({variant.name: variant.hours for variant in results.variants})
+    return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
 def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:

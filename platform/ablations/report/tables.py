@@ -12,6 +12,7 @@ from ablations.paper.comparison import PaperComparison
 from ablations.paper.words import paper_line, paper_notes
 from ablations.report.headings import paper_headings, under
 from ablations.text import compute_text, interval_text
+from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import FittedCurve, Results
 from ablations.verdict.words import (
     PAPER_RULE,
@@ -72,6 +73,26 @@ def comparison_table(results: Results) -> Table:
         table.add_row(
             *map(escape, cells.values()), style=ROW_STYLES.get(line.ceiling) or ROW_STYLES.get(line.efficiency)
         )
+    return table
+
+
+def hours_table(results: Results) -> Table | None:
+    """Where the hours of each variant went; None if no run says."""
+    lines = hours_cells({variant.name: variant.hours for variant in results.variants})
+    if not lines:
+        return None
+    table = Table(
+        title="where the hours went",
+        caption=NOTE,
+        title_justify="left",
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    for heading in lines[0]:
+        table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=heading == "variant")
+    for cells in lines:
+        table.add_row(*map(escape, cells.values()))
     return table
 
 

@@ -9,4 +9,5 @@ train_missing    runs trained while the command watches, steers and informs MLfl
 reconcile        jobs that left the file or are held are cancelled
 retry            runs submitted once more
 ending           whether anything is left to do
+free_attention   runs of a home folder from the time when attention was free
 """

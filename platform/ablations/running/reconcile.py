@@ -39,7 +39,7 @@ def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
     hold = read_hold(home, name)
     if hold is None:
         return "", []
-    states = SlurmStates(home)
+    states = SlurmStates(home, fresh=True)  # the job that failed last waited a moment ago
     waiting = [states.waiting_jobs(one) for one in read_submissions(home, name) if one.name in hold.submissions]
     commands.cancel(job for jobs in waiting for job in jobs.values())
     lift_hold(home, name)

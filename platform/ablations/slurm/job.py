@@ -58,7 +58,8 @@ class SlurmJob:
         if state.state == State.DONE:
             return
         if limit.is_near:
-            self._requeue(num_steps=state.step - before.step)
+            supervised = state.warm_start_step - before.warm_start_step
+            self._requeue(num_steps=state.step - before.step + max(0, supervised))
         elif is_preempted(os.environ["SLURM_JOB_ID"]):
             self._write_state(
                 State.PREEMPTED, "a job with a higher priority takes its place; its checkpoint is written"

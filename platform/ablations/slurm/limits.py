@@ -70,6 +70,26 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
     ]
 
 
+def refuse_idle_devices(asked: Asked, most_gpus: int) -> None:
+    """Raise FileError for GPUs and nodes that would be reserved and charged, and that no run would use.
+
+    A run uses `most_gpus` at most, in processes of one machine.
+    """
+    problems = []
+    if asked.resources.num_gpus > most_gpus:
+        right = (
+            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel); {most_gpus}"
+        )
+        if most_gpus == 0:
+            right = "runs train on the CPU (device: cpu) and would leave GPUs idle; 0"
+        problems.append(Problem(place=asked.place("gpus"), found=f"found {asked.resources.gpus}", right=right))
+    if asked.resources.nodes > 1:
+        right = "a run trains on one machine and would leave the other nodes idle; 1"
+        problems.append(Problem(place=asked.place("nodes"), found=f"found {asked.resources.nodes}", right=right))
+    if problems:
+        raise FileError(*problems)
+
+
 def limit_problems(
     asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
 ) -> list[Problem]:

@@ -124,6 +124,11 @@ def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]
     return tuple(variants.values())
 
 
+def attention_charge(recipe: ResolvedRecipe) -> str | None:
+    """`charged` or `free`; None where time is measured."""
+    return None if recipe.cluster.type == "wall" else recipe.cluster.attention.type
+
+
 def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: dict[str, str]) -> None:
     """Adds the variant to `variants` by name and to `names` by recipe; skips the reference if the draft allows it."""
     recipe, settings = vary(reference.recipe, draft.overrides)
@@ -132,6 +137,12 @@ def _add(draft: Draft, reference: Variant, variants: dict[str, Variant], names: 
         raise draft.place.error(
             f"counts {found}, but the reference counts {of_reference}",
             "all runs of a sweep use one clock; start the sweep once per clock, with --scale",
+        )
+    found, of_reference = attention_charge(recipe), attention_charge(reference.recipe)
+    if found != of_reference:
+        raise draft.place.error(
+            f"attention is {found}, but {of_reference} for the reference, so their compute does not compare",
+            "start the sweep once per account, with --set",
         )
     twin = names.setdefault(recipe.canonical_json(), draft.name)
     if twin == reference.name:

@@ -1,14 +1,19 @@
 """A recipe file and a scale file, merged into one resolved recipe."""
 
+import copy
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ablations.errors import Place
+from pydantic import ValidationError
+
+from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
 from ablations.study.merge_resources import Asked, asked_in
-from ablations.study.override import overrides_set, vary
+from ablations.study.override import Override, overrides_set, vary
 from ablations.study.resources import Resources
 from scalerl.recipe import Recipe, ResolvedRecipe, Scale
 
@@ -25,6 +30,65 @@ def load_resolved(recipe: str, scale: str, sets: Iterable[str] = ()) -> Resolved
     recipe_file = find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}"))
     scale_file = find_file("scale", scale, named_at=Place(source=f"scale {scale}"))
     return resolve(recipe_file, scale_file, sets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A recipe to plan with, and why a run of it would be refused, if it would."""
+
+    recipe: ResolvedRecipe
+    refused: str
+
+
+def load_planned(recipe: str, scale: str, sets: Iterable[str] = ()) -> Planned:
+    """The same for a plan, which needs neither weights nor data: what is not on this machine is taken as written.
+
+    Settings that no run may have together yet can be planned.
+    """
+    of_recipe = read_yaml(find_file("recipe", recipe, named_at=Place(source=f"recipe {recipe}")))
+    of_scale = read_yaml(find_file("scale", scale, named_at=Place(source=f"scale {scale}")))
+    overrides = [override for text in sets for override in overrides_set(text)]
+    for override in overrides:
+        if override.parts[0] not in ResolvedRecipe.model_fields:
+            raise override.place.error(
+                "unknown key", did_you_mean(override.parts[0], ResolvedRecipe.model_fields, "keys")
+            )
+    parts: dict[str, Any] = {}
+    for source, check, model in ((of_recipe, checked_recipe, Recipe), (of_scale, checked_scale, Scale)):
+        own = [override for override in overrides if override.parts[0] in model.model_fields]
+        checked = check(_unread(replace(source, data=_with(source.data, own))))
+        parts |= {name: getattr(checked, name) for name in model.model_fields}
+    planned = ResolvedRecipe.model_construct(**parts)
+    try:
+        ResolvedRecipe.model_validate(planned.model_dump())
+    except ValidationError as error:
+        return Planned(recipe=planned, refused=error.errors()[0]["msg"].removeprefix("Value error, "))
+    return Planned(recipe=planned, refused="")
+
+
+def _with(settings: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+    """The settings with these laid over them."""
+    changed = copy.deepcopy(settings)
+    for override in overrides:
+        block = changed
+        for part in override.parts[:-1]:
+            block = block.setdefault(part, {})
+        block[override.parts[-1]] = override.value
+    return changed
+
+
+def _unread(source: Source) -> Source:
+    return replace(source, data=unread(source.data))
+
+
+def unread(written: Any) -> Any:
+    """A tree of settings in which no path is looked up: each has a hash that stands for any content."""
+    if isinstance(written, list):
+        return [unread(part) for part in written]
+    if not isinstance(written, dict):
+        return written
+    paths = [key for key in written if key in ("path", "validation_path") and isinstance(written[key], str)]
+    return {key: unread(part) for key, part in written.items()} | {f"{key}_sha256": "0" * 64 for key in paths}
 
 
 def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> ResolvedRecipe:

@@ -51,6 +51,7 @@ class Tracker:
         """Bring MLflow up to date if it is not, and say what is left."""
         if read_ledger(self._sweep).is_current(self._sweep, self._uri):
             return
+        console.print(f"pushing the last results to MLflow, for at most {2 * SYNC_LIMIT_S:g} s", soft_wrap=True)
         try:
             if self._process:
                 self._process.communicate(timeout=SYNC_LIMIT_S)

@@ -5,6 +5,7 @@ interval     an estimate with its 95 % interval
 differences  ceilings and compute of a variant against the reference, with their intervals
 rules        what an interval says: up, down, no difference seen, or cannot tell
 compare      all of that for every variant
+hours        where the hours of a run or a variant went
 results      the same for one sweep, as data
 words        the same in words
 """

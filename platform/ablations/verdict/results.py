@@ -24,7 +24,9 @@ from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
 from ablations.verdict.compare import Comparison, VariantResult, compare
 from ablations.verdict.differences import mean_ceiling
+from ablations.verdict.hours import Hours
 from ablations.verdict.task_curves import curve_of, with_task
+from scalerl.run.log_fault import log_fault
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
@@ -82,6 +84,10 @@ class FittedRun(FittedCurve):
     """Compute spent so far."""
     code_versions: tuple[str, ...]
     """Of all its attempts, in order."""
+    warnings: tuple[str, ...] = ()
+    """What its trainer last said of its health and its files."""
+    hours: Hours | None = None
+    """Where its hours went; None if its log does not say."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,6 +107,11 @@ class FittedVariant:
     def cost_gpu_hours(self) -> float:
         """Compute spent by all seeds together."""
         return sum(run.cost_gpu_hours for run in self.runs)
+
+    @property
+    def hours(self) -> Hours | None:
+        """Where the hours of all seeds went, as far as their logs say."""
+        return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
 
     @property
     def reasons(self) -> list[str]:
@@ -173,16 +184,23 @@ class Results:
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
-        """The numbers of a variant that the comparison has, and its cost; no A without an upper end."""
+        """The numbers of a variant that the comparison has, its cost and where that went; no A without an upper end."""
         line = self.compared(name)
         shown = shown_numbers(line) if line else {}
         numbers = {field: float(shown[field]) for field in FIT_FIELDS if shown.get(field) is not None}
-        return numbers | {"cost_gpu_hours": self.variant(name).cost_gpu_hours}
+        variant = self.variant(name)
+        spent = variant.hours.numbers() if variant.hours else {}
+        return numbers | {"cost_gpu_hours": variant.cost_gpu_hours} | spent
 
     def _line(self, variant: FittedVariant) -> dict[str, Any]:
         line = self.compared(variant.name)
         empty = dict.fromkeys(VariantResult.__dataclass_fields__)
-        known = {"curve": variant.name, "cost": variant.cost_gpu_hours, "reason": " ".join(variant.reasons)}
+        known = {
+            "curve": variant.name,
+            "cost": variant.cost_gpu_hours,
+            "hours": variant.hours and variant.hours.to_json(),
+            "reason": " ".join(variant.reasons),
+        }
         return empty | (line.to_json() | shown_numbers(line) if line else {"verdict": "no fit"}) | known
 
     def to_json(self) -> dict[str, Any]:
@@ -275,6 +293,8 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
     try:
         for row in read_rows(folder.metrics):
             rows.append(row)
+        if fault := log_fault(folder):
+            raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
         curve = curve_of(rows, name, settings.task)
         if curve is None:
             reason = _why_empty(folder)
@@ -282,6 +302,7 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
             fit, reason = _try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
     except ValueError as error:
         reason = str(error)
+    status = folder.read_status()
     return FittedRun(
         name=name,
         curve=curve,
@@ -291,7 +312,9 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
         seed=run.seed,
         id=run.id,
         cost_gpu_hours=rows[-1]["compute_gpu_hours"] if rows else 0.0,
-        code_versions=folder.read_status().code_versions,
+        code_versions=status.code_versions,
+        warnings=status.warnings,
+        hours=Hours.of_rows(rows),
     )
 
 
@@ -312,7 +335,7 @@ def _try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
 def _why_empty(folder: RunFolder) -> str:
     status = folder.read_status()
     if not status.has_started:
-        return "not started"
+        return f"not started ({status.message})" if status.message else "not started"
     because = f" ({status.message})" if status.message else ""
     return f"{status.state}{because}, without an evaluation so far"
 

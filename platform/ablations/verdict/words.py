@@ -191,6 +191,7 @@ def warnings(results: Results) -> list[str]:
     for stop in results.stops.values():
         if stop.run in stopped or not stop.ends_run:
             found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}.")
+    found += [f"{run.variant}, seed {run.seed}: {text}." for run in results.runs for text in run.warnings]
     return found
 
 

@@ -73,15 +73,15 @@ def steered_sweep(folder: Path, total: float) -> Path:
 
 def test_a_dry_run_says_what_the_total_is_and_when_runs_stop(tmp_path):
     arguments = ["sweep", str(steered_sweep(tmp_path, 1.5)), "--dry-run", "--home", str(tmp_path / "home")]
-    # A unit of the laptop scale is 1500 modelled GPU-hours.
+    # A unit of the laptop scale is 2100 modelled GPU-hours.
     printed = run(*arguments)
-    assert "2 runs at scale laptop, 2250 modelled GPU-hours to share, at most 1500 each" in printed
+    assert "2 runs at scale laptop, 3150 modelled GPU-hours to share, at most 2100 each" in printed
     assert (
         "stops a run whose gain to the budget stays below 0.01 (P > 0.9) or that ends below scalerl (P > 0.95), "
-        "flags a run that collapses or truncates over 10% of its answers; 2250 left to train"
+        "flags a run that collapses or truncates over 10% of its answers; 3150 left to train"
     ) in printed
     data = json.loads(run(*arguments, "--json"))
-    assert (data["budget_gpu_hours"], data["total_gpu_hours"], data["stop"]["dominated"]) == (1500.0, 2250.0, 0.95)
+    assert (data["budget_gpu_hours"], data["total_gpu_hours"], data["stop"]["dominated"]) == (2100.0, 3150.0, 0.95)
 
 
 @pytest.mark.parametrize("total", [0.01, 2.0])
@@ -249,4 +249,4 @@ def test_a_task_file_that_cannot_be_used_is_said_with_its_line_and_no_traceback(
 
     assert f"words.yaml:3: tasks.0: path: no file or folder {file}" in refusal()
     file.write_text('{"question": "1+1=", "answer": "2"}\n{"question"\n')
-    assert "sums.jsonl:2: not JSON" in refusal()
+    assert "sums.jsonl:2: unreadable: not JSON" in refusal()

@@ -308,7 +308,7 @@ def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
     home = make_home(tmp_path, seeds=(0, 1)).home
     flat = planned_run("loo-loss", 1)
     rng = np.random.default_rng(0)
-    rows = [eval_row(compute, (R_0, 1.8, 320.0), rng) for compute in np.arange(0, BUDGET + 1, 50)]
+    rows = [eval_row(compute, (R_0, 1.8, 320.0), rng) for compute in np.arange(0, BUDGET + 1, 50).tolist()]
     home.run(flat.id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
     printed = json.loads(run("loo", "--home", tmp_path, "--json"))
     # Its other seed alone would flatter the variant.

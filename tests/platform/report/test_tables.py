@@ -1,5 +1,7 @@
 """Tables for the terminal: no number that means nothing, no name that becomes markup."""
 
+import json
+
 import numpy as np
 import pytest
 from fixtures_home import make_home
@@ -7,7 +9,7 @@ from rich.console import Console
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
-from ablations.report.tables import comparison_table, fit_table, fit_words
+from ablations.report.tables import comparison_table, fit_table, fit_words, hours_table
 from ablations.verdict.results import FittedCurve, read_results
 
 
@@ -86,3 +88,24 @@ def test_a_comparison_fits_a_pipe_and_shows_the_rule_of_the_paper(tmp_path):
     interval = f"{delta.delta_A:+.3f} [{delta.delta_A_lo:+.3f}, {delta.delta_A_hi:+.3f}]"
     assert f"{interval} ceiling down down " in " ".join(line.split())
     assert "two A within 0.02 are equal" in said
+
+
+def test_where_the_hours_went_is_a_line_per_variant(tmp_path):
+    table = hours_table(read_results(make_home(tmp_path)))
+    assert [column.header for column in table.columns] == [
+        "variant", "generators decode", "generators wait for prompts", "generators wait for weights",
+        "trainers forward, backward", "trainers wait for rollouts", "tokens/s", "MFU of generators", "MFU of trainers",
+    ]  # fmt: skip
+    lines = [line.split() for line in printed(table).splitlines() if line.startswith(("scalerl", "loo-"))]
+    shares = ["95.0%", "4.0%", "1.0%", "69.0%", "31.0%", "4,000", "2.0%", "27.6%"]
+    assert lines == [[name, *shares] for name in ("scalerl", "loo-loss", "loo-curriculum")]
+
+
+def test_runs_of_earlier_versions_have_no_table_of_hours(tmp_path):
+    sweep = make_home(tmp_path)
+    for path in tmp_path.glob("runs/*/metrics.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        new = {"device_s", "tokens_per_s", "mfu"}
+        kept = [{name: value for name, value in row.items() if name not in new} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    assert hours_table(read_results(sweep)) is None

@@ -79,7 +79,9 @@ class Pool:
             return
         A = 0.6 - 0.1 * abs(math.log10(rate / BEST_RATE))
         rng = np.random.default_rng((int(run_id, 16), seed))
-        rows = [row for compute in np.arange(0, BUDGET + 1, 50) for row in rows_at(compute, (A, 1.9, 320.0), rng)]
+        rows = [
+            row for compute in np.arange(0, BUDGET + 1, 50).tolist() for row in rows_at(compute, (A, 1.9, 320.0), rng)
+        ]
         folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
         write_state(self.home, run_id, "done")
         self.trained.append(run_id)

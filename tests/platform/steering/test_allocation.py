@@ -376,8 +376,8 @@ def test_nothing_is_given_out_while_the_reference_is_not_trained(tmp_path):
 def collapse(home: Home, run_id: str) -> None:
     """The readings rise to half of the way and fall to a third of it for good."""
     rng, log = np.random.default_rng(2), home.run(run_id).metrics
-    rows = [row for compute in np.arange(0.0, 501.0, 50) for row in rows_at(compute, (0.61, 1.92, 320.0), rng)]
-    rows += [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50)]
+    rows = [row for compute in np.arange(0.0, 501.0, 50).tolist() for row in rows_at(compute, (0.61, 1.92, 320.0), rng)]
+    rows += [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50).tolist()]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 

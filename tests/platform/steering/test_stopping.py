@@ -229,7 +229,7 @@ def test_a_run_is_judged_when_an_evaluation_is_new_and_asked_to_stop(tmp_path):
 
     rng = np.random.default_rng(4)
     with home.run(loss).metrics.open("a") as file:
-        for compute in np.arange(250.0, 1801.0, 50.0):
+        for compute in np.arange(250.0, 1801.0, 50.0).tolist():
             file.write(json.dumps(eval_row(compute, (0.54, 1.80, 320.0), rng)) + "\n")
     assert steering.steer(pool) == []  # its status says nothing of an evaluation yet
     write_state(home, loss, "running", compute=1800.0)
@@ -246,7 +246,7 @@ def test_truncated_answers_flag_a_run_that_goes_on(tmp_path):
     loss = plan.variants[1].runs[0].id
     rng = np.random.default_rng(6)
     rows = [train_row(25.0 * step, rng) | {"truncated": 0.02 if step < 10 else 0.17} for step in range(1, 31)]
-    evaluations = [eval_row(compute, (0.54, 1.8, 320.0), rng) for compute in np.arange(0.0, 301.0, 50.0)]
+    evaluations = [eval_row(compute, (0.54, 1.8, 320.0), rng) for compute in np.arange(0.0, 301.0, 50.0).tolist()]
     home.run(loss).metrics.write_text("".join(json.dumps(row) + "\n" for row in [*evaluations, *rows]))
     assert len(steering.begin()) == 3
     row = next(row for row in run_rows(sweep) if row.id == loss)
@@ -265,7 +265,7 @@ def test_a_run_that_was_flagged_for_truncation_is_flagged_for_a_later_collapse(t
     steering.begin()
     assert sweep.read_stops()[loss].rule == "truncation"
 
-    fallen = [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50.0)]
+    fallen = [eval_row(compute, (0.0, 1.0, 1e-9), rng) for compute in np.arange(550.0, 1001.0, 50.0).tolist()]
     log.write_text(log.read_text() + "".join(json.dumps(row) + "\n" for row in fallen))
     write_state(home, loss, "running", compute=1000.0)
     (said,) = steering.steer(RecordedPool())

@@ -156,6 +156,12 @@ EXPECTED = {
         "counts measured device-hours, but the reference counts modelled GPU-hours",
         "all runs of a sweep use one clock; start the sweep once per clock",
     ),
+    "override_of_free_attention.yaml": Expected(
+        5,
+        "variants.a",
+        "attention is free, but charged for the reference, so their compute does not compare",
+        "start the sweep once per account, with --set",
+    ),
     "override_of_other_type.yaml": Expected(
         5,
         "variants.a.loss.clip_low",
@@ -465,8 +471,8 @@ def test_a_problem_reads_place_finding_advice(monkeypatch):
     assert str(refusal("misspelt_axis.yaml")) == (
         "tests/data/malformed/misspelt_axis.yaml:8: leave_one_out.axes.losss: unknown axis 'losss'; "
         "did you mean 'loss'? "
-        "axes are: off_policy, loss, aggregation, critic, advantage, logits, parameters, zero_variance, curriculum, "
-        "length_control, truncated, kl, entropy_bonus, epochs"
+        "axes are: off_policy, kv, loss, aggregation, critic, advantage, logits, parameters, zero_variance, "
+        "curriculum, length_control, truncated, kl, entropy_bonus, epochs"
     )
 
 

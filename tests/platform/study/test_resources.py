@@ -12,10 +12,11 @@ from ablations.cli import app
 from ablations.errors import FileError
 from ablations.files.source import read_yaml
 from ablations.slurm.commands import Partition
-from ablations.slurm.limits import limit_problems, option_problems
+from ablations.slurm.limits import limit_problems, option_problems, refuse_idle_devices
 from ablations.study.expand import expand
 from ablations.study.resolve import checked_scale, load_resolved
 from ablations.study.resources import Resources
+from scalerl.recipe import ResolvedRecipe
 
 SMOKE = (REPOSITORY / "recipes/scales/smoke.yaml").read_text().partition("resources:")[0]
 SMOKE_LINES = SMOKE.count("\n")
@@ -235,3 +236,35 @@ def test_the_page_of_formats_has_every_key_of_the_block():
     rows = re.findall(r"^\| (\w+(?:, \w+)*) \|", section, flags=re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")} - {"key"}
     assert named == set(Resources.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [
+        ("{gpus: h100:8}", "gpus: found h100:8; runs train on the CPU"),
+        ("{nodes: 2}", "nodes: found 2; a run trains on one machine"),
+    ],
+)
+def test_what_no_run_would_use_is_refused(block, found, tmp_path):
+    with pytest.raises(FileError) as caught:
+        refuse_idle_devices(asked(tmp_path, block), 0)
+    (problem,) = caught.value.problems
+    assert f"resources.{found}" in str(problem)
+    refuse_idle_devices(asked(tmp_path, "{cpus: 64}"), 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({}, 1),
+        ({"device": "cpu"}, 0),
+        ({"learner": {"type": "fsdp", "ranks": 4}}, 4),
+        ({"generator": {"type": "vllm", "tensor_parallel": 2}}, 2),
+    ],
+)
+def test_no_more_gpus_are_reserved_than_a_run_uses(settings, most, tmp_path):
+    recipe = ResolvedRecipe.model_validate({"device": "cuda"} | settings)
+    assert recipe.most_gpus == most
+    refuse_idle_devices(asked(tmp_path, f"{{gpus: {most}}}"), recipe.most_gpus)
+    with pytest.raises(FileError, match=f"resources.gpus: found {most + 1}; .*; {most}"):
+        refuse_idle_devices(asked(tmp_path, f"{{gpus: {most + 1}}}"), recipe.most_gpus)

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from ablations.errors import FileError
 from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.study.expand import expand
-from ablations.study.resolve import checked_scale
+from ablations.study.resolve import checked_scale, unread
 from ablations.study.sweep import Budget, Stop, load_sweep
 from scalerl.recipe import Recipe
 
@@ -79,7 +80,8 @@ def test_every_recipe_in_the_repository_loads(path):
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/scales").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_scale_in_the_repository_loads(path):
-    checked_scale(read_yaml(path))
+    source = read_yaml(path)
+    checked_scale(replace(source, data=unread(source.data)))
 
 
 def test_reading_sweeps_needs_neither_torch_nor_the_numeric_libraries():

@@ -29,3 +29,8 @@ def test_numbers_under_names_are_numbers_of_their_own():
         "pass_at_mean": 1.0,
         "pass_at_max": 1.0,
     }
+
+
+def test_device_seconds_have_names_by_role_and_activity():
+    row = {"device_s": {"generator": {"decode": 3.0, "sync": 1.0}, "trainer": {}}, "mfu": None, "tokens_per_s": 7.0}
+    assert row_scalars(row) == {"device_s_generator_decode": 3.0, "device_s_generator_sync": 1.0, "tokens_per_s": 7.0}

@@ -1,6 +1,7 @@
 """Run logs to curves, fits and a comparison; a bad run has a reason and hides no other."""
 
 import dataclasses
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -158,3 +159,39 @@ def test_seeds_are_separate_curves(tmp_path):
     results = read_results(changed(sweep, variants=(variant, *plan.variants[1:])))
     assert [run.name for run in results.variant("scalerl").runs] == ["scalerl-s0", "scalerl-s7"]
     assert results.compared("scalerl").points == 2 * 40
+
+
+def marked(folder):
+    """A manifest as the trainer writes it beside a log: how the log was, and the SHA-256 of all this."""
+    log = folder.metrics.read_bytes()
+    content = {"form": 2, "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()}, "parts": {}}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    folder.checkpoint.mkdir()
+    sealed = {**content, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    (folder.checkpoint / "manifest.json").write_text(json.dumps(sealed))
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        (
+            lambda log: log.replace(b'"pass_rate": 0.', b'"pass_rate": 0.0', 1)[: len(log)],
+            "has changed since it was written",
+        ),
+        (lambda log: log[: log.rindex(b"{")], "bytes, but had"),
+    ],
+)
+def test_a_log_that_is_not_what_its_trainer_wrote_is_not_fitted(tmp_path, damage, found):
+    sweep = make_home(tmp_path)
+    folder = sweep.run(planned_run("loo-loss", 0).id)
+    before = folder.metrics.read_bytes()
+    marked(folder)
+    assert read_results(sweep).variant("loo-loss").reasons == []
+    folder.metrics.write_bytes(damage(before))
+    assert folder.metrics.read_bytes() != before
+    (reason,) = read_results(sweep).variant("loo-loss").reasons
+    assert str(folder.metrics) in reason
+    assert found in reason
+    assert "start the sweep again" in reason
+    folder.metrics.write_bytes(before)
+    assert read_results(sweep).variant("loo-loss").reasons == []

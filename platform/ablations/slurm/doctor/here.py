@@ -10,7 +10,14 @@ from urllib.parse import urlsplit, urlunsplit
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.slurm.doctor.finding import Finding, judged
-from ablations.slurm.doctor.probe import look_at_modules, look_at_tracking, python_version
+from ablations.slurm.doctor.probe import (
+    ENGINES,
+    look_at_engines,
+    look_at_modules,
+    look_at_tracking,
+    python_version,
+    torch_gpus,
+)
 
 PART = "this machine"
 LITTLE_SPACE_GB = 10.0
@@ -25,6 +32,7 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
     old = sys.version_info < OLDEST_PYTHON
     yield judged(PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
     yield from check_modules(PART, look_at_modules(), "`pip install --editable .` in the project's folder adds it")
+    yield check_engine_versions(PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
     yield check_home(home)
     problem = look_at_tracking(tracking_uri)
     yield judged(
@@ -45,6 +53,23 @@ def check_modules(part: str, modules: dict[str, dict[str, str]], remedy: str) ->
     for name, found in modules.items():
         if "error" in found:
             yield Finding(part=part, check=name, level="error", found=found["error"], remedy=remedy)
+
+
+def check_engine_versions(part: str, there: dict[str, str], here: dict[str, str], *, has_gpus: bool) -> Finding:
+    """Whether a machine has vLLM and DeepSpeed, those for its devices, and the ones that are here.
+
+    No scale needs them unless it says so; that they are missing is worth a warning where there are GPUs.
+    """
+    remedy = "`pip install --constraint constraints.txt '.[vllm,deepspeed]'` in the project's folder adds them"
+    problems = [f"{name} is not installed, and scales may ask for it" for name in ENGINES if name not in there]
+    problems = problems if has_gpus else []
+    for name, found in there.items():
+        if has_gpus and found.split()[0] != ENGINES[name][0]:
+            problems.append(f"{found} does not use the GPUs there")
+        if found != here.get(name):
+            problems.append(f"{found} there, {here.get(name, 'not installed')} here")
+    found = ", ".join(there.values()) or "none; only scales that say `vllm` or `deepspeed` need them"
+    return judged(part, "engines", "; ".join(problems), found, remedy, level="warning")
 
 
 def check_home(home: Home) -> Finding:

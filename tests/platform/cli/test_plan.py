@@ -1,0 +1,42 @@
+"""`platform plan`: what a cluster would hold, on a machine that has neither the model nor the data."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["plan", *arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("scale", ["8b", "scout", "gpu"])
+def test_the_scales_for_gpus_fit_the_devices_they_name(scale):
+    found = json.loads(run("--scale", scale, "--set", "parameters=mixed", "--json"))
+    assert found["refused"] == {}
+    for one in found["devices"]:
+        assert one["total"] == sum(one["parts"].values()) <= 0.9 * 80e9
+    assert found["step"]["gpu_hours"] > 0
+    assert bool(found["run_refused"]) == (scale != "gpu")
+
+
+def test_a_plan_names_parts_hours_and_the_settings_that_would_make_it_fit():
+    shown = run("--scale", "8b", code=1)
+    for part in ("weights", "gradients", "AdamW", "activations", "logits", "keys and values", "total"):
+        assert f"\n{part} " in shown
+    assert "trainer (x 16)" in shown
+    assert "modelled GPU-hours on 80 devices" in shown
+    assert "A run of it would be refused: learner 'deepspeed' and vLLM" in shown
+    assert "refused: a generator does not fit; it would with parameters: mixed" in shown
+
+
+def test_a_setting_that_does_not_exist_is_refused():
+    with pytest.raises(AblationsError, match="unknown key"):
+        run("--scale", "8b", "--set", "paramters=mixed")
+    with pytest.raises(AblationsError, match=r"optimiser\.rate"):
+        run("--scale", "8b", "--set", "optimiser.rate=1")
