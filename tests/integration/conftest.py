@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scalerl.run.metrics import WALL_FIELDS
+
 SCALE = """
 model: {hidden: 16, layers: 1, heads: 1, mlp: 32}
 tasks:
@@ -19,7 +21,8 @@ warm_start: {steps: 40, batch: 32, learning_rate: 5.0e-3, noise: 0.2}
 batch: {prompts: 8, generations: 4}
 generation: {thinking: 5, answer: 3}
 optimiser: {learning_rate: 1.0e-3, warmup_steps: 4, micro_batch_tokens: 512}
-cluster: {generators: 8, trainers: 2, slots: 4, parameters_stand_for: 1.0e+6, tokens_stand_for: 1000}
+cluster: {generators: 8, trainers: 2, slots: 4, parameters_stand_for: 1.0e+6, tokens_stand_for: 1000,
+  attention: {width_stands_for: 4000, cache_stands_for: 1000}}
 evaluation: {every: 0.1, samples: 2}
 compute_unit_gpu_hours: 8.0
 """
@@ -112,7 +115,7 @@ def read_metrics(home: Path) -> dict[str, list[dict]]:
     """Every run's rows without the fields that differ between executions."""
     return {
         path.parent.name: [
-            {key: value for key, value in json.loads(line).items() if key != "wall_s"}
+            {key: value for key, value in json.loads(line).items() if key not in WALL_FIELDS}
             for line in path.read_text().splitlines()
         ]
         for path in sorted(home.glob("runs/*/metrics.jsonl"))

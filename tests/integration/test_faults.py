@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,9 +72,18 @@ def test_a_log_line_torn_by_a_crash_and_a_corrupt_one_are_survived(platform, stu
     assert compared["scalerl"]["A_lo"] is not None
     assert "metrics.jsonl:4" in compared["loo-loss"]["reason"]
 
-    platform("sweep", str(study), "--budget", "1.5")
+    # A torn end is cut off at the resume. What stands before the checkpoint cannot be made again: that run is refused.
+    platform("sweep", str(study), "--budget", "1.5", code=1)
+    failed = {run["variant"]: run["message"] for run in json.loads(platform("status", "--json", code=1).stdout)["runs"]}
+    assert str(corrupt) in failed["loo-loss"]
+    assert "`rm -r " in failed["loo-loss"]
+    assert not failed["scalerl"]
     rows = [json.loads(line) for line in torn.read_text().splitlines()]
     assert rows[-1]["compute_gpu_hours"] >= 1.5 * 8.0
+
+    shutil.rmtree(corrupt.parent / "checkpoint")  # as the message says
+    platform("sweep", str(study), "--budget", "1.5")
+    assert [json.loads(line) for line in corrupt.read_text().splitlines()][-1]["compute_gpu_hours"] >= 1.5 * 8.0
 
 
 def test_a_tracking_server_that_is_not_there_costs_nothing(platform, study, home):

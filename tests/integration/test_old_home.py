@@ -53,12 +53,33 @@ def test_an_old_home_shows_its_status_and_its_comparison(old):
     before = json.loads((old / "compare.json").read_text())
     assert said.keys() == before.keys()
     ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
-    assert ours.keys() == theirs.keys()
+    assert ours.keys() == theirs.keys() | {"hours"}
+    assert ours["hours"] is None  # its rows do not say
     for name, value in theirs.items():
         assert ours[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name
 
 
+def test_a_study_whose_runs_were_made_with_free_attention_says_how_to_resume_them(old):
+    said = platform(old, "sweep", "sweeps/small.yaml", "--dry-run")
+    assert "2 runs" in said
+    assert "write `attention: {type: free}` under `cluster` in the scale" in said
+    assert not any(run_id in said for run_id in (DONE, STOPPED))
+    make_attention_free(old)
+    said = platform(old, "sweep", "sweeps/small.yaml", "--dry-run")
+    assert "attention" not in said
+    assert all(run_id in said for run_id in (DONE, STOPPED))
+
+
+def make_attention_free(old: Path) -> None:
+    """Write into the study's scale what the runs of 5b233c1 were charged."""
+    scale = old / "study" / "recipes" / "scales" / "seconds.yaml"
+    text = scale.read_text()
+    assert text.count("tokens_stand_for: 1000}") == 1
+    scale.write_text(text.replace("tokens_stand_for: 1000}", "tokens_stand_for: 1000, attention: {type: free}}"))
+
+
 def test_the_stopped_run_of_an_old_home_resumes_and_reaches_its_budget(old):
+    make_attention_free(old)
     folder = RunFolder(old / "home" / "runs" / STOPPED)
     stopped = rows_of(folder.metrics)
     platform(old, "sweep", "sweeps/small.yaml")

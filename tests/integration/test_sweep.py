@@ -15,6 +15,8 @@ from integration.conftest import NUM_RUNS, kill_tree, read_metrics, start
 from waiting import wait_until
 
 LEFT_BY_OTHER_SWEEPS = {
+    "runs/<id>/left_out.jsonl",
+    "warm_starts/<hash>.partial/",
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "allocation.json", "search.json", "optuna.db", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
     *("runs/<id>/checkpoint.pt", "slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),

@@ -71,8 +71,8 @@ def drained(cluster):
 
 
 NODE_CHECKS = {
-    "probe job", "Python", "packages", "code", "home folder", "lock of here", "lock of node", "GPUs", "temporary",
-    "tracking", "SIGUSR2", "clock", "SIGTERM",
+    "probe job", "Python", "packages", "code", "home folder", "lock of here", "lock of node", "GPUs", "engines",
+    "temporary", "tracking", "SIGUSR2", "clock", "SIGTERM",
 }  # fmt: skip
 
 

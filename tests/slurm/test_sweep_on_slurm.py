@@ -87,17 +87,17 @@ def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, 
     environment = {"PYTHONPATH": str(source)}
     study.platform("sweep", str(study.file), "--executor", "slurm", "--yes", **environment)
 
-    def states():
-        return [row["state"] for row in study.runs()]
+    def count(state):
+        return [row["state"] for row in study.runs()].count(state)
 
-    study.until(lambda _: states().count("failed") == 3 and states().count("queued") == 3)
+    study.until(lambda rows: count("failed") == 3 and count("queued") == 3 and "held because" in str(rows))
     said = study.platform("status", code=None)
     assert "3 runs in a row failed" in said
     path.write_text(whole)
     said = study.platform("retry", **environment)
     assert "cancelled 3 held jobs" in said
     assert "trains 6 runs" in said
-    study.until(lambda _: set(states()) == {"done"})
+    study.until(lambda _: count("done") == 6)
 
 
 def test_jobs_that_die_before_any_python_are_held_too(study):
