@@ -39,7 +39,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(VENV)/.installed-dev
+# Pyright reads the engines too: without them their imports cannot be resolved.
+types: $(VENV)/.installed-engines
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 imports: $(VENV)/.installed-dev
