@@ -51,7 +51,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.llama import Llama
 from scalerl.model.policy import Policy, frozen_copy
-from scalerl.processes import LocalLauncher, WallCluster
+from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train
@@ -210,7 +210,8 @@ def cluster_of(recipe: ResolvedRecipe, task: Task, policy: Policy, seed: int) ->
     if devices.type == "wall":
         maker = partial(make_generator, recipe, policy, slots=devices.slots, max_prompt=longest_prompt(task))
         store = SharedMemoryStore(policy.exported_weights())
-        return WallCluster(launcher=LocalLauncher(maker, store, devices.generator_threads), store=store, **parts)
+        work = GeneratorWork(maker=maker, store=store, threads=devices.generator_threads)
+        return WallCluster(launcher=LocalLauncher(), units=local_units(recipe), work=work, **parts)
     return VirtualCluster(generator=generator(devices.generators * devices.slots), **parts)
 
 

@@ -3,7 +3,6 @@
 import copy
 import multiprocessing
 import os
-import pickle
 import socket
 import threading
 import time
@@ -18,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from scalerl.cluster.placement import PlacedUnit
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.processes.generator_process import GeneratorProcess, Outfit
+from scalerl.processes.generator_process import GeneratorProcess, GeneratorWork
 from scalerl.rollout import Rollout
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
@@ -119,16 +119,15 @@ class ThreadLauncher:
         self, generators: list[ListGenerator], store: WeightStore, late: Mapping[int, threading.Event]
     ) -> None:
         """Those in `late` say nothing before their event."""
-        self.makers = [pickle.dumps(partial(copy.copy, each)) for each in generators]
-        self.store, self.late = store, late
+        self.works = [GeneratorWork(maker=partial(copy.deepcopy, each), store=store, threads=1) for each in generators]
+        self.late = late
         self.bodies: dict[int, list[ThreadBody]] = {}
         """Of each generator, one after the other."""
 
-    def start(self, number: int) -> "ThreadBody":
+    def start(self, unit: PlacedUnit, work: bytes) -> "ThreadBody":
         ours, theirs = multiprocessing.Pipe()
-        outfit = Outfit(connection=theirs, maker=self.makers[number], store=self.store, threads=1)
-        body = ThreadBody(outfit, ours, self.late.get(number))
-        self.bodies.setdefault(number, []).append(body)
+        body = ThreadBody(self.works[unit.index], ours, theirs, self.late.get(unit.index))
+        self.bodies.setdefault(unit.index, []).append(body)
         return body
 
     def close(self) -> None:
@@ -140,8 +139,10 @@ class ThreadBody:
 
     process_id = 0
 
-    def __init__(self, outfit: Outfit, ours: Connection, late: threading.Event | None) -> None:
-        self.outfit, self.ours, self.late, self.is_killed = outfit, ours, late, False
+    def __init__(
+        self, orders: GeneratorWork, ours: Connection, theirs: Connection, late: threading.Event | None
+    ) -> None:
+        self.orders, self.ours, self.theirs, self.late, self.is_killed = orders, ours, theirs, late, False
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
@@ -149,8 +150,8 @@ class ThreadBody:
         if self.late:
             self.late.wait()
         with suppress(EOFError, OSError):
-            GeneratorProcess(self.outfit).work()
-        self.outfit.connection.close()
+            GeneratorProcess(self.orders, self.theirs).work()
+        self.theirs.close()
 
     def connect(self) -> Connection:
         return self.ours

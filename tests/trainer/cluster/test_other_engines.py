@@ -13,8 +13,7 @@ from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.learner.torch_learner import TorchLearner
-from scalerl.processes import LocalLauncher, WallCluster
-from scalerl.processes.process_cluster import WeightsRefused
+from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, WeightsRefused, local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
@@ -118,8 +117,9 @@ def wall_cluster(schedule, store_of, generators=1):
     parts = parts_of(recipe, policy)
     store = store_of(policy.exported_weights())
     cluster = WallCluster(
-        launcher=LocalLauncher(maker_of(recipe, parts["task"], policy), store, threads=1),
-        store=store,
+        launcher=LocalLauncher(),
+        units=local_units(recipe),
+        work=GeneratorWork(maker=maker_of(recipe, parts["task"], policy), store=store, threads=1),
         off_clock=generator_of(recipe, parts["task"], policy, slots=12),
         **parts,
     )
@@ -163,7 +163,8 @@ def test_tokens_between_a_refusal_and_the_next_publication_are_those_of_the_weig
         steps = [SCHEDULES["pipeline"](cluster) for _ in range(12)]
     assert [step.version for step in steps] == list(range(12))
     assert all(step.version - min(versions_of(step)) <= 1 for step in steps)
-    assert len(cluster.news) >= 8
+    # Twelve steps publish twelve times at least, every other time damaged, and the last need not have been seen.
+    assert len(cluster.news) >= 5
 
 
 @pytest.mark.timeout(120)

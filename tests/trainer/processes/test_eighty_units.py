@@ -3,13 +3,14 @@
 import threading
 import time
 from collections import Counter
+from functools import partial
 
 import pytest
 from trainer.cluster.test_other_engines import ANSWERS, parts_of, versions_of
 from trainer.engines import ListGenerator, SlowGenerator, ThreadLauncher
 from trainer.tiny import random_policy, tiny_recipe
 
-from scalerl.processes import WallCluster, process_cluster
+from scalerl.processes import GeneratorWork, WallCluster, local_units, process_cluster
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
 from scalerl.weights.shared_memory import SharedMemoryStore
@@ -28,7 +29,9 @@ def test_of_eighty_units_two_are_killed_one_is_slow_one_is_late_and_no_group_is_
     store, late = SharedMemoryStore(policy.exported_weights()), threading.Event()
     generators = [(SlowGenerator if number in (SLOW, *KILLED) else ListGenerator)(ANSWERS) for number in range(UNITS)]
     launcher = ThreadLauncher(generators, store, {LATE: late})
-    cluster = WallCluster(launcher=launcher, store=store, off_clock=ListGenerator(ANSWERS), **parts)
+    work = GeneratorWork(maker=partial(ListGenerator, ANSWERS), store=store, threads=1)
+    units = local_units(recipe)
+    cluster = WallCluster(launcher=launcher, units=units, work=work, off_clock=ListGenerator(ANSWERS), **parts)
     drawn = watch(cluster)
     finished = Counter()
     collect = cluster._collect

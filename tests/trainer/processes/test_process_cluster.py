@@ -4,7 +4,6 @@ import copy
 import math
 import multiprocessing
 import os
-import pickle
 import re
 import signal
 import threading
@@ -24,8 +23,8 @@ from waiting import wait_until
 from scalerl.generator.request import Request
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.processes import GeneratorDied, LocalLauncher, WallCluster, process_cluster
-from scalerl.processes.generator_process import GeneratorProcess, Outfit
+from scalerl.processes import GeneratorDied, GeneratorWork, LocalLauncher, WallCluster, crew, local_units
+from scalerl.processes.generator_process import GeneratorProcess
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
 from scalerl.processes.process_cluster import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
@@ -63,8 +62,9 @@ def running(recipe, policy, *, state=None):
     store = SharedMemoryStore(policy.exported_weights())
     cluster = WallCluster(
         recipe=recipe,
-        launcher=LocalLauncher(maker_of(recipe, task, policy), store, threads=1),
-        store=store,
+        launcher=LocalLauncher(),
+        units=local_units(recipe),
+        work=GeneratorWork(maker=maker_of(recipe, task, policy), store=store, threads=1),
         off_clock=generator_of(recipe, task, policy, slots=512),
         learner=TorchLearner(policy, recipe),
         pool=PromptPool(task.train, recipe.curriculum, np.random.default_rng(0)),
@@ -187,12 +187,7 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
     task = make_task(recipe.tasks[0], SymbolTokenizer())
     store = SharedMemoryStore(policy.exported_weights())
     ours, theirs = multiprocessing.Pipe()
-    outfit = Outfit(
-        connection=theirs,
-        maker=pickle.dumps(maker_of(recipe, task, policy)),
-        store=store,
-        threads=1,
-    )
+    orders = GeneratorWork(maker=maker_of(recipe, task, policy), store=store, threads=1)
     for group in range(3):
         requests = [
             Request(prompt=task.train[group], group=group, index=index, seed=4 * group + index) for index in range(4)
@@ -204,7 +199,7 @@ def test_a_generator_says_which_groups_have_not_begun_and_under_which_weights_th
 
     def work():
         with suppress(EOFError):
-            GeneratorProcess(outfit).work()
+            GeneratorProcess(orders, theirs).work()
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -275,7 +270,7 @@ def test_busy_and_idle_time_of_all_devices_make_up_the_elapsed_time_and_pauses_a
             cluster.catch_up()
             # The handshakes of two pauses lie between the clocks of the processes.
             assert cluster.clock.now == pytest.approx(elapsed, abs=0.1)
-            for hours in cluster.hours:  # what each has measured by itself
+            for hours in cluster.accounts.generators:  # what each has measured by itself
                 assert hours.at(0.0)["decode"] > 0
                 assert sum(hours.at(0.0).values()) == pytest.approx(elapsed, abs=0.1)
             generator_idle, trainer_idle = cluster.idle_shares()
@@ -411,7 +406,7 @@ def test_the_groups_of_a_killed_generator_are_generated_again_and_it_is_started_
 
 
 def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_run(monkeypatch):
-    monkeypatch.setattr(process_cluster, "MOST_STARTS_AGAIN", 0)
+    monkeypatch.setattr(crew, "MOST_STARTS_AGAIN", 0)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe, random_policy(recipe)) as cluster:
         steps = take_steps(cluster, 2)
@@ -426,7 +421,7 @@ def test_a_generator_that_dies_too_often_is_left_dead_and_the_last_one_ends_the_
 
 
 def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
-    monkeypatch.setattr(process_cluster, "SILENCE_LIMIT_S", 1.5)
+    monkeypatch.setattr(crew, "SILENCE_LIMIT_S", 1.5)
     recipe = schedule_recipe("pipeline", 8, generators=2)
     with running(recipe, random_policy(recipe)) as cluster:
         steps = take_steps(cluster, 2)

@@ -79,6 +79,30 @@ def place(
     return tuple(units)
 
 
+def split(nodes: int, *, trainers: int, generators: int, tensor_parallel: int = 1) -> tuple[int, ...]:
+    """Devices of each node of machines that have no fixed number of them, CPUs: about equally many, all with work.
+
+    >>> split(2, trainers=2, generators=4)
+    (3, 3)
+
+    ValueError where there are fewer units than nodes.
+    """
+    if trainers + generators < nodes:
+        raise ValueError(f"{trainers + generators} trainers and generators do not occupy {nodes} nodes; ask for fewer")
+    counts = []
+    for later in range(nodes - 1, -1, -1):
+        share = -(-(trainers + generators * tensor_parallel) // (later + 1))
+        most = trainers + generators - later  # every later node is to have a unit
+        own_trainers = min(trainers, share, most)
+        room = max(0, share - own_trainers) // tensor_parallel
+        own_generators = min(generators, most - own_trainers, max(room, 0 if own_trainers else 1))
+        if later == 0:
+            own_trainers, own_generators = trainers, generators
+        counts.append(own_trainers + own_generators * tensor_parallel)
+        trainers, generators = trainers - own_trainers, generators - own_generators
+    return tuple(counts)
+
+
 def _refuse_idle(left: dict[int, list[int]], generators: int, tensor_parallel: int) -> None:
     """Raises ValueError where a device has no work, with the number of generators that would use all of them."""
     idle = {node: devices for node, devices in left.items() if devices}

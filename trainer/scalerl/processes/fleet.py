@@ -1,23 +1,26 @@
-"""The generator processes as the trainer's process sees them: started, talked to, started again and ended."""
+"""The generator processes as the coordinator sees them: started, talked to, started again and ended."""
 
 import atexit
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Launcher
-from scalerl.processes.line import Death, GeneratorLine
+from scalerl.processes.line import Death, UnitLine
 from scalerl.processes.messages import Answer, Order
 
 
 class Fleet:
     """A line to each generator process."""
 
-    def __init__(self, launcher: Launcher, size: int) -> None:
-        self._launcher = launcher
-        self._inbox: queue.SimpleQueue[GeneratorLine] = queue.SimpleQueue()
-        self._lines: list[GeneratorLine] = []
+    def __init__(self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes) -> None:
+        """Starts the units, generators with numbers from 0; each executes `work`."""
+        self._launcher, self._units, self._work = launcher, tuple(units), work
+        self._inbox: queue.SimpleQueue[UnitLine] = queue.SimpleQueue()
+        self._lines: list[UnitLine] = []
         atexit.register(self.close)
-        for number in range(size):
+        for number, unit in enumerate(self._units):
+            assert unit.index == number, f"unit {number} is {unit.name}"
             self._lines.append(self._start(number))
 
     def __len__(self) -> int:
@@ -45,8 +48,8 @@ class Fleet:
                 return
             wait_s = 0.0
             said = line.hear()
-            if line is self._lines[line.number]:  # else it speaks of one whose place another has taken
-                yield line.number, said
+            if line is self._lines[line.unit.index]:  # else it speaks of one whose place another has taken
+                yield line.unit.index, said
 
     def kill(self, number: int, why: str) -> None:
         """End generator `number`; `answers` then tells its death, and `why`."""
@@ -68,5 +71,6 @@ class Fleet:
             line.close()
         self._launcher.close()
 
-    def _start(self, number: int) -> GeneratorLine:
-        return GeneratorLine(number, self._launcher.start(number), self._inbox)
+    def _start(self, number: int) -> UnitLine:
+        unit = self._units[number]
+        return UnitLine(unit, self._launcher.start(unit, self._work), self._inbox)

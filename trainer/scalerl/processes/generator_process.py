@@ -1,10 +1,6 @@
 """What a generator process executes: decode, obey between two decode steps, report."""
 
-import os
-import pickle
-import signal
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -37,48 +33,30 @@ NO_WORK = StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, cont
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outfit:
-    """What a generator process is started with."""
+class GeneratorWork:
+    """The Work of a generator: what its process needs before the first order."""
 
-    connection: Connection
-    maker: bytes
-    """Pickled, so that the generator's tensors are the process's own and not shared."""
+    maker: Maker
+    """Called there; what it makes has version 0."""
     store: WeightStore
     threads: int
 
-
-def generate(outfit: Outfit) -> None:
-    """Decode until the trainer's process closes its end of the connection or dies.
-
-    What the generator starts is in a process group with it and ends with it.
-    """
-    os.setpgid(0, 0)
-    torch.set_num_threads(outfit.threads)
-    try:
-        GeneratorProcess(outfit).work()
-    except (EOFError, ConnectionError):
-        # Nothing here needs an orderly end, and taking torch down takes a busy machine seconds.
-        end_group(os.getpid())
-        os._exit(0)
-
-
-def end_group(process_id: int) -> None:
-    """Kill the process group that a generator process leads, if anything is left of it."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process_id, signal.SIGKILL)
+    def __call__(self, connection: Connection) -> None:
+        """Decode until the coordinator closes its end of the connection or dies."""
+        torch.set_num_threads(self.threads)
+        GeneratorProcess(self, connection).work()
 
 
 class GeneratorProcess:
     """The generator with its orders, its time sheet and what it has not reported yet."""
 
-    def __init__(self, outfit: Outfit) -> None:
-        self.connection, self.store = outfit.connection, outfit.store
-        make: Maker = pickle.loads(outfit.maker)
-        self.generator = make()
+    def __init__(self, work: GeneratorWork, connection: Connection) -> None:
+        self.connection, self.store = connection, work.store
+        self.generator = work.maker()
         self.sheet = TimeSheet()
         self.paused = True
         self.publication = 0
-        self._work = NO_WORK
+        self._done = NO_WORK
         self._said = time.monotonic()
 
     def work(self) -> None:
@@ -96,11 +74,11 @@ class GeneratorProcess:
 
     def _step(self) -> None:
         finished, work = self.generator.step()
-        self._work = StepWork(
-            sequences=self._work.sequences + work.sequences,
-            prefill_tokens=self._work.prefill_tokens + work.prefill_tokens,
-            prefill_context_tokens=self._work.prefill_context_tokens + work.prefill_context_tokens,
-            context_tokens=self._work.context_tokens + work.context_tokens,
+        self._done = StepWork(
+            sequences=self._done.sequences + work.sequences,
+            prefill_tokens=self._done.prefill_tokens + work.prefill_tokens,
+            prefill_context_tokens=self._done.prefill_context_tokens + work.prefill_context_tokens,
+            context_tokens=self._done.context_tokens + work.context_tokens,
         )
         if finished or time.monotonic() - self._said > BEAT_S:
             self._report(finished)
@@ -141,7 +119,7 @@ class GeneratorProcess:
         generator = self.generator
         report = Report(
             finished=finished,
-            work=self._work,
+            work=self._done,
             version=generator.version,
             publication=self.publication,
             first_waiting=generator.first_waiting,
@@ -149,7 +127,7 @@ class GeneratorProcess:
             seconds=self.sheet.seconds(),
             doing="decode" if generator.busy else "wait_prompts",
         )
-        self._work = NO_WORK
+        self._done = NO_WORK
         self._answer(report)
 
     def _answer(self, answer: Answer) -> None:

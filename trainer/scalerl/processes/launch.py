@@ -1,9 +1,11 @@
-"""Where generator processes are started, and what their trainer's process can do with one that has been started."""
+"""Where the units of a run are started as processes, and what the coordinator can do with one that has been started."""
 
+import os
 import pickle
+import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -12,18 +14,19 @@ from typing import Protocol
 
 import torch.multiprocessing
 
-from scalerl.generator.generator import Maker
-from scalerl.processes.generator_process import Outfit, end_group, generate
-from scalerl.weights.store import WeightStore
+from scalerl.cluster.placement import PlacedUnit
 
+Work = Callable[[Connection], None]
+"""What a unit's process executes, with its connection to the coordinator; it can be pickled."""
 PROCESSES = torch.multiprocessing.get_context("spawn")
 """Not forked: torch's threads do not survive that. Not by a fork server: these are to be our own children."""
 BURIAL_LIMIT_S = 5.0
 """A process whose connection has closed is gone within an instant; its exit code may come a little later."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Body(Protocol):
-    """A generator process that has been started, here or elsewhere."""
+    """A process that has been started, here or elsewhere."""
 
     @property
     def process_id(self) -> int:
@@ -43,10 +46,10 @@ class Body(Protocol):
 
 
 class Launcher(Protocol):
-    """Starts generator processes."""
+    """Starts the processes of units."""
 
-    def start(self, number: int) -> Body:
-        """A new process for generator `number`."""
+    def start(self, unit: PlacedUnit, work: bytes) -> Body:
+        """A new process that executes `work`, a pickled Work, and sees the devices of the unit alone."""
         ...
 
     def close(self) -> None:
@@ -54,18 +57,12 @@ class Launcher(Protocol):
 
 
 class LocalLauncher:
-    """Starts them on this machine, each with a pipe."""
+    """Starts them on this machine, each with a pipe; all units are taken to be on its node."""
 
-    def __init__(self, maker: Maker, store: WeightStore, threads: int) -> None:
-        """`maker` is called in each process, which has the store too; what it makes has version 0."""
-        self._maker = pickle.dumps(maker)
-        self._store, self._threads = store, threads
-
-    def start(self, number: int) -> "LocalBody":
+    def start(self, unit: PlacedUnit, work: bytes) -> "LocalBody":
         """A child of this process."""
         ours, theirs = PROCESSES.Pipe()
-        outfit = Outfit(connection=theirs, maker=self._maker, store=self._store, threads=self._threads)
-        process = PROCESSES.Process(target=generate, args=(outfit,), name=f"generator {number}")
+        process = PROCESSES.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
         with no_signals():
             process.start()
         theirs.close()
@@ -109,9 +106,42 @@ class LocalBody:
             return self._process.exitcode
 
 
+def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None:
+    """What a started process executes: its work, until the coordinator closes the connection or dies.
+
+    What the process starts is in a process group with it and ends with it. Devices are hidden before `work` is
+    unpickled, since tensors in it could begin CUDA.
+    """
+    os.setpgid(0, 0)
+    os.environ[VISIBLE] = visible(devices, os.environ.get(VISIBLE))
+    try:
+        pickle.loads(work)(connection)
+    except (EOFError, ConnectionError):
+        # Nothing here needs an orderly end, and taking torch down takes a busy machine seconds.
+        end_group(os.getpid())
+        os._exit(0)
+
+
+def visible(devices: tuple[int, ...], outer: str | None) -> str:
+    """What `CUDA_VISIBLE_DEVICES` says to a process of these devices, counted among those that are visible here.
+
+    >>> visible((0, 1), "4,5,6")
+    "4,5"
+    """
+    names = None if outer is None else outer.split(",")
+    known = [device for device in devices if names is None or device < len(names)]
+    return ",".join(str(device) if names is None else names[device] for device in known)
+
+
+def end_group(process_id: int) -> None:
+    """Kill the process group that a started process leads, if anything is left of it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process_id, signal.SIGKILL)
+
+
 @contextmanager
 def no_signals() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C or SIGTERM: their trainer does, writes its checkpoint and ends them."""
+    """Processes started inside never see Ctrl-C or SIGTERM: the coordinator does, writes its checkpoint, ends them."""
     resource_tracker.ensure_running()  # the first start would do it, and leave the signals unblocked
     before = pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
     try:

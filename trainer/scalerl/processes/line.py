@@ -1,7 +1,7 @@
-"""The line to one generator process: orders out and answers in, so that neither side holds up the other.
+"""The line to the process of one unit: orders out and answers in, so that neither side holds up the other.
 
-Two threads only move bytes. A generator is never kept waiting because the trainer's process is in the middle of an
-optimiser step, and the trainer's process never because a generator does not read.
+Two threads only move bytes. A unit is never kept waiting because the coordinator is in the middle of something, such as
+an optimiser step, and the coordinator never because a unit does not read.
 """
 
 import queue
@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Body
 from scalerl.processes.messages import Answer, Order, from_bytes, to_bytes
 
@@ -24,12 +25,12 @@ class Death:
     """The program ended itself; otherwise someone ended it, or the kernel for want of memory, or its node is gone."""
 
 
-class GeneratorLine:
+class UnitLine:
     """What is said to a process that has just been started, and what it says."""
 
-    def __init__(self, number: int, body: Body, inbox: "queue.SimpleQueue[GeneratorLine]") -> None:
+    def __init__(self, unit: PlacedUnit, body: Body, inbox: "queue.SimpleQueue[UnitLine]") -> None:
         """Puts itself into `inbox` whenever `hear` has something."""
-        self.number, self.body = number, body
+        self.unit, self.body = unit, body
         self.heard = time.monotonic()
         """When it last said something."""
         self._inbox, self._answers = inbox, queue.SimpleQueue[bytes | None]()

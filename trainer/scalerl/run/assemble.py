@@ -25,7 +25,7 @@ from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
 from scalerl.model.device import device_of
 from scalerl.model.policy import frozen_copy
-from scalerl.processes import LocalLauncher, WallCluster
+from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, local_units
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
@@ -109,8 +109,8 @@ def assemble(
         cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
     else:
         store = SharedMemoryStore(policy.exported_weights())
-        launcher = LocalLauncher(maker(slots), store, recipe.cluster.generator_threads)
-        cluster = WallCluster(launcher=launcher, store=store, **parts)
+        work = GeneratorWork(maker=maker(slots), store=store, threads=recipe.cluster.generator_threads)
+        cluster = WallCluster(launcher=LocalLauncher(), units=local_units(recipe), work=work, **parts)
     return Parts(
         cluster=cluster,
         ranks=ranks,

@@ -8,6 +8,11 @@ left half-written is refused.
 """
 
 import math
+import mmap
+import os
+import weakref
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +24,8 @@ from scalerl.weights.store import UnusablePublication
 ALIGNMENT = 16
 """Bytes; every tensor starts at a multiple, as its type needs."""
 PLACES = 2
+SEAL = 3
+"""Numbers of a tensor's seal."""
 OPEN = -1
 """In place of a publication's number: the tensor is being written."""
 
@@ -26,7 +33,8 @@ OPEN = -1
 class SharedMemoryStore:
     """Two places for weights like these, in host memory.
 
-    Handed to a process that is being started, it is the same memory there.
+    Unpickled in another process of this machine, it is the same memory there, as long as the process that made it
+    lives. The memory has no name that could outlive the processes which hold it.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -36,9 +44,27 @@ class SharedMemoryStore:
         for name, form in self._forms.items():
             self._offsets[name] = size
             size += math.ceil(math.prod(form.shape) * form.dtype.itemsize / ALIGNMENT) * ALIGNMENT
-        self._bytes = torch.zeros((PLACES, size), dtype=torch.uint8).share_memory_()
-        self._seals = torch.full((PLACES, len(self._forms), 3), OPEN, dtype=torch.int64).share_memory_()
+        self._size = size
+        descriptor = os.memfd_create("weights")
+        weakref.finalize(self, os.close, descriptor)
+        os.truncate(descriptor, PLACES * (size + 8 * SEAL * len(self._forms)))
+        self._where = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+        self._map()
+        self._seals.fill_(OPEN)
+
+    def _map(self) -> None:
+        with self._where.open("r+b") as file:
+            everything = torch.frombuffer(mmap.mmap(file.fileno(), 0), dtype=torch.uint8)
+        self._bytes = everything[: PLACES * self._size].view(PLACES, self._size)
+        self._seals = everything[PLACES * self._size :].view(torch.int64).view(PLACES, len(self._forms), SEAL)
         """Of each tensor: publication, version, checksum."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_bytes", "_seals")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._map()
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
         """Copy a rank's tensors to the publication's place; the seals say which are there, whoever wrote them."""

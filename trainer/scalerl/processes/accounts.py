@@ -1,0 +1,69 @@
+"""The clock of a run on the wall clock, and how each of its devices has spent the time on it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scalerl.cluster.cluster import Clock
+from scalerl.cluster.device_seconds import Activity, Role, unsplit
+from scalerl.processes.time_sheet import ReportedAccount, TimeSheet
+
+TRAINER_WORKS: tuple[Activity, ...] = ("forward_backward", "coordinate")
+GENERATOR_WORKS: tuple[Activity, ...] = ("decode", "sync")
+"""The activities in which a device is not idle."""
+
+
+class Accounts:
+    """The coordinator's time sheet, which is the clock, and the accounts of the generators.
+
+    Where the coordinator trains, its time sheet is the trainer's account as well.
+    """
+
+    def __init__(self, num_generators: int) -> None:
+        self.sheet = TimeSheet()
+        self.generators = [ReportedAccount() for _ in range(num_generators)]
+        self._before = 0.0
+        """The clock at a resume."""
+        self._earlier: Mapping[Activity, float] = {}
+        """The trainer's time before a resume."""
+        self._trainer: dict[Activity, float] = {}
+        """The trainer's time, at the last look at the clock."""
+
+    def now(self) -> float:
+        """Seconds on the clock."""
+        return self._before + self.sheet.elapsed()
+
+    def bring_up(self, clock: Clock) -> None:
+        """Set the clock by the time sheets."""
+        trainer = self.sheet.seconds()
+        self._trainer = _sum([self._earlier, trainer])
+        clock.now = self._before + sum(trainer.values())
+        clock.trainer_busy = sum(self._trainer.get(name, 0.0) for name in TRAINER_WORKS)
+        generators = self.by_role(clock.now)["generator"]
+        clock.generator_busy = sum(generators.get(name, 0.0) for name in GENERATOR_WORKS)
+
+    def by_role(self, now: float) -> dict[Role, dict[Activity, float]]:
+        """Device-seconds up to the last look at the clock, which said `now`."""
+        return {"generator": _sum(account.at(now) for account in self.generators), "trainer": self._trainer}
+
+    def state_dict(self, now: float) -> dict[str, Any]:
+        """Seconds of each device up to the last look at the clock, which said `now`."""
+        return {"generators": [account.at(now) for account in self.generators], "trainer": self._trainer}
+
+    def load_state_dict(self, saved: dict[str, Any] | None, clock: Clock) -> None:
+        """Go on from a checkpoint; one of an earlier version has none, but `clock` knows how long devices were busy."""
+        number = len(self.generators)
+        if saved is None:
+            busy = min(clock.generator_busy / number, clock.now)
+            generator = unsplit(until=clock.now, busy=busy, activity="decode").seconds
+            trainer = unsplit(until=clock.now, busy=clock.trainer_busy, activity="forward_backward").seconds
+            saved = {"generators": [generator] * number, "trainer": trainer}
+        self._before, self._earlier = clock.now, saved["trainer"]
+        self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]
+
+
+def _sum(accounts: Iterable[Mapping[Activity, float]]) -> dict[Activity, float]:
+    sums: Counter[Any] = Counter()
+    for seconds in accounts:
+        sums.update(seconds)
+    return dict(sums)

@@ -1,0 +1,215 @@
+"""What the coordinator knows of its generators: who is at work, who has which groups, who has taken which weights.
+
+It sends orders and notes answers. What concerns prompts and rollouts it leaves to the cluster: it says which groups are
+to be generated again.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from scalerl.cluster.placement import PlacedUnit
+from scalerl.cluster.probe import WeightProbe
+from scalerl.generator.request import Request
+from scalerl.processes.accounts import Accounts
+from scalerl.processes.fleet import Fleet
+from scalerl.processes.launch import Launcher
+from scalerl.processes.line import Death
+from scalerl.processes.member import Member
+from scalerl.processes.messages import Answer, NewRequests, NewWeights, Order, Refused, Report, Resume
+
+START_LIMIT_S = 900.0
+"""For a process to start: an engine may load and compile a large model."""
+SILENCE_LIMIT_S = 300.0
+"""For a process to say something while it owes something; at work it does so every few seconds."""
+MOST_STARTS_AGAIN = 3
+"""Of a generator, in one attempt of a run."""
+MOST_REFUSALS = 3
+"""Publications in a row that a generator may refuse; each is published again at once."""
+
+
+class GeneratorDied(RuntimeError):
+    """No generator process is left, or one ended itself before it began; the run can be resumed from its last
+    checkpoint."""
+
+
+class WeightsRefused(RuntimeError):
+    """A generator could not use what was published; the run can be resumed from its last checkpoint."""
+
+
+class Crew:
+    """The generators of a run, started with the object; none is at work yet."""
+
+    def __init__(
+        self, launcher: Launcher, units: Sequence[PlacedUnit], work: bytes, accounts: Accounts, news: list[str]
+    ) -> None:
+        """`work` is what each generator executes; what befalls one is added to `news`."""
+        self.accounts, self.news = accounts, news
+        self.members = [Member() for _ in units]
+        self.homeless: list[int] = []
+        """Groups that no generator could be given yet."""
+        self.newest = NewWeights(publication=0, version=0)
+        """The last publication, or the weights that the generators began with."""
+        self.fleet = Fleet(launcher, units, work)
+
+    @property
+    def at_work(self) -> list[int]:
+        """Those that may be given groups."""
+        return [number for number, member in enumerate(self.members) if member.stage == "at work"]
+
+    @property
+    def version(self) -> int:
+        """The oldest weights that a generator was last known to decode with, of those that may be given groups."""
+        return min((self.members[number].version for number in self.at_work), default=self.newest.version)
+
+    @property
+    def all_have_taken(self) -> bool:
+        """Whether all that may be given groups have the last publication."""
+        return all(self.members[number].taken >= self.newest.publication for number in self.at_work)
+
+    @property
+    def some_come(self) -> bool:
+        """Whether one has still to start or to take its first weights."""
+        return any(member.stage in ("starting", "catching up") for member in self.members)
+
+    @property
+    def refused_by_some(self) -> bool:
+        """Whether the last publication was seen and not taken: who has seen it will not take it any more."""
+        newest = self.newest.publication
+        return any(member.reads and member.taken < member.seen == newest for member in self.members)
+
+    def may_write(self, publication: int) -> bool:
+        """Whether nobody reads any more what this publication overwrites."""
+        return all(member.seen >= publication - 2 for member in self.members if member.reads)
+
+    def missing(self, generations: int) -> int:
+        """Rollouts asked for and not finished; a group has so many `generations`."""
+        return len(self.homeless) * generations + sum(member.missing for member in self.members)
+
+    # --- orders -----------------------------------------------------------------------------------------------------
+
+    def submit(self, requests: list[Request]) -> None:
+        """The group goes to the generator with the fewest rollouts to do, as soon as there is one."""
+        group, candidates = requests[0].group, self.at_work
+        if not candidates:
+            self.homeless.append(group)
+            return
+        number = min(candidates, key=lambda each: self.members[each].missing)
+        self.members[number].groups[group] = len(requests)
+        if self.accounts.generators[number].doing == "wait_prompts":
+            self.accounts.generators[number].switch("decode", self.accounts.now())
+        self.send(number, NewRequests(requests=requests))
+
+    def published(self, publication: int, version: int, probe: WeightProbe | None) -> None:
+        """Tell everybody who reads what can be fetched."""
+        self.newest = NewWeights(publication=publication, version=version, probe=probe)
+        for number, member in enumerate(self.members):
+            if member.reads:
+                self._tell_newest(number)
+
+    def wake(self, number: int) -> None:
+        """Let it go on."""
+        self.members[number].is_awake = True
+        self.send(number, Resume())
+
+    def send(self, number: int, order: Order) -> None:
+        """Give a generator an order; one that is dead does not get it, and its death is told by `answers`."""
+        self.fleet.send(number, order)
+
+    def _tell_newest(self, number: int) -> None:
+        self.members[number].told = self.newest.publication
+        self.send(number, self.newest)
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def answers(self, *, wait_s: float) -> Iterator[tuple[int, Answer | Death]]:
+        """All that has come, each with the number of its generator; the first is waited for."""
+        return self.fleet.answers(wait_s=wait_s)
+
+    def note(self, number: int, report: Report) -> None:
+        """What it has done; call `put_to_work` then for one that was catching up and has taken weights."""
+        member = self.members[number]
+        if report.publication > member.taken:
+            member.refusals = 0
+        member.version, member.taken = report.version, report.publication
+        member.seen = max(member.seen, report.publication)
+        self.accounts.generators[number].report(report.seconds, report.doing)
+
+    def note_finished(self, number: int, group: int) -> None:
+        """A rollout of one of its groups has ended."""
+        groups = self.members[number].groups
+        groups[group] -= 1
+        if groups[group] == 0:
+            del groups[group]
+
+    def note_refusal(self, number: int, refused: Refused) -> None:
+        """WeightsRefused where it happens too often."""
+        member = self.members[number]
+        member.seen = refused.publication
+        member.refusals += 1
+        self.news.append(
+            f"generator {number} refused new weights and went on with version {member.version}: {refused.reason}"
+        )
+        if member.refusals == MOST_REFUSALS:
+            raise WeightsRefused(f"generator {number} refused {MOST_REFUSALS} publications in a row: {refused.reason}")
+
+    def note_death(self, number: int, death: Death) -> list[int]:
+        """It is started again unless it dies too often; returns its groups, which are to be generated again."""
+        member = self.members[number]
+        if death.by_itself and not member.has_begun:
+            raise GeneratorDied(f"generator process {number} {death.how}; it had not begun")
+        groups = list(member.groups)
+        self.accounts.generators[number].switch("dead", self.accounts.now())
+        member.deaths += 1
+        self.members[number] = member.successor()
+        if member.deaths <= MOST_STARTS_AGAIN:
+            self.fleet.start_again(number)
+            then = f"it is started again ({member.deaths} of {MOST_STARTS_AGAIN} times)"
+        else:
+            self.members[number].stage = "gone"
+            then = "it is not started again"
+        lost = f"its {len(groups)} unfinished groups are generated again"
+        self.news.append(f"generator process {number} {death.how}; {lost}, and {then}")
+        if all(each.stage == "gone" for each in self.members):
+            raise GeneratorDied(f"generator process {number} {death.how}; no generator is left")
+        return groups
+
+    def admit(self, number: int) -> bool:
+        """A process has said its first word. Returns whether it may be given groups at once; if others have newer
+        weights it takes them first, and where nothing was published it waits for the next publication."""
+        member = self.members[number]
+        if member.deaths:
+            self.accounts.generators[number].replaced(self.accounts.now())
+        if member.version == self.newest.version and not member.deaths:
+            return True
+        member.stage = "catching up"
+        if self.newest.publication:
+            # The last but one may be overwritten, whatever this one has not read.
+            member.seen = self.newest.publication - 1
+            self._tell_newest(number)
+        return False
+
+    def put_to_work(self, number: int, *, is_running: bool) -> list[int]:
+        """It may be given groups from here on; returns those that wait for a generator."""
+        member = self.members[number]
+        member.stage, member.has_begun = "at work", True
+        if is_running:
+            self.accounts.generators[number].replaced(self.accounts.now())
+            self.wake(number)
+        homeless, self.homeless = self.homeless, []
+        return homeless
+
+    def end_silent(self) -> None:
+        """Kill whoever owes something and has said nothing for too long; then it is dead, and treated so."""
+        now = time.monotonic()
+        for number, member in enumerate(self.members):
+            if not member.owes:
+                member.patient_since = now
+                continue
+            silent = now - max(member.patient_since, self.fleet.heard(number))
+            if silent > (START_LIMIT_S if member.stage == "starting" else SILENCE_LIMIT_S):
+                self.fleet.kill(number, f"was ended: it said nothing for {silent:.0f} s while it {member.owes}")
+                member.patient_since = now
+
+    def close(self) -> None:
+        """End the processes."""
+        self.fleet.close()
