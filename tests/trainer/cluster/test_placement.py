@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scalerl.cluster.placement import PlacedUnit, place
+from scalerl.cluster.placement import PlacedUnit, place, split
 
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=12)
 TENSOR_PARALLEL = st.sampled_from([1, 2, 3, 4, 8])
@@ -149,3 +149,23 @@ def test_one_small_cluster_by_hand():
 def test_what_does_not_fit_is_refused_with_what_would(nodes, counts, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         place(nodes, **counts)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 32), st.integers(1, 64), TENSOR_PARALLEL)
+def test_units_without_fixed_devices_are_shared_out_evenly_and_every_node_has_one(nodes, trainers, generators, width):
+    assume(trainers + generators >= nodes)
+    counts = {"trainers": trainers, "generators": generators, "tensor_parallel": width}
+    devices = split(nodes, **counts)
+    units = place(devices, **counts)
+    assert Counter(unit.role for unit in units) == {"coordinator": 1, "trainer": trainers, "generator": generators}
+    assert {unit.node for unit in units} == set(range(nodes))
+    if width == 1:
+        assert max(devices) - min(devices) <= 1
+
+
+def test_ten_units_on_four_nodes_by_hand_and_fewer_units_than_nodes_are_refused():
+    assert split(4, trainers=2, generators=4, tensor_parallel=2) == (2, 2, 2, 4)
+    assert split(4, trainers=2, generators=2) == (1, 1, 1, 1)
+    with pytest.raises(ValueError, match="2 trainers and generators do not occupy 3 nodes"):
+        split(3, trainers=1, generators=1)
