@@ -1,10 +1,11 @@
-"""A real Slurm of one node: munged, slurmctld and slurmd of its own, on free ports, from a folder of its own.
+"""A real Slurm of one node or several: munged, slurmctld and slurmds of its own, on free ports, in a folder of its own.
 
     with SlurmCluster(folder) as cluster:
         subprocess.run(["sinfo"], env=cluster.environment)
 
-Two partitions share the node: `low`, whose jobs are requeued when `high` wants their place. With `accounting` there are
-slurmdbd and MariaDB too, and `sacct` works. Nothing outside the folder is touched and only what was started is stopped.
+With `nodes` above 1 each has its slurmd, all on this host: n1, n2, ... Only SLURMD_NODENAME tells them apart.
+Two partitions share the nodes: `low`, whose jobs are requeued when `high` wants their place. `accounting` adds slurmdbd
+and MariaDB, and `sacct` works. Nothing outside the folder is touched and only what was started is stopped.
 No daemon or job outlives the process that started the cluster, even when that is killed (`reaper`).
 Requeued jobs may start after seconds instead of the usual two minutes (`cred_expire`).
 The daemons run as root, as Slurm's Debian packages (`slurm-wlm munge slurmdbd mariadb-server`) expect.
@@ -35,18 +36,17 @@ SLURM_CONF = """\
 ClusterName=ablations
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdLogFile={folder}/log/slurmd.log
+SlurmdLogFile={folder}/log/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux
@@ -68,9 +68,9 @@ MaxArraySize={max_array_size}
 MaxJobCount=20000
 MpiDefault=none
 {accounting}
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} State=UNKNOWN
-PartitionName=low Nodes={host} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
-PartitionName=high Nodes={host} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
+{node_lines}
+PartitionName=low Nodes={names} Default=YES DefaultTime=60 MaxTime=120 PriorityTier=1 GraceTime=10 State=UP
+PartitionName=high Nodes={names} DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
 """
 
 ACCOUNTING = """\
@@ -113,8 +113,16 @@ class SlurmCluster:
     folder: Path
     accounting: bool = False
     max_array_size: int = 1001
+    nodes: int = 1
     _processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _reaper: subprocess.Popen[bytes] | None = None
+
+    @property
+    def node_names(self) -> list[str]:
+        """Of the nodes, in Slurm's words."""
+        if self.nodes == 1:
+            return [socket.gethostname().partition(".")[0]]
+        return [f"n{number}" for number in range(1, self.nodes + 1)]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -148,7 +156,8 @@ class SlurmCluster:
         if self.accounting:
             self._start_database()
         self.start_controller()
-        self.start_node()
+        for name in self.node_names:
+            self.start_node(name)
         self._until(lambda: self.run("sinfo", "-h", "-o", "%T").stdout.strip() == "idle", "the node is not idle")
 
     def stop(self) -> None:
@@ -185,13 +194,15 @@ class SlurmCluster:
         """kill -9 of slurmctld."""
         self._end("slurmctld", signal.SIGKILL)
 
-    def start_node(self) -> None:
-        """Start slurmd."""
-        self._spawn("slurmd", "-D")
+    def start_node(self, name: str = "") -> None:
+        """Start the slurmd of a node, the only one unless named."""
+        name = name or self.node_names[0]
+        (self.folder / "spool" / name).mkdir(exist_ok=True)
+        self._spawn("slurmd", "-D", "-N", name, own_name=f"slurmd {name}")
 
-    def kill_node(self) -> None:
-        """kill -9 of slurmd; the jobs' own processes live on until it comes back."""
-        self._end("slurmd", signal.SIGKILL)
+    def kill_node(self, name: str = "") -> None:
+        """kill -9 of a slurmd; the jobs' own processes live on until it comes back."""
+        self._end(f"slurmd {name or self.node_names[0]}", signal.SIGKILL)
 
     def _configure(self) -> None:
         for name in ("munge", "state", "spool", "log"):
@@ -200,17 +211,22 @@ class SlurmCluster:
         key = self.folder / "munge" / "key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        controller_port, node_port, database_port, storage_port = free_ports(4)
+        controller_port, database_port, storage_port, *node_ports = free_ports(3 + self.nodes)
+        host = socket.gethostname().partition(".")[0]
+        lines = [
+            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY_MB} "
+            "State=UNKNOWN"
+            for name, port in zip(self.node_names, node_ports, strict=True)
+        ]
         values = {
             "folder": self.folder,
-            "host": socket.gethostname().partition(".")[0],
+            "host": host,
             "controller_port": controller_port,
-            "node_port": node_port,
+            "node_lines": "\n".join(lines),
+            "names": ",".join(self.node_names),
             "database_port": database_port,
             "storage_port": storage_port,
             "max_array_size": self.max_array_size,
-            "cpus": CPUS,
-            "memory_mb": MEMORY_MB,
         }
         self._storage_port = storage_port
         values["accounting"] = ACCOUNTING.format(**values) if self.accounting else NO_ACCOUNTING
@@ -240,10 +256,11 @@ class SlurmCluster:
             "slurmdbd does not answer",
         )
 
-    def _spawn(self, name: str, *arguments: str) -> None:
-        log = (self.folder / "log" / f"{name}.out").open("ab")
+    def _spawn(self, name: str, *arguments: str, own_name: str = "") -> None:
+        """Start a daemon, known by `own_name` if there are several of it."""
+        log = (self.folder / "log" / f"{own_name or name}.out").open("ab")
         # A session of its own: Ctrl-C at a terminal is not for the daemons.
-        self._processes[name] = subprocess.Popen(
+        self._processes[own_name or name] = subprocess.Popen(
             [name, *arguments],
             env=self.environment,
             cwd=self.folder,

@@ -130,6 +130,12 @@ class ThreadLauncher:
         self.bodies.setdefault(unit.index, []).append(body)
         return body
 
+    def reaches(self, unit: PlacedUnit) -> bool:
+        return True
+
+    def node_name(self, unit: PlacedUnit) -> str:
+        return f"fake{unit.node}"
+
     def close(self) -> None:
         """The threads end with their connections."""
 

@@ -95,6 +95,7 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
     """What the jobs of the missing runs, and of trials to come, may cost at most."""
     from ablations.running.reconcile import num_missing
     from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
+    from ablations.slurm.placed import threads_of_node
 
     num_to_come = 0
     if study.space is not None:
@@ -102,10 +103,10 @@ def show_cost(study: "Study", sweep: StartedSweep, jobs: int | None) -> None:
 
         resumed = resume(study, sweep)
         sweep, num_to_come = resumed.sweep, resumed.record.num_to_come * len(study.sweep.seeds)
-    threads = study.reference.recipe.total_threads
+    threads = threads_of_node(study.reference.recipe, study.resources)
     resources = study.resources if jobs is None else study.resources.model_copy(update={"at_once": jobs})
     partition = check_on_cluster(study.asked, threads=threads)
-    refuse_idle_devices(study.asked, study.reference.recipe.most_gpus)
+    refuse_idle_devices(study.asked, study.reference.recipe)
     cost = cost_of(num_missing(sweep) + num_to_come, resources, threads, partition)
     console().print(cost.text(), soft_wrap=True, highlight=False, markup=False)
 

@@ -34,13 +34,14 @@ def on_slurm(
 ) -> "OnSlurm":
     """What Slurm is asked for, checked against the cluster before anything is written."""
     from ablations.slurm.limits import check_home_path, check_on_cluster, refuse_idle_devices
+    from ablations.slurm.placed import threads_of_node
 
     check_home_path(sweep.home.path)
-    resources, threads = study.resources, study.reference.recipe.total_threads
+    resources, threads = study.resources, threads_of_node(study.reference.recipe, study.resources)
     if jobs is not None:
         resources = resources.model_copy(update={"at_once": jobs})
     partition = check_on_cluster(study.asked, threads=threads)
-    refuse_idle_devices(study.asked, study.reference.recipe.most_gpus)
+    refuse_idle_devices(study.asked, study.reference.recipe)
 
     def agree(num_jobs: int) -> None:
         cost = cost_of(num_jobs, resources, threads, partition)

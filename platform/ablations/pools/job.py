@@ -1,4 +1,4 @@
-"""What runs inside a job: one training, with its output in the run's log of this attempt."""
+"""What runs inside a job: one training, with its output in the run's log of this attempt, over one node or several."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 
 from ablations.pools.code_version import code_version
+from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.run_folder import RunFolder
 
@@ -13,19 +14,41 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 """Variables that limit the threads of the libraries in a job."""
 
 
-def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path) -> None:
-    """Train the run in folder `path`. Raises nothing: its status file and log say how it ended."""
+def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: NodeOfRun | None = None) -> None:
+    """Train the run in folder `path`. Raises nothing: its status file and log say how it ended.
+
+    Of several nodes `place` is the first; the agents of the others are told when it is over.
+    """
     folder = RunFolder(path)
     attempt = folder.read_status().attempt + 1
     redirect_output(folder.log(attempt))
     from scalerl.run.train import train  # torch takes seconds to load, and only jobs need it
 
     try:
-        train(path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version())
+        train(
+            path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts, code_version=code_version(), place=place
+        )
     except (Busy, Cancelled) as reason:
         print(reason, flush=True)
     except Exception:
         traceback.print_exc()
+    if place:
+        let_agents_go(path, place)
+
+
+def attend_run(path: Path, place: NodeOfRun) -> None:
+    """Be the agent of a node until the attempt is over, with its output in the run's log of this attempt and node."""
+    from scalerl.processes.agent import serve_node
+
+    serve_node(path, place, begin=lambda attempt: redirect_output(RunFolder(path).log(attempt, node=place.node)))
+
+
+def let_agents_go(path: Path, place: NodeOfRun) -> None:
+    """Tell agents that have not met their coordinator that the attempt is over."""
+    if place.nodes > 1:
+        from scalerl.processes.meeting_file import write_ended
+
+        write_ended(path, place.allocation)
 
 
 def redirect_output(log: Path) -> None:

@@ -11,6 +11,10 @@ from ablations.slurm.requeue_before_time_limit import signal_before_limit_s
 from ablations.slurm.submissions import Submission
 from ablations.study.resources import Resources
 
+SEVERAL_NODES = ("--wait=0", "--kill-on-bad-exit=0", "--no-kill")
+"""Options of srun: a node, or the agent on it, that ends before the others does not end them; the first node decides
+what becomes of the run."""
+
 
 def parameters(
     home: Home, submission: Submission, asked: Resources, *, threads: int, hold: bool, after: Sequence[str]
@@ -36,9 +40,13 @@ def parameters(
         "array_parallelism": asked.at_once or len(submission.runs),
         "signal_delay_s": signal_before_limit_s(asked.limit_min),
         "setup": setup_lines(home, submission, asked, cpus),
-        # Only the first of several nodes trains; without this srun may end it when the others have returned.
-        "srun_args": ["--wait=0"] if asked.nodes > 1 else None,
-        "additional_parameters": {"requeue": True, **asked.sbatch, **({"hold": True} if hold else {})},
+        "srun_args": list(SEVERAL_NODES) if asked.nodes > 1 else None,
+        "additional_parameters": {
+            "requeue": True,
+            **({"no_kill": True} if asked.nodes > 1 else {}),
+            **asked.sbatch,
+            **({"hold": True} if hold else {}),
+        },
     }
     # submitit sets a wckey by default, which a cluster that checks wckeys refuses.
     return {name: value for name, value in found.items() if value is not None} | {"wckey": None}

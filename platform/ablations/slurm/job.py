@@ -5,6 +5,9 @@ Slurm says so with a signal, and on each of them the run writes its checkpoint:
     SIGUSR2   the time limit is near               the job sends itself back to the queue
     SIGTERM   a job of a higher partition is next  the job waits until Slurm ends it: Slurm requeues no job that left
     SIGTERM   scancel                              the job ends
+
+Of a job over several nodes the first trains. The others have agents, which start processes there when the first says
+so, and go when it lets them; Slurm's signals, which they get too, mean nothing to them.
 """
 
 import os
@@ -16,9 +19,10 @@ from pathlib import Path
 
 from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state
-from ablations.pools.job import train_run
+from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
 from ablations.slurm.hold import hold_after_failure
+from ablations.slurm.node_of_job import node_of_job
 from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
 from scalerl.run.run_folder import RunFolder
 
@@ -40,18 +44,21 @@ class SlurmJob:
     def __call__(self) -> None:
         """Train, unless another sweep has finished the run meanwhile. Exits with 1 when the run failed.
 
-        Slurm starts this on every node of the job; only the first trains.
+        Slurm starts this on every node of the job.
         """
-        if os.environ.get("SLURM_PROCID", "0") != "0":
+        place = node_of_job(os.environ)
+        if place.node:
+            attend_run(self._folder.path, place)
             return
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()
         before = self._state()
         if before.state == State.DONE:
+            let_agents_go(self._folder.path, place)
             return
         limit = TimeLimit()
         limit.watch()
-        train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts)
+        train_run(self._folder.path, self.budget_gpu_hours, Home(self.home).warm_starts, place)
         state = self._state()
         if state.state == State.FAILED:
             self._end_failed()

@@ -10,9 +10,11 @@ from pathlib import Path
 from ablations.errors import AblationsError, FileError, Problem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
+from ablations.slurm.placed import placed
 from ablations.study.merge_resources import Asked
-from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
+from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, Resources
 from ablations.text import MINUTE_S, counted, duration_text
+from scalerl.recipe import ResolvedRecipe
 
 UNFIT_IN_PATHS = {
     "%": "Slurm reads it as a pattern in the names of log files",
@@ -70,24 +72,35 @@ def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
     ]
 
 
-def refuse_idle_devices(asked: Asked, most_gpus: int) -> None:
-    """Raise FileError for GPUs and nodes that would be reserved and charged, and that no run would use.
-
-    A run uses `most_gpus` at most, in processes of one machine.
-    """
+def refuse_idle_devices(asked: Asked, recipe: ResolvedRecipe) -> None:
+    """Raise FileError for GPUs and nodes that would be reserved and charged, and that a run of this recipe would not
+    use."""
     problems = []
-    if asked.resources.num_gpus > most_gpus:
+    resources, most_gpus = asked.resources, recipe.most_gpus
+    if resources.num_gpus * resources.nodes > most_gpus:
         right = (
-            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel); {most_gpus}"
+            f"a run uses {counted(most_gpus, 'GPU')} (device, learner.ranks, generator.tensor_parallel, on the wall "
+            f"clock one for each generator); {most_gpus}"
         )
         if most_gpus == 0:
             right = "runs train on the CPU (device: cpu) and would leave GPUs idle; 0"
-        problems.append(Problem(place=asked.place("gpus"), found=f"found {asked.resources.gpus}", right=right))
-    if asked.resources.nodes > 1:
-        right = "a run trains on one machine and would leave the other nodes idle; 1"
-        problems.append(Problem(place=asked.place("nodes"), found=f"found {asked.resources.nodes}", right=right))
+        found = f"found {resources.gpus}" + (f" on each of {resources.nodes} nodes" if resources.nodes > 1 else "")
+        problems.append(Problem(place=asked.place("gpus"), found=found, right=right))
+    if resources.nodes > 1 and (right := _why_one_node(recipe, resources)):
+        problems.append(Problem(place=asked.place("nodes"), found=f"found {resources.nodes}", right=right))
     if problems:
         raise FileError(*problems)
+
+
+def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
+    """Why a run cannot use so many nodes; empty if it can."""
+    if recipe.cluster.type != "wall":
+        return "one process plays all devices of a virtual cluster and would leave the other nodes idle; 1"
+    try:
+        placed(recipe, resources)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def limit_problems(

@@ -13,6 +13,7 @@ from ablations.errors import FileError
 from ablations.files.source import read_yaml
 from ablations.slurm.commands import Partition
 from ablations.slurm.limits import limit_problems, option_problems, refuse_idle_devices
+from ablations.slurm.placed import threads_of_node
 from ablations.study.expand import expand
 from ablations.study.resolve import checked_scale, load_resolved
 from ablations.study.resources import Resources
@@ -242,15 +243,48 @@ def test_the_page_of_formats_has_every_key_of_the_block():
     ("block", "found"),
     [
         ("{gpus: h100:8}", "gpus: found h100:8; runs train on the CPU"),
-        ("{nodes: 2}", "nodes: found 2; a run trains on one machine"),
+        ("{nodes: 2}", "nodes: found 2; one process plays all devices of a virtual cluster"),
     ],
 )
 def test_what_no_run_would_use_is_refused(block, found, tmp_path):
+    recipe = ResolvedRecipe.model_validate({"device": "cpu"})
     with pytest.raises(FileError) as caught:
-        refuse_idle_devices(asked(tmp_path, block), 0)
+        refuse_idle_devices(asked(tmp_path, block), recipe)
     (problem,) = caught.value.problems
     assert f"resources.{found}" in str(problem)
-    refuse_idle_devices(asked(tmp_path, "{cpus: 64}"), 0)
+    refuse_idle_devices(asked(tmp_path, "{cpus: 64}"), recipe)
+
+
+WALL = {"cluster": {"type": "wall", "generators": 3, "generator_threads": 2}, "threads": 4}
+"""A trainer and three generators."""
+
+
+@pytest.mark.parametrize(
+    ("device", "block", "why"),
+    [
+        ("cpu", "{nodes: 4}", ""),
+        ("cpu", "{nodes: 5}", "nodes: found 5; 4 trainers and generators do not occupy 5 nodes"),
+        ("cuda", "{nodes: 2, gpus: 2}", ""),
+        ("cuda", "{nodes: 4, gpus: 1}", ""),
+        ("cuda", "{nodes: 2, gpus: 1}", "nodes: found 2; 3 generators of 1 device each, on one node, do not fit"),
+        ("cuda", "{nodes: 2, gpus: 4}", "gpus: found 4 on each of 2 nodes; a run uses 4 GPUs"),
+    ],
+)
+def test_a_run_on_the_wall_clock_may_have_several_nodes_if_it_has_processes_for_them(device, block, why, tmp_path):
+    recipe = ResolvedRecipe.model_validate({"device": device} | WALL)
+    if not why:
+        refuse_idle_devices(asked(tmp_path, block), recipe)
+        return
+    with pytest.raises(FileError) as caught:
+        refuse_idle_devices(asked(tmp_path, block), recipe)
+    assert f"resources.{why}" in str(caught.value.problems[0])
+
+
+@pytest.mark.parametrize(("block", "threads"), [("{}", 10), ("{nodes: 2}", 6), ("{nodes: 4}", 4)])
+def test_processors_are_asked_for_by_node(block, threads, tmp_path):
+    # Two nodes have two processes each: the trainer with 4 threads and a generator with 2, and two generators.
+    recipe = ResolvedRecipe.model_validate({"device": "cpu"} | WALL)
+    assert threads_of_node(recipe, asked(tmp_path, block).resources) == threads
 
 
 @pytest.mark.parametrize(
@@ -260,11 +294,12 @@ def test_what_no_run_would_use_is_refused(block, found, tmp_path):
         ({"device": "cpu"}, 0),
         ({"learner": {"type": "fsdp", "ranks": 4}}, 4),
         ({"generator": {"type": "vllm", "tensor_parallel": 2}}, 2),
+        ({"cluster": {"type": "wall", "generators": 3}}, 4),
     ],
 )
 def test_no_more_gpus_are_reserved_than_a_run_uses(settings, most, tmp_path):
     recipe = ResolvedRecipe.model_validate({"device": "cuda"} | settings)
     assert recipe.most_gpus == most
-    refuse_idle_devices(asked(tmp_path, f"{{gpus: {most}}}"), recipe.most_gpus)
+    refuse_idle_devices(asked(tmp_path, f"{{gpus: {most}}}"), recipe)
     with pytest.raises(FileError, match=f"resources.gpus: found {most + 1}; .*; {most}"):
-        refuse_idle_devices(asked(tmp_path, f"{{gpus: {most + 1}}}"), recipe.most_gpus)
+        refuse_idle_devices(asked(tmp_path, f"{{gpus: {most + 1}}}"), recipe)

@@ -15,6 +15,7 @@ import numpy as np
 from scalerl.cluster.cost import forward_flops
 from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.probe import WeightProbe, probe_tokens
+from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import draw_cuts
 from scalerl.generator.random_numbers import draw_seeds
@@ -113,6 +114,10 @@ class Cluster(ABC):
     @abstractmethod
     def model_flops_utilisation(self) -> dict[Role, float] | None:
         """Share of the devices' peak rate that went into the model's FLOPs, by role; None where that is not known."""
+
+    def units(self) -> tuple[UnitState, ...]:
+        """Where each unit of the run is and what it does; none where one process plays all of them."""
+        return ()
 
     @property
     def tokens_per_s(self) -> float:

@@ -5,6 +5,13 @@ accounts            the clock, and the accounts of all devices
 messages            what the coordinator and a generator process say to each other
 units               the processes of a run and their devices
 launch              where they are started: on this machine
+agent_launcher      or on several nodes, each of which has an agent
+agent               what an agent executes: it starts, watches and ends processes of its node
+agent_messages      what it and the coordinator say to each other
+coordinator         the agents as the coordinator sees them: who has come, who is gone
+meeting_file        how they find it
+authenticated       the connections between nodes
+started             what a process executes that an agent has started
 generator_process   what a generator process executes
 line                the line to the process of one unit
 fleet               the lines to all generators: start, talk, notice a death, start again, end
@@ -16,10 +23,22 @@ The coordinator draws prompts, verifies answers, trains, evaluates and writes ch
 own while it takes a step. `docs/design.md` says what the wall clock promises.
 """
 
+from scalerl.processes.agent_launcher import AgentLauncher
+from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.crew import GeneratorDied, WeightsRefused
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import LocalLauncher
 from scalerl.processes.process_cluster import WallCluster
-from scalerl.processes.units import local_units
+from scalerl.processes.units import local_units, units_of
 
-__all__ = ["GeneratorDied", "GeneratorWork", "LocalLauncher", "WallCluster", "WeightsRefused", "local_units"]
+__all__ = [
+    "AgentLauncher",
+    "Coordinator",
+    "GeneratorDied",
+    "GeneratorWork",
+    "LocalLauncher",
+    "WallCluster",
+    "WeightsRefused",
+    "local_units",
+    "units_of",
+]

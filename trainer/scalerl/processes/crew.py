@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.probe import WeightProbe
+from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.request import Request
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.fleet import Fleet
@@ -84,6 +85,19 @@ class Crew:
     def missing(self, generations: int) -> int:
         """Rollouts asked for and not finished; a group has so many `generations`."""
         return len(self.homeless) * generations + sum(member.missing for member in self.members)
+
+    def units(self) -> list[UnitState]:
+        """What each generator was last known to do."""
+        return [
+            UnitState(
+                unit=f"generator {number}",
+                node=self.fleet.node_name(number),
+                state=member.stage,
+                doing=self.accounts.generators[number].doing if member.stage == "at work" else "",
+                deaths=member.deaths,
+            )
+            for number, member in enumerate(self.members)
+        ]
 
     # --- orders -----------------------------------------------------------------------------------------------------
 
@@ -161,12 +175,14 @@ class Crew:
         self.accounts.generators[number].switch("dead", self.accounts.now())
         member.deaths += 1
         self.members[number] = member.successor()
-        if member.deaths <= MOST_STARTS_AGAIN:
+        if member.deaths <= MOST_STARTS_AGAIN and self.fleet.can_start_again(number):
             self.fleet.start_again(number)
             then = f"it is started again ({member.deaths} of {MOST_STARTS_AGAIN} times)"
         else:
             self.members[number].stage = "gone"
             then = "it is not started again"
+            if member.deaths <= MOST_STARTS_AGAIN:
+                then += ": its node is gone"
         lost = f"its {len(groups)} unfinished groups are generated again"
         self.news.append(f"generator process {number} {death.how}; {lost}, and {then}")
         if all(each.stage == "gone" for each in self.members):

@@ -26,6 +26,10 @@ class Fleet:
     def __len__(self) -> int:
         return len(self._lines)
 
+    def node_name(self, number: int) -> str:
+        """What people call the node of generator `number`."""
+        return self._launcher.node_name(self._units[number])
+
     @property
     def process_ids(self) -> list[int]:
         """Of the processes, in order; of one that is not started again its last."""
@@ -54,6 +58,10 @@ class Fleet:
     def kill(self, number: int, why: str) -> None:
         """End generator `number`; `answers` then tells its death, and `why`."""
         self._lines[number].kill(why)
+
+    def can_start_again(self, number: int) -> bool:
+        """Whether the node of generator `number` is there."""
+        return self._launcher.reaches(self._units[number])
 
     def start_again(self, number: int) -> None:
         """Another process in the place of generator `number`, which is dead; it begins with the first weights."""

@@ -3,13 +3,14 @@
 import os
 import pickle
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, pthread_sigmask
+from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, SIGUSR2, pthread_sigmask
 from typing import Protocol
 
 import torch.multiprocessing
@@ -52,6 +53,14 @@ class Launcher(Protocol):
         """A new process that executes `work`, a pickled Work, and sees the devices of the unit alone."""
         ...
 
+    def reaches(self, unit: PlacedUnit) -> bool:
+        """Whether a process can be started on the unit's node."""
+        ...
+
+    def node_name(self, unit: PlacedUnit) -> str:
+        """What people call the unit's node."""
+        ...
+
     def close(self) -> None:
         """Nothing is started any more."""
 
@@ -67,6 +76,14 @@ class LocalLauncher:
             process.start()
         theirs.close()
         return LocalBody(process, ours)
+
+    def reaches(self, unit: PlacedUnit) -> bool:
+        """Always."""
+        return True
+
+    def node_name(self, unit: PlacedUnit) -> str:
+        """That of this machine."""
+        return socket.gethostname()
 
     def close(self) -> None:
         """Nothing to do."""
@@ -116,7 +133,7 @@ def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None
     os.environ[VISIBLE] = visible(devices, os.environ.get(VISIBLE))
     try:
         pickle.loads(work)(connection)
-    except (EOFError, ConnectionError):
+    except (EOFError, ConnectionError, TimeoutError):  # the last where the coordinator's node is gone
         # Nothing here needs an orderly end, and taking torch down takes a busy machine seconds.
         end_group(os.getpid())
         os._exit(0)
@@ -142,9 +159,11 @@ def end_group(process_id: int) -> None:
 @contextmanager
 def no_signals() -> Iterator[None]:
     """Processes started inside never see Ctrl-C or SIGTERM: the coordinator does, writes its checkpoint, ends them."""
-    resource_tracker.ensure_running()  # the first start would do it, and leave the signals unblocked
-    before = pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
+    # Slurm's signal before a time limit reaches all processes of a job.
+    before = pthread_sigmask(SIG_BLOCK, {SIGUSR2})
     try:
+        resource_tracker.ensure_running()  # the first start would do it, and leave the other signals unblocked
+        pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
         yield
     finally:
         pthread_sigmask(SIG_SETMASK, before)

@@ -8,6 +8,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.cluster.peak_rate import peak_flops_per_s
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.probe import refuse_to_disagree
+from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update
@@ -68,6 +70,7 @@ class WallCluster(Cluster):
         self._has_started = self._is_running = False
         generators = generators_among(units)
         self.accounts = Accounts(len(generators))
+        self.trainer_node = launcher.node_name(next(unit for unit in units if unit.role == "trainer"))
         self.crew = Crew(launcher, generators, pickle.dumps(work), self.accounts, self.news)
 
     @property
@@ -243,6 +246,21 @@ class WallCluster(Cluster):
         threads: dict[Role, int] = {"generator": self.processes.generator_threads, "trainer": self.recipe.threads}
         rates = {number: peak_flops_per_s(number, device, dtype) for number in set(threads.values())}
         return {role: rates[number] for role, number in threads.items()}
+
+    def units(self) -> tuple[UnitState, ...]:
+        """The trainer, which is this process, and the generators."""
+        generators = self.crew.units()
+        if not self._is_running:
+            generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
+        doing = self.accounts.sheet.activity
+        trainer = UnitState(
+            unit="trainer 0",
+            node=self.trainer_node,
+            state="at work",
+            doing="paused" if doing == "off" else doing,
+            deaths=0,
+        )
+        return trainer, *generators
 
     def idle_shares(self) -> tuple[float, float]:
         """Shares of the generators' and of the trainer's time so far in which they waited for work."""

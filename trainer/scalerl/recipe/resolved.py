@@ -144,10 +144,14 @@ class ResolvedRecipe(Recipe, Scale):
 
     @property
     def most_gpus(self) -> int:
-        """GPUs that a run keeps busy where there are that many: one for each rank, or for each part of a generator."""
+        """GPUs that a run keeps busy where there are that many: one for each rank, or for each part of a generator; on
+        the wall clock both, for they work at the same time."""
         if self.device == "cpu":
             return 0
-        return max(self.learner.ranks, self.generator.tensor_parallel if self.generator.type == "vllm" else 1)
+        size = self.generator.tensor_parallel if self.generator.type == "vllm" else 1
+        if self.cluster.type == "wall":
+            return max(self.learner.ranks, self.cluster.trainers) + self.cluster.generators * size
+        return max(self.learner.ranks, size)
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""

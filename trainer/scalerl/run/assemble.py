@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.virtual_cluster import VirtualCluster
@@ -25,13 +26,23 @@ from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
 from scalerl.model.device import device_of
 from scalerl.model.policy import frozen_copy
-from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, local_units
+from scalerl.processes import (
+    AgentLauncher,
+    Coordinator,
+    GeneratorWork,
+    LocalLauncher,
+    WallCluster,
+    local_units,
+    units_of,
+)
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
+from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
+from scalerl.weights.folder import FolderStore
 from scalerl.weights.shared_memory import SharedMemoryStore
 
 
@@ -64,10 +75,12 @@ def assemble(
     listener: Listener | None = None,
     *,
     join: Callable[[], Ranks] = alone,
+    coordinator: Coordinator | None = None,
 ) -> Parts:
     """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it.
 
-    `join` meets the learner's other ranks, once the warm start is there.
+    `join` meets the learner's other ranks, once the warm start is there. Agents of other nodes come to the
+    `coordinator`.
     """
     shape = shape_of(recipe.model)
     refuse_unservable(recipe, shape.head_size)
@@ -108,9 +121,15 @@ def assemble(
     if recipe.cluster.type == "virtual":
         cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
     else:
-        store = SharedMemoryStore(policy.exported_weights())
+        weights = policy.exported_weights()
+        if coordinator:
+            coordinator.await_agents()
+            launcher, store = AgentLauncher(coordinator), FolderStore(RunFolder(coordinator.run).weights, weights)
+            units = units_of(recipe, [torch.cuda.device_count(), *coordinator.devices])
+        else:
+            launcher, store, units = LocalLauncher(), SharedMemoryStore(weights), local_units(recipe)
         work = GeneratorWork(maker=maker(slots), store=store, threads=recipe.cluster.generator_threads)
-        cluster = WallCluster(launcher=LocalLauncher(), units=local_units(recipe), work=work, **parts)
+        cluster = WallCluster(launcher=launcher, units=units, work=work, **parts)
     return Parts(
         cluster=cluster,
         ranks=ranks,

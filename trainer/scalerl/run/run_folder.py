@@ -111,9 +111,14 @@ class RunFolder:
         """Held while a process trains the run."""
         return self.path / "lock"
 
-    def log(self, attempt: int) -> Path:
-        """What attempt `attempt` printed."""
-        return self.path / "logs" / f"attempt-{attempt}.log"
+    @property
+    def weights(self) -> Path:
+        """Weights on their way to other nodes, while a run over several trains."""
+        return self.path / "weights"
+
+    def log(self, attempt: int, *, node: int = 0) -> Path:
+        """What attempt `attempt` printed on one of its nodes; on the first all that the run itself prints."""
+        return self.path / "logs" / (f"attempt-{attempt}.node-{node}.log" if node else f"attempt-{attempt}.log")
 
     def create(self, recipe: ResolvedRecipe, seed: int) -> None:
         """Make the folder and its recipe.json unless they are there; a task file that has moved gets its new path.

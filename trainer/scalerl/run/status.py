@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 
 from pydantic import TypeAdapter, ValidationError
 
+from scalerl.cluster.unit_state import UnitState
 from scalerl.run.sealed_json import read_sealed, seal
 
 STATES = ("running", "done", "failed", "cancelled", "requeued", "preempted")
@@ -36,6 +37,8 @@ class RunStatus:
     """Of all attempts, in order."""
     processor: str = ""
     threads: int | None = None
+    units: tuple[UnitState, ...] = ()
+    """The processes of a run on the wall clock, as they were at its last step."""
     state: str = ""
     """One of STATES; empty before the start."""
     message: str = ""

@@ -32,9 +32,15 @@ class StatusFile:
             code_versions=versions if code_version in versions else (*versions, code_version),
             processor=processor(),
             threads=None,
+            units=(),
         )
         self._written = 0.0
         self.write("running")
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self._status.attempt
 
     def beat(self, *, every: float = HEARTBEAT_EVERY_S, message: str = "", **progress: Any) -> None:
         """Note fields of the status; written at most once in `every` seconds."""

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,8 +22,11 @@ import torch
 from filelock import FileLock, Timeout
 
 from scalerl.cluster.cluster import TrainedStep
+from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.learner.ranks import Ranks
 from scalerl.model.device import device_of, device_text
+from scalerl.processes.coordinator import Coordinator
+from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Busy, Cancelled, CannotResume
@@ -45,8 +48,17 @@ LOCK_LIMIT_S = 2.0
 """Whoever only asks whether a run is alive holds its lock for an instant."""
 
 
-def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_version: str = "unknown") -> None:
+def train(
+    path: Path,
+    *,
+    budget_gpu_hours: float,
+    warm_starts: Path,
+    code_version: str = "unknown",
+    place: NodeOfRun | None = None,
+) -> None:
     """Train the run in folder `path` until its compute reaches the budget, from its last checkpoint if it has one.
+
+    Of several nodes this is the first, `place`; agents of the others (`scalerl.processes.agent`) start processes there.
 
     Raises Busy when another process holds the run, Cancelled after SIGTERM or Ctrl-C, CannotResume when its files are
     damaged, learner.Diverged when the loss stays not finite. Whatever is raised, status.json says why, and a later call
@@ -60,9 +72,12 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
             try:
                 recipe, _ = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
+                nodes = coordinator_of(recipe, path, place, status.attempt)
                 team = Team(recipe.learner, folder.path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts)
-                with team, closing(Run(folder, warm_starts, status, stop_asked, join=team.join)) as run:
-                    run.advance(budget_gpu_hours)
+                with team, nodes as others:
+                    run = Run(folder, warm_starts, status, stop_asked, join=team.join, coordinator=others)
+                    with closing(run):
+                        run.advance(budget_gpu_hours)
             except Cancelled:
                 status.write("cancelled", "asked to stop")
                 raise
@@ -72,6 +87,20 @@ def train(path: Path, *, budget_gpu_hours: float, warm_starts: Path, code_versio
                 raise
     except Timeout:
         raise Busy(f"{path}: another process is training this run") from None
+
+
+def coordinator_of(
+    recipe: ResolvedRecipe, path: Path, place: NodeOfRun | None, attempt: int
+) -> AbstractContextManager[Coordinator | None]:
+    """Where the agents of the other nodes come to; None where there is one node alone.
+
+    ValueError where a run cannot use several.
+    """
+    if place is None or place.nodes == 1:
+        return nullcontext()
+    if recipe.cluster.type != "wall":
+        raise ValueError(f"{path}: cluster: one process plays all devices of a virtual cluster; {place.nodes} nodes")
+    return Coordinator(path, place, attempt=attempt)
 
 
 @contextmanager
@@ -130,6 +159,7 @@ class Run:
         stop_asked: threading.Event,
         *,
         join: Callable[[], Ranks],
+        coordinator: Coordinator | None = None,
     ) -> None:
         self.folder, self.status, self.stop_asked = folder, status, stop_asked
         self.recipe, self.seed = folder.read_recipe()
@@ -155,7 +185,9 @@ class Run:
         """The checkpoint that the run resumed from, or the last that it wrote."""
         if status.damage:
             self.warn(status.damage)
-        self.parts = assemble(self.recipe, self.seed, warm_starts, _OfWarmStart(self), join=join)
+        self.parts = assemble(
+            self.recipe, self.seed, warm_starts, _OfWarmStart(self), join=join, coordinator=coordinator
+        )
         self.cluster, self.ranks = self.parts.cluster, self.parts.ranks
         self._write_left_out()
         try:
@@ -238,7 +270,12 @@ class Run:
         row = train_row(self.cluster, step, self._wall(), self.off_clock_s)
         self.metrics.write(row)
         self.health.add(row.to_json())
-        self.status.beat(step=row.progress.step, compute_gpu_hours=row.progress.compute_gpu_hours, wall_s=row.wall_s)
+        self.status.beat(
+            step=row.progress.step,
+            compute_gpu_hours=row.progress.compute_gpu_hours,
+            wall_s=row.wall_s,
+            units=self.cluster.units(),
+        )
         self._tell_news()
         self._say_health()
 

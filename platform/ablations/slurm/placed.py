@@ -1,0 +1,31 @@
+"""Which processes of a run each node of its job would have, before there is a job."""
+
+from collections import Counter
+
+from ablations.study.resources import Resources
+from scalerl.cluster.placement import PlacedUnit, place, split
+from scalerl.recipe import ResolvedRecipe
+
+
+def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
+    """Every process of a run on the wall clock with its node; ValueError where the nodes do not suit them."""
+    trainers, generators = max(recipe.cluster.trainers, recipe.learner.ranks), recipe.cluster.generators
+    size = recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
+    devices = [asked.num_gpus] * asked.nodes
+    if not asked.num_gpus:
+        devices = split(asked.nodes, trainers=trainers, generators=generators, tensor_parallel=size)
+    return place(devices, trainers=trainers, generators=generators, tensor_parallel=size)
+
+
+def threads_of_node(recipe: ResolvedRecipe, asked: Resources) -> int:
+    """CPU threads that a run keeps busy on its busiest node; where the nodes do not suit it, those of the whole run."""
+    if asked.nodes == 1 or recipe.cluster.type != "wall":
+        return recipe.total_threads
+    each = {"trainer": recipe.threads, "generator": recipe.cluster.generator_threads}
+    busy: Counter[int] = Counter()
+    try:
+        for unit in placed(recipe, asked):
+            busy[unit.node] += each.get(unit.role, 0)
+    except ValueError:
+        return recipe.total_threads
+    return max(busy.values())

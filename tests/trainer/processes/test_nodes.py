@@ -1,0 +1,221 @@
+"""A run over four nodes of this machine: whatever dies is noticed, the run goes on or resumes, and nothing is lost."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from contextlib import ExitStack, closing
+
+import numpy as np
+import pytest
+from trainer.processes.agents import agents, is_alive, place
+from trainer.processes.test_process_cluster import (
+    assert_no_group_is_lost_or_used_twice,
+    schedule_recipe,
+    take_steps,
+    wall_recipe,
+)
+from trainer.tiny import generator_of, maker_of, random_policy, tiny_recipe
+from waiting import wait_until
+
+from scalerl.learner.torch_learner import TorchLearner
+from scalerl.processes import AgentLauncher, Coordinator, GeneratorWork, WallCluster, units_of
+from scalerl.prompts.mixed_pool import make_pool
+from scalerl.run.errors import Cancelled
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+from scalerl.tasks import make_task
+from scalerl.tokens import SymbolTokenizer
+from scalerl.weights.folder import FolderStore
+
+pytestmark = pytest.mark.timeout(240)
+NODES = 4
+NOTICED_S = 10.0
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["scalerl.run.train"])
+
+
+def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    recipe = schedule_recipe("pipeline", 8, generators=NODES - 1, length_control={"type": "none"})
+    policy, task = random_policy(recipe), make_task(recipe.tasks[0], SymbolTokenizer())
+    with ExitStack() as stack:
+        coordinator = stack.enter_context(Coordinator(tmp_path, place(0, NODES), listen="127.0.0.1"))
+        processes = stack.enter_context(agents(tmp_path, NODES))
+        coordinator.await_agents()
+        units = units_of(recipe, [0, *coordinator.devices])
+        assert [(unit.name, unit.node) for unit in units[1:]] == [
+            ("trainer 0", 0),
+            ("generator 0", 1),
+            ("generator 1", 2),
+            ("generator 2", 3),
+        ]
+        cluster = WallCluster(
+            recipe=recipe,
+            launcher=AgentLauncher(coordinator),
+            units=units,
+            work=GeneratorWork(
+                maker=maker_of(recipe, task, policy),
+                store=FolderStore(tmp_path / "weights", policy.exported_weights()),
+                threads=1,
+            ),
+            off_clock=generator_of(recipe, task, policy, slots=512),
+            learner=TorchLearner(policy, recipe),
+            pool=make_pool(recipe, task, (0, 3)),
+            task=task,
+            rng=np.random.default_rng(1),
+        )
+        stack.enter_context(closing(cluster))
+        drawn, draw = [], cluster.pool.draw
+
+        def watched():
+            prompt = draw()
+            drawn.append(prompt.id)
+            return prompt
+
+        cluster.pool.draw = watched
+        cluster.start()
+        steps = take_steps(cluster, 3)
+        assert [(unit.unit, unit.node, unit.state) for unit in cluster.units()] == [
+            ("trainer 0", "fake0", "at work"),
+            ("generator 0", "fake1", "at work"),
+            ("generator 1", "fake2", "at work"),
+            ("generator 2", "fake3", "at work"),
+        ]
+        first = cluster.fleet.process_ids
+        assert all(map(is_alive, first))
+        steps += busy(cluster, 0)
+        processes[0].kill()
+        noticed(cluster, 1)
+        assert not is_alive(first[0]), "it ends with its agent"
+        assert cluster.news[0].startswith("generator process 0 died (its process or its node is gone); its ")
+        assert cluster.news[0].endswith(" generated again, and it is not started again: its node is gone")
+        steps += busy(cluster, 1)
+        os.kill(first[1], signal.SIGKILL)
+        noticed(cluster, 2)
+        assert cluster.news[1].startswith("generator process 1 died (signal 9); its ")
+        assert cluster.news[1].endswith("it is started again (1 of 3 times)")
+        while cluster.members[1].stage != "at work" or len(steps) < 12:
+            steps += take_steps(cluster, 1)
+        assert parent_of(cluster.fleet.process_ids[1]) == processes[1].pid, "on its own node"
+        steps += take_steps(cluster, 3)
+        assert [(unit.state, unit.deaths) for unit in cluster.units()[1:]] == [
+            ("gone", 1),
+            ("at work", 1),
+            ("at work", 0),
+        ]
+        with cluster.paused():
+            cluster.catch_up()
+            spent, elapsed = cluster.device_seconds(), cluster.clock.trainer_free
+            assert_no_group_is_lost_or_used_twice(cluster, steps, drawn)
+        last = [*first, *cluster.fleet.process_ids]
+        cluster.close()
+        assert not any(map(is_alive, last))
+        coordinator.close()
+        assert [process.wait(NOTICED_S) for process in processes] == [-9, 0, 0]
+    assert sum(spent["generator"].values()) == pytest.approx((NODES - 1) * elapsed, rel=0.01)
+    assert sum(spent["trainer"].values()) == pytest.approx(elapsed, rel=0.01)
+    assert spent["generator"]["dead"] > 0
+    assert {len(group.rollouts) for step in steps for group in step.groups} == {recipe.batch.generations}
+    assert not (tmp_path / "weights").exists()
+
+
+def busy(cluster, number):
+    """Steps until a generator has groups to lose."""
+    steps = []
+    while not cluster.members[number].groups:
+        steps += take_steps(cluster, 1)
+    return steps
+
+
+def noticed(cluster, count):
+    """The cluster has said so much, without a step, in time."""
+    killed = time.monotonic()
+    while len(cluster.news) < count:
+        cluster.catch_up()
+        time.sleep(0.01)
+        assert time.monotonic() - killed < NOTICED_S
+
+
+def over_nodes(folder, budget, warm_starts, allocation):
+    """What the first node of a job does."""
+    try:
+        train(folder, budget_gpu_hours=budget, warm_starts=warm_starts, place=place(0, NODES, allocation))
+    except Cancelled:
+        raise SystemExit(7) from None
+
+
+BUDGET = 0.008
+"""Of four devices: some seconds."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = RunFolder(tmp_path / "run")
+    made.create(wall_recipe(generators=NODES - 1, checkpoint_every_s=0.5, compute_unit_gpu_hours=0.002), 0)
+    return made
+
+
+def begin(folder, allocation, budget=BUDGET):
+    process = PROCESSES.Process(target=over_nodes, args=(folder.path, budget, folder.path.parent / "w", allocation))
+    process.start()
+    return process
+
+
+def trained(folder, steps):
+    """The units' processes once the run has taken so many steps, by what the status says."""
+    return wait_until(lambda: folder.read_status().step >= steps and folder.read_status(), "some steps")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_coordinator_ends_nothing_is_left_and_the_run_resumes_over_the_nodes(folder, number):
+    with agents(folder.path, NODES, allocation="5.0") as processes:
+        coordinator = begin(folder, "5.0", budget=1.0)
+        before = trained(folder, 6)
+        started = [child for agent in processes for child in children_of(agent.pid)]
+        assert len(started) == NODES - 1
+        assert {unit.node for unit in before.units} == {f"fake{node}" for node in range(NODES)}
+        assert coordinator.pid is not None
+        os.kill(coordinator.pid, number)
+        told = time.monotonic()
+        coordinator.join(60)
+        assert coordinator.exitcode == (-9 if number == signal.SIGKILL else 7)
+        assert [agent.wait(NOTICED_S) for agent in processes] == [0] * (NODES - 1)
+        if number == signal.SIGKILL:
+            assert time.monotonic() - told < NOTICED_S
+        assert not any(map(is_alive, started))
+    with agents(folder.path, NODES, allocation="5.1") as processes:
+        reached = folder.read_status().compute_gpu_hours
+        again = begin(folder, "5.1", budget=reached + BUDGET / 2)
+        again.join(120)
+        assert again.exitcode == 0
+        assert [agent.wait(NOTICED_S) for agent in processes] == [0] * (NODES - 1)
+    status = folder.read_status()
+    assert (status.state, status.attempt) == ("done", 2)
+    rows = list(read_rows(folder.metrics, kind="train"))
+    assert [row["step"] for row in rows] == list(range(1, len(rows) + 1)), "each step once"
+    for row in rows:
+        spent = sum(seconds for role in row["device_s"].values() for seconds in role.values())
+        assert spent == pytest.approx(3600 * row["compute_gpu_hours"], rel=0.01)
+    assert not folder.weights.exists()
+    assert json.loads((folder.path / "meeting.json").read_bytes()) == {"allocation": "5.1", "ended": True}
+
+
+def test_a_virtual_cluster_is_refused_on_several_nodes(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(tiny_recipe(), 0)
+    with pytest.raises(ValueError, match="one process plays all devices of a virtual cluster; 4 nodes"):
+        train(folder.path, budget_gpu_hours=1.0, warm_starts=tmp_path, place=place(0, NODES))
+    assert folder.read_status().state == "failed"
+
+
+def children_of(process):
+    with open(f"/proc/{process}/task/{process}/children") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def parent_of(process):
+    with open(f"/proc/{process}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])

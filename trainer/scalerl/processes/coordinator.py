@@ -1,0 +1,277 @@
+"""The coordinator's side of the agents: who has come, what they have started, and who is gone.
+
+    with Coordinator(run, place) as coordinator:         it listens, and the meeting file says where
+        coordinator.await_agents()
+        AgentLauncher(coordinator).start(unit, work)     on node 0 a child of this process, elsewhere an agent's
+
+An agent that dies takes its processes with it: each sees that and ends itself, and their connections are cut here, so
+that the death of a node is noticed at once. No agent comes back.
+"""
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+
+from scalerl.cluster.node_of_run import NodeOfRun
+from scalerl.processes.agent_messages import (
+    MOST_BYTES,
+    Called,
+    EndUnit,
+    Exited,
+    Hello,
+    Leave,
+    Started,
+    StartUnit,
+    ToAgent,
+    packed,
+    unpacked,
+)
+from scalerl.processes.authenticated import hang_up, interface_of, let_in, listen_on, own_address
+from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
+
+AGENTS_LIMIT_S = 900.0
+"""For all agents to come: the first import of torch on a node can take minutes."""
+LEAVE_LIMIT_S = 30.0
+"""For an agent to end its processes and itself."""
+CALL_LIMIT_S = 300.0
+"""For a process that has been started to call: it imports torch first."""
+
+
+class NodesMissing(RuntimeError):
+    """Not every node of the run has an agent; the run can be resumed from its last checkpoint."""
+
+
+@dataclass(kw_only=True)
+class Errand:
+    """A process on another node: what it is to do, and what is known of it."""
+
+    work: bytes
+    """Sent when the process calls."""
+    node: int
+    process_id: int = 0
+    connection: Connection | None = None
+    code: int | None = None
+    """How it ended."""
+
+
+@dataclass(kw_only=True)
+class Post:
+    """The agent of one node."""
+
+    hello: Hello
+    connection: Connection
+    is_there: bool = True
+    sending: threading.Lock = field(default_factory=threading.Lock)
+
+    def say(self, message: ToAgent) -> None:
+        """Nothing where the agent is gone: whoever asked is told of that."""
+        with suppress(OSError), self.sending:
+            self.connection.send_bytes(packed(message))
+
+
+class Coordinator:
+    """Listens for agents and for the processes that they have started."""
+
+    def __init__(self, run: Path, place: NodeOfRun, *, attempt: int = 1, listen: str = "") -> None:
+        """For one attempt of the run in this folder. `listen` is the only address to listen on; "" is all of this
+        node's."""
+        assert place.node == 0, place
+        self.run, self.place = run, place
+        self._key, self._socket = secrets.token_bytes(32), listen_on(listen)
+        self._state = threading.Condition()
+        """Held by whoever reads or changes what is below; notified of every change."""
+        self._posts: dict[int, Post] = {}
+        self._errands: dict[str, Errand] = {}
+        self._is_over = False
+        hosts = (listen,) if listen else (*place.hosts, socket.gethostname(), *_addresses())
+        point = MeetingPoint(
+            hosts=tuple(dict.fromkeys(hosts)), port=self._socket.getsockname()[1], key=self._key, attempt=attempt
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+        write_meeting(run, place.allocation, point)
+
+    def __enter__(self) -> "Coordinator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the agents go, with all that they have started; whoever comes later is told by the meeting file."""
+        with self._state:
+            if self._is_over:
+                return
+            self._is_over = True
+        write_ended(self.run, self.place.allocation)
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for post in self._posts.values():
+            post.say(Leave())
+        with self._state:
+            self._state.wait_for(lambda: not any(post.is_there for post in self._posts.values()), LEAVE_LIMIT_S)
+        for post in self._posts.values():
+            hang_up(post.connection)
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    def await_agents(self) -> None:
+        """Wait until every node has one; NodesMissing where one does not come, or has come and died."""
+        with self._state:
+            self._state.wait_for(lambda: len(self._posts) == self.place.nodes - 1, AGENTS_LIMIT_S)
+            missing = [node for node in range(1, self.place.nodes) if not self.reaches(node)]
+        if missing:
+            names = ", ".join(map(str, missing))
+            raise NodesMissing(
+                f"of {self.place.nodes} nodes these have no agent: {names}; those that come do so within "
+                f"{AGENTS_LIMIT_S:.0f} s"
+            )
+
+    def reaches(self, node: int) -> bool:
+        """Whether processes can be started there."""
+        with self._state:
+            return node == 0 or (node in self._posts and self._posts[node].is_there)
+
+    def node_name(self, node: int) -> str:
+        """For people."""
+        with self._state:
+            return self._posts[node].hello.name if node in self._posts else self.place.name if node == 0 else ""
+
+    @property
+    def devices(self) -> list[int]:
+        """GPUs of the other nodes, in order."""
+        with self._state:
+            return [self._posts[node].hello.devices for node in range(1, self.place.nodes)]
+
+    @property
+    def host(self) -> str:
+        """Under which other nodes reach this one."""
+        with self._state:
+            return next(post.hello.host for post in self._posts.values())
+
+    @property
+    def interface(self) -> str | None:
+        """The network interface of this node by which other nodes reach it; None where it has no IPv4 address."""
+        with self._state:
+            connection = next(post.connection for post in self._posts.values() if post.is_there)
+        return interface_of(own_address(connection))
+
+    # --- processes --------------------------------------------------------------------------------------------------
+
+    def start(self, ticket: str, node: int, devices: tuple[int, ...], work: bytes) -> Errand:
+        """Have an agent start a process; on a node without one it is as if it had died."""
+        errand = Errand(work=work, node=node)
+        with self._state:
+            assert ticket not in self._errands, ticket
+            self._errands[ticket] = errand
+            post = self._posts.get(node)
+        if post:
+            post.say(StartUnit(ticket=ticket, devices=devices))
+        return errand
+
+    def end(self, ticket: str) -> None:
+        """Have a process killed with all that it has started."""
+        with self._state:
+            errand = self._errands[ticket]
+            post = self._posts.get(errand.node)
+        if post and errand.code is None:
+            post.say(EndUnit(ticket=ticket))
+
+    def connection(self, errand: Errand) -> Connection:
+        """The connection to a process, as soon as it has called; EOFError where it ends before that."""
+        self._wait(lambda: errand.connection is not None or self._is_gone(errand), CALL_LIMIT_S)
+        if errand.connection is None:
+            raise EOFError("the process did not call")
+        return errand.connection
+
+    def code(self, errand: Errand, limit_s: float) -> int | None:
+        """How a process ended; None where its node is gone, or where it does not end within the limit."""
+        self._wait(lambda: self._is_gone(errand), limit_s)
+        return errand.code
+
+    def _wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
+        with self._state:
+            self._state.wait_for(is_so, limit_s)
+
+    def _is_gone(self, errand: Errand) -> bool:
+        return errand.code is not None or not self.reaches(errand.node)
+
+    # --- callers ----------------------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # the socket is closed
+            while True:
+                caller, _ = self._socket.accept()
+                threading.Thread(target=self._admit, args=(caller,), daemon=True).start()
+
+    def _admit(self, caller: socket.socket) -> None:
+        """Hear who it is, and serve it; any program may call, and only those who know the key get so far."""
+        try:
+            connection = let_in(caller, self._key)
+        except Exception as error:  # garbage, the key of another attempt, or nobody any more
+            print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
+            return
+        with suppress(EOFError, OSError):
+            match unpacked(connection.recv_bytes(MOST_BYTES)):
+                case Hello() as hello:
+                    self._serve_agent(Post(hello=hello, connection=connection))
+                case Called(ticket=ticket):
+                    self._give_work(connection, ticket)
+
+    def _give_work(self, connection: Connection, ticket: str) -> None:
+        errand = self._errands[ticket]
+        connection.send_bytes(errand.work)
+        with self._state:
+            errand.connection, errand.work = connection, b""
+            if not self.reaches(errand.node):
+                hang_up(connection)
+            self._state.notify_all()
+
+    def _serve_agent(self, post: Post) -> None:
+        """Until it is gone."""
+        node = post.hello.node
+        with self._state:
+            if self._is_over or node in self._posts:
+                post.say(Leave())  # one that had been given up, and comes again, has no processes any more
+                post.connection.close()
+                return
+            self._posts[node] = post
+            self._state.notify_all()
+        print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
+        with suppress(EOFError, OSError):
+            while True:
+                said = unpacked(post.connection.recv_bytes(MOST_BYTES))
+                with self._state:
+                    self._note(said)
+                    self._state.notify_all()
+        with self._state:
+            post.is_there = False
+            for errand in self._errands.values():
+                if errand.node == node and errand.code is None and errand.connection:
+                    hang_up(errand.connection)
+            self._state.notify_all()
+        if not self._is_over:
+            print(f"node {node} ({post.hello.name}): its agent is gone", flush=True)
+
+    def _note(self, said: Started | Exited) -> None:
+        match said:
+            case Started():
+                self._errands[said.ticket].process_id = said.process_id
+            case Exited():
+                self._errands[said.ticket].code = said.code
+
+
+def _addresses() -> tuple[str, ...]:
+    """IPv4 addresses of this node, those of the loopback interface left out."""
+    with suppress(OSError):
+        found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET, socket.SOCK_STREAM)
+        return tuple(dict.fromkeys(str(one[4][0]) for one in found if not str(one[4][0]).startswith("127.")))
+    return ()

@@ -1,0 +1,32 @@
+"""What a process executes that an agent has started: it calls the coordinator, gets its work and does it.
+
+Its input says where the coordinator is, and closes when the agent dies: then this process ends, with all that it has
+started.
+"""
+
+import json
+import os
+import sys
+import threading
+
+from scalerl.processes.agent_messages import Called, packed
+from scalerl.processes.authenticated import call
+from scalerl.processes.launch import begin, end_group
+
+
+def do_work() -> None:
+    """Do what the coordinator sends, for as long as the agent lives."""
+    card = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_the_agent, daemon=True).start()
+    connection = call(card["host"], card["port"], bytes.fromhex(card["key"]))
+    connection.send_bytes(packed(Called(ticket=card["ticket"])))
+    begin(connection, tuple(card["devices"]), connection.recv_bytes())
+
+
+def _end_with_the_agent() -> None:
+    sys.stdin.buffer.read(1)  # it never writes again: this returns at the end of the input
+    end_group(os.getpid())
+
+
+if __name__ == "__main__":
+    do_work()
