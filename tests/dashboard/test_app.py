@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
 from ablations.verdict.results import read_results
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
+from scalerl.cluster.unit_state import UnitState
 
 APP = Path(ablations_dashboard.__file__).with_name("app.py")
 
@@ -117,6 +119,19 @@ def test_progress_names_states_and_messages(monkeypatch, tmp_path):
     assert list(runs["state"]) == ["running", "failed", "running"]
     assert list(runs["compute"]) == [0.5, 0.5, 0.5]
     assert list(runs["message"])[1] == "Diverged"
+
+
+def test_the_processes_of_a_run_on_the_wall_clock_are_shown(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    folder = sweep.run(sweep.plan.variants[0].runs[0].id)
+    unit = UnitState(unit="generator 1", node="n2", state="gone", doing="", deaths=4)
+    assert "Processes" not in [one.label for one in open_page(monkeypatch, tmp_path).expander]
+    folder.write_status(replace(folder.read_status(), state="running", heartbeat=time.time(), units=(unit,)))
+    page = open_page(monkeypatch, tmp_path)
+    assert "Processes" in [one.label for one in page.expander]
+    (frame,) = [one.value for one in page.dataframe if "process" in one.value.columns]
+    line = {"variant": "scalerl", "process": "generator 1", "node": "n2", "state": "gone", "does": "", "deaths": "4"}
+    assert frame.to_dict("records") == [line]
 
 
 def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):

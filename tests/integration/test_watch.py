@@ -97,7 +97,7 @@ def test_in_a_terminal_the_watch_is_a_live_table(home):
     assert b"Traceback" not in seen
 
 
-@pytest.mark.parametrize("option", ["--json", "--all"])
+@pytest.mark.parametrize("option", ["--json", "--all", "--units"])
 def test_what_a_live_table_cannot_do_is_refused(platform, home, option):
     make_home(home)
     assert f"{option} has no effect while --watch" in platform("status", "-w", option, code=2).stderr

@@ -19,6 +19,7 @@ from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.status.rows import RunRow, share
 from ablations.status.table import summary
+from ablations.status.units import unit_lines
 from ablations.text import counted
 from ablations.verdict.results import Results
 from ablations.verdict.words import glossary, line_of, method, sentence, warnings
@@ -70,6 +71,9 @@ def show_progress(plan: Plan, rows: list[RunRow], allocation: Allocation | None)
     st.progress(spent, text=f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}")
     with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
         st.dataframe(progress_frame(plan, rows), hide_index=True, column_config=PROGRESS_COLUMNS)
+    if lines := unit_lines(rows):
+        with st.expander("Processes", expanded=any(line["state"] == "gone" for line in lines)):
+            st.dataframe(pd.DataFrame(lines), hide_index=True)
 
 
 PROGRESS_COLUMNS = {

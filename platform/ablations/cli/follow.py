@@ -35,6 +35,9 @@ def status(
     sweep: SweepArgument = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until no run trains or waits.")] = False,
     all_runs: Annotated[bool, typer.Option("--all", help="Show every run of a long sweep.")] = False,
+    units: Annotated[
+        bool, typer.Option("--units", help="Show the processes of runs on the wall clock: where, and what they do.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,11 +46,12 @@ def status(
     from ablations.status.live import clock
     from ablations.status.progress import run_rows, to_json
     from ablations.status.table import MOST_ROWS, status_view
+    from ablations.status.units import units_table
 
     started = find_sweep(home, sweep)
     if watch:
-        if as_json or all_runs:
-            raise AblationsError(f"--{'json' if as_json else 'all'} has no effect while --watch shows a live table")
+        if idle := [name for name, value in {"json": as_json, "all": all_runs, "units": units}.items() if value]:
+            raise AblationsError(f"--{idle[0]} has no effect while --watch shows a live table")
         with suppress(KeyboardInterrupt):
             started = watch_sweep(started, console())
     plan, rows, allocation = started.plan, run_rows(started), started.read_allocation()
@@ -57,6 +61,8 @@ def status(
     else:
         most_rows = None if all_runs else MOST_ROWS
         console().print(status_view(plan, rows, allocation, failures=failures, now=clock(), most_rows=most_rows))
+        if units:
+            console().print("", units_table(rows), sep="\n")
     if code := unfinished_code(started, rows):
         raise typer.Exit(code)
 

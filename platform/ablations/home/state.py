@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from scalerl.cluster.unit_state import UnitState
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 
@@ -88,6 +89,8 @@ class RunState:
     message: str = ""
     warnings: tuple[str, ...] = ()
     """What its last steps say of its health (`scalerl.run.health`)."""
+    units: tuple[UnitState, ...] = ()
+    """Its processes, while it trains on the wall clock."""
     heartbeat: float = 0.0
     """When its process last gave a sign of life, in seconds since 1970."""
     pid: int | None = None
@@ -119,6 +122,7 @@ def read_state(folder: RunFolder, budget_gpu_hours: float) -> RunState:
         attempt=status.attempt,
         message=status.message,
         warnings=status.warnings,
+        units=status.units if state == State.RUNNING else (),
         heartbeat=status.heartbeat,
         pid=status.pid if state == State.RUNNING and is_here(status) else None,
     )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.study.sweep import Stop
+from scalerl.cluster.unit_state import UnitState
 
 HEAVY = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy", "numpy"]
 FIT_KEYS = {"curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window"}
@@ -113,6 +115,32 @@ def test_stopped_runs_count_as_ended_and_are_shown_with_their_reason(tmp_path):
     assert [one["state"] for one in printed["runs"]] == ["done", "stopped", "stopped"]
     assert "stopped, A in [" in printed["runs"][1]["message"]
     assert "gain to 2000 GPU-hours below 0.05" in run("status", "loo", "--home", str(tmp_path))
+
+
+UNITS = (
+    UnitState(unit="trainer 0", node="n1", state="at work", doing="forward_backward", deaths=0),
+    UnitState(unit="generator 0", node="n1", state="at work", doing="decode", deaths=2),
+    UnitState(unit="generator 1", node="n2", state="gone", doing="", deaths=1),
+)
+
+
+def test_status_shows_the_processes_of_a_run_that_trains(tmp_path):
+    sweep = make_home(tmp_path)
+    home = ("--home", str(tmp_path))
+    assert "no run trains on the wall clock now" in run("status", "loo", "--units", *home)
+    folder = sweep.run(sweep.plan.variants[0].runs[0].id)
+    folder.write_status(replace(folder.read_status(), state="running", heartbeat=time.time(), units=UNITS))
+    shown = [line.split() for line in run("status", "loo", "--units", *home, code=3).splitlines()]
+    assert ["scalerl", "trainer", "0", "n1", "at", "work", "forward", "backward"] in shown
+    assert ["scalerl", "generator", "0", "n1", "at", "work", "decode", "2"] in shown
+    assert ["scalerl", "generator", "1", "n2", "gone", "1"] in shown
+    assert "generator" not in run("status", "loo", *home, code=3)
+    (told, *others) = json.loads(run("status", "loo", "--json", *home, code=3))["runs"]
+    assert told["units"][2] == {"unit": "generator 1", "node": "n2", "state": "gone", "doing": "", "deaths": 1}
+    assert all(other["units"] == [] for other in others)
+    # Of a run that has ended nothing runs any more.
+    folder.write_status(replace(folder.read_status(), state="done"))
+    assert "no run trains on the wall clock now" in run("status", "loo", "--units", *home)
 
 
 def test_status_shows_what_a_run_warns_of(tmp_path):

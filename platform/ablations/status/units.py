@@ -1,0 +1,44 @@
+"""The processes of the runs that train on the wall clock: where each is, and what it does."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ablations.status.rows import RunRow
+
+NONE_TO_SHOW = "no run trains on the wall clock now, so there are no processes to show"
+STYLES_OF_UNITS = {"at work": "green", "starting": "dim", "catching up": "cyan", "gone": "red"}
+
+
+def unit_lines(rows: Sequence[RunRow]) -> list[dict[str, str]]:
+    """One line a process: `{"variant": "scalerl", "process": "generator 3", "node": "n2", "state": "at work", ...}`."""
+    return [
+        {
+            "variant": row.name if len({other.seed for other in rows}) > 1 else row.variant,
+            "process": unit.unit,
+            "node": unit.node,
+            "state": unit.state,
+            "does": unit.doing.replace("_", " "),
+            "deaths": str(unit.deaths or ""),
+        }
+        for row in rows
+        for unit in row.state.units
+    ]
+
+
+def units_table(rows: Sequence[RunRow]) -> Table | Text:
+    """The same for a terminal."""
+    lines = unit_lines(rows)
+    if not lines:
+        return Text(NONE_TO_SHOW)
+    columns = [name for name in lines[0] if any(line[name] for line in lines)]
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name == "deaths" else "left", overflow="fold")
+    for line in lines:
+        style = STYLES_OF_UNITS.get(line["state"], "")
+        told = {name: escape(line[name]) for name in columns}
+        table.add_row(*(told | ({"state": f"[{style}]{told['state']}[/]"} if style else {})).values())
+    return table
