@@ -295,6 +295,14 @@ def test_processors_are_asked_for_by_node(block, threads, tmp_path):
         ({"learner": {"type": "fsdp", "ranks": 4}}, 4),
         ({"generator": {"type": "vllm", "tensor_parallel": 2}}, 2),
         ({"cluster": {"type": "wall", "generators": 3}}, 4),
+        (
+            {
+                "cluster": {"type": "wall", "generators": 3},
+                "generator": {"type": "vllm", "tensor_parallel": 2},
+                "learner": {"type": "fsdp", "ranks": 4},
+            },
+            10,
+        ),
     ],
 )
 def test_no_more_gpus_are_reserved_than_a_run_uses(settings, most, tmp_path):

@@ -15,6 +15,7 @@ from scalerl.run import assemble
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.schedules import SCHEDULES
+from scalerl.weights.store import WeightStore
 
 
 class CountingLearner:
@@ -36,6 +37,9 @@ class CountingLearner:
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: torch.full(shape, float(self.version)) for name, shape in self.shapes.items()}
+
+    def publish(self, store: WeightStore, publication: int) -> None:
+        store.publish(publication, self.version, self.weights())
 
     def save_model(self, folder: Path) -> None:
         save_file(self.weights(), folder / "model.safetensors")

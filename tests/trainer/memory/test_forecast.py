@@ -62,6 +62,21 @@ def test_a_generator_of_the_wall_clock_is_a_process_of_its_own():
     assert "Adam" not in generators.parts
 
 
+def test_a_sharded_learner_of_the_wall_clock_is_a_coordinator_and_ranks_that_share_what_adam_keeps():
+    learner = {"type": "deepspeed", "zero": 2, "ranks": 4}
+    recipe = ResolvedRecipe.model_validate(wall_recipe(generators=3).model_dump(mode="json") | {"learner": learner})
+    coordinator, ranks, generators = peak_memory(recipe, PROMPTS).processes
+    assert (coordinator.count, ranks.count, generators.count) == (1, 4, 3)
+    weights = peak_memory(wall_recipe(), PROMPTS).processes[0].parts["weights"]
+    assert "Adam" not in coordinator.parts
+    assert ranks.parts["Adam"] == 2 * weights // 4
+    assert ranks.parts["weights"] == weights + weights // 4
+    virtual = tiny_recipe(learner={"type": "deepspeed", "zero": 3, "ranks": 4})
+    (trainers,) = peak_memory(virtual, PROMPTS).processes
+    assert trainers.count == 4
+    assert trainers.parts["gradients"] == weights // 4
+
+
 def test_an_evaluation_decodes_no_more_rows_than_it_samples_nor_than_fit():
     def rows(samples, prompt=200, **changes):
         recipe = ResolvedRecipe.model_validate({"generation": {"thinking": 12_288, "answer": 2_048}, **changes})

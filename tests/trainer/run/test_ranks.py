@@ -27,7 +27,7 @@ LEARNERS = {
 }
 
 
-def recipe_of(learner):
+def virtual_recipe(learner):
     return tiny_recipe(
         off_policy={"type": "pipeline", "k": 8},
         warm_start={"steps": 200},
@@ -38,11 +38,11 @@ def recipe_of(learner):
     )
 
 
-def start(path, budget, learner):
-    """Begin or resume a run over these ranks, in a process group of its own."""
+def start(path, budget, learner, recipe_of=None):
+    """Begin or resume a run over these ranks, in a session of its own."""
     folder = RunFolder(path)
     if not path.exists():
-        folder.create(recipe_of(learner), 0)
+        folder.create((recipe_of or virtual_recipe)(learner), 0)
     else:
         written = json.loads((path / "recipe.json").read_text())
         written["recipe"]["learner"] = learner

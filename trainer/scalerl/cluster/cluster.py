@@ -94,13 +94,13 @@ class Cluster(ABC):
     @property
     def compute_gpu_hours(self) -> float:
         """Device-hours up to the end of the last optimiser step, all devices, idle time included."""
-        devices = self.recipe.cluster.generators + self.recipe.cluster.trainers
+        devices = self.recipe.cluster.generators + self.recipe.trainers
         return devices * self.elapsed_s / 3600
 
     @property
     def num_devices(self) -> dict[Role, int]:
         """Devices by role."""
-        return {"generator": self.recipe.cluster.generators, "trainer": self.recipe.cluster.trainers}
+        return {"generator": self.recipe.cluster.generators, "trainer": self.recipe.trainers}
 
     @property
     def elapsed_s(self) -> float:

@@ -2,8 +2,10 @@
 
     gradient of the batch = sum over ranks of the gradients of their passes
 
-DeepSpeed averages over ranks, so each loss is multiplied by their number. It reduces in BF16 and skips steps by itself
-unless it is told otherwise: here sums and messages are FP32, and the learner says which steps are taken.
+DeepSpeed averages over ranks, so each loss is multiplied by the next power of 2 that is not below their number, and the
+gradient by the rest: any other factor would round BF16 products differently than one process does. DeepSpeed reduces in
+BF16 and skips steps by itself unless it is told otherwise: here sums and messages are FP32, and the learner says which
+steps are taken.
 """
 
 import copy
@@ -132,6 +134,10 @@ class DeepSpeedEngine(ZeroNetwork):
         super().__init__(deepspeed, network, ds_config(optimiser, settings), optimiser)
         self.ranks, self.steps, self.optimiser = ranks, 0, optimiser
         self.rate = optimiser.learning_rate
+        self.scale = (1 << (ranks.world - 1).bit_length()) / ranks.world
+        """What is left in the gradient until the step takes it out."""
+        if self.scale != 1.0:
+            self.engine.optimizer.override_loss_scale(self.scale)
 
     def frozen(self, network: nn.Module) -> Network:
         """As this one: in this process under ZeRO-2, shared out under ZeRO-3."""
@@ -167,7 +173,7 @@ class DeepSpeedEngine(ZeroNetwork):
             total = math.nan if bool((norms < 0).any()) else float(torch.linalg.vector_norm(norms))
         else:
             total = float(optimizer.scaled_global_norm())
-        return total if total >= 0 else math.nan
+        return total / self.scale if total >= 0 else math.nan
 
     def step(self, rate: float) -> None:
         """One step of AdamW on every share, then each rank has the new weights or its share of them."""

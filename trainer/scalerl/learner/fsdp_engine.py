@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from scalerl.learner.engine import Engine, adamw
@@ -34,7 +34,12 @@ class FsdpNetwork:
         for layers in (module for module in self.network.modules() if isinstance(module, nn.ModuleList)):
             for layer in layers:
                 fully_shard(layer, mesh=mesh)
-        fully_shard(self.network, mesh=mesh, reshard_after_forward=True)
+        root = fully_shard(self.network, mesh=mesh, reshard_after_forward=True)
+        for module in root.modules():
+            if isinstance(module, FSDPModule):
+                # The sum itself, not an average times the ranks: another factor than a power of 2 rounds in BF16.
+                module.set_force_sum_reduction_for_comms(True)
+                module.set_gradient_divide_factor(1.0)
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """What its `forward` says."""
@@ -78,8 +83,8 @@ class FsdpEngine(FsdpNetwork):
         self.adam.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient; FSDP averages over ranks."""
-        (loss * self.ranks.world).backward()
+        """Add the gradient."""
+        loss.backward()
 
     def gradients(self) -> list[nn.Parameter]:
         """None: FP16 is refused."""

@@ -9,6 +9,7 @@ from scalerl.model.policy import Policy
 from scalerl.model.size import ModelSize
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
+from scalerl.weights.store import WeightStore
 
 
 class Diverged(RuntimeError):
@@ -56,6 +57,9 @@ class Learner(Protocol):
     def weights(self) -> Weights:
         """The policy's weights. They may be views that the next step changes: copy what must outlast it."""
         ...
+
+    def publish(self, store: WeightStore, publication: int) -> None:
+        """Make the policy's present weights the publication of this number."""
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""

@@ -1,11 +1,16 @@
-"""The engines that a recipe asks for."""
+"""The engines that a recipe asks for, and the learner of one rank."""
+
+from pathlib import Path
 
 import torch
 
 from scalerl.learner.engine import EngineMaker
 from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchEngineMaker
-from scalerl.recipe import LearnerSettings
+from scalerl.learner.torch_learner import TorchLearner
+from scalerl.model.build import new_policy
+from scalerl.model.device import device_of
+from scalerl.recipe import LearnerSettings, ResolvedRecipe
 
 
 def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) -> EngineMaker:
@@ -21,3 +26,10 @@ def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) 
             from scalerl.learner.fsdp_engine import FsdpEngineMaker
 
             return FsdpEngineMaker(ranks, device)
+
+
+def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks) -> TorchLearner:
+    """The learner of one rank, with the weights of the folder `start`; collective."""
+    policy = new_policy(recipe)
+    policy.load_weights(start)
+    return TorchLearner(policy, recipe, engines=engine_maker(recipe.learner, ranks, device_of(recipe)))

@@ -14,6 +14,10 @@ class RanksDisagree(RuntimeError):
     """Processes that must compute the same were given different things."""
 
 
+class RankDied(RuntimeError):
+    """A rank of the learner ended on its own; the run can be resumed from its last checkpoint."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
     """One process of `world` that train together: `Ranks(rank=1, world=2)` is the second of two.
@@ -62,9 +66,11 @@ LIMIT = timedelta(minutes=10)
 """A rank that waits this long for another ends. One that has died is noticed at once, by its closed connection."""
 
 
-def join(store: Store, *, rank: int, world: int) -> Ranks:
-    """Become one of `world` ranks that meet at `store`; collective. Their messages stay on this machine."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+def join(store: Store, *, rank: int, world: int, are_together: bool = True) -> Ranks:
+    """Become one of `world` ranks that meet at `store`; collective. `are_together`: their messages stay on this
+    machine."""
+    if are_together:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=LIMIT)
     return Ranks(rank=rank, world=world)

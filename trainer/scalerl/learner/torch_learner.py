@@ -27,6 +27,8 @@ from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group
 from scalerl.weights.hugging_face import Weights
+from scalerl.weights.layer_groups import names_of_rank
+from scalerl.weights.store import WeightStore
 
 MAX_BAD_STEPS = 5
 """Steps in a row whose loss or gradient is not finite before the run stops."""
@@ -127,6 +129,12 @@ class TorchLearner:
     def weights(self) -> Weights:
         """The policy's weights, under the names of its file."""
         return self.policy.exported_weights()
+
+    def publish(self, store: WeightStore, publication: int) -> None:
+        """Each rank its layer groups; all ranks gather the weights, layer by layer."""
+        weights, ranks = self.weights(), self.ranks
+        own = {name: weights[name] for name in names_of_rank(weights, ranks.rank, ranks.world)}
+        store.publish(publication, self.version, own, rank=ranks.rank, ranks=ranks.world)
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""

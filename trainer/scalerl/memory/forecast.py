@@ -13,6 +13,8 @@ LIBRARIES = 260 * MIB
 """Of a process that has imported torch and this package."""
 TRANSFORMERS = 300 * MIB
 """What `transformers` 5.19 adds; it imports scikit-learn, pandas, accelerate and triton if they are there."""
+SHARDING = {"torch": 0, "fsdp": 50 * MIB, "deepspeed": 180 * MIB}
+"""What the code of a sharded learner adds, by the learner's type."""
 MOST_EVALUATION_ROWS = 512
 EVALUATION_CACHE = 2 * 2**30
 """Bytes; evaluations cost no compute, so only the real machine cares."""
@@ -52,7 +54,7 @@ class ProcessMemory:
     """Memory that one process holds at its peak, or each of several alike."""
 
     name: str
-    """`trainer` or `generator`."""
+    """`coordinator`, `trainer` or `generator`."""
     count: int
     """Processes of this kind."""
     parts: Mapping[str, int]
@@ -69,7 +71,8 @@ class MemoryForecast:
     """Peak memory of a run."""
 
     processes: tuple[ProcessMemory, ...]
-    """On the virtual clock one, on the wall clock the trainer and the generators."""
+    """On the virtual clock those of one kind, one for each rank of the learner; on the wall clock the trainers and the
+    generators, and a coordinator where the learner is sharded."""
 
     @property
     def total(self) -> int:
@@ -112,29 +115,57 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
     length = prompts.trained + recipe.generation.max_tokens
     generator = {"generator's weights": copy, "keys and values": rows * cache_row(recipe, shape, length)}
     decoding = _decoding(recipe, shape, rows, length)
-    weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
-    trainer = {
-        "interpreter and libraries": libraries,
-        "weights": copy,
-        "gradients": copy,
-        "Adam": 2 * copy,
-        "weights of the start": copy * (2 if weighs_by_start and recipe.batches_of_a_round > 1 else 1),
-        "weights under way": copy if is_virtual else 2 * copy,
-    }
-    if recipe.critic.type != "none":
-        trainer["critic"] = (
-            (4 if recipe.batches_of_a_round == 1 else 5) * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
-        )
-    phases = [update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)]
+    base = {"interpreter and libraries": libraries}
+    learner = _learner(recipe, shape, copy)
+    update, evaluation = update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)
     if is_virtual:
-        trainer |= generator
-        phases.append(decoding)
-    trainer |= max(phases, key=lambda parts: sum(parts.values()))
-    processes = [ProcessMemory(name="trainer", count=1, parts=trainer)]
-    if not is_virtual:
-        parts = {"interpreter and libraries": libraries, **generator, **decoding}
-        processes.append(ProcessMemory(name="generator", count=cluster.generators, parts=parts))
-    return MemoryForecast(processes=tuple(processes))
+        own = {**base, **learner, "weights of the start": copy, "weights under way": copy, **generator}
+        return MemoryForecast(processes=(_process("trainer", recipe.learner.ranks, own, update, evaluation, decoding),))
+    generators = _process("generator", cluster.generators, {**base, **generator}, decoding)
+    published = {"weights of the start": copy, "weights under way": 2 * copy}
+    if recipe.learner.type == "torch":
+        trainer = _process("trainer", 1, {**base, **learner, **published}, update, evaluation)
+        return MemoryForecast(processes=(trainer, generators))
+    # The ranks' state comes as bytes and is then tensors: weights and two moments each time.
+    state = {"state of a checkpoint": 6 * copy}
+    coordinator = _process("coordinator", 1, {**base, "weights": copy, **published}, evaluation, state)
+    ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update, state)
+    return MemoryForecast(processes=(coordinator, ranks, generators))
+
+
+def _process(name: str, count: int, lasting: Mapping[str, int], *phases: Mapping[str, int]) -> ProcessMemory:
+    """What a process always holds, and the largest of what its phases need."""
+    return ProcessMemory(
+        name=name, count=count, parts={**lasting, **max(phases, key=lambda parts: sum(parts.values()))}
+    )
+
+
+def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, int]:
+    """Of one rank, beside what an optimiser step needs for a while.
+
+    Every rank has a whole copy of the weights on its host, to gather and to load them; ZeRO keeps an FP32 copy of its
+    share to step on.
+    """
+    kind, ranks = recipe.learner.type, recipe.learner.ranks
+    share, is_sharded = (
+        copy // ranks,
+        kind == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3),
+    )
+    weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
+    frozen = (weighs_by_start and recipe.batches_of_a_round > 1) + (kind != "torch" and recipe.kl.coefficient > 0)
+    parts = {
+        "weights": copy + (share if is_sharded else 0) + (share if kind == "deepspeed" else 0),
+        "gradients": share if is_sharded else copy,
+        "Adam": 2 * share,
+    }
+    if kind != "torch":
+        parts["sharding"] = SHARDING[kind]
+    if frozen:
+        parts["frozen copies"] = frozen * (copy + (share if is_sharded else 0))
+    if recipe.critic.type != "none":
+        each = 4 if recipe.batches_of_a_round == 1 else 5
+        parts["critic"] = each * shape.parameters * CRITIC_BYTES[recipe.critic.parameters]
+    return parts
 
 
 def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:

@@ -17,10 +17,12 @@ line                the line to the process of one unit
 fleet               the lines to all generators: start, talk, notice a death, start again, end
 member              what the coordinator knows of one generator
 crew                of all of them: who is at work, who has which groups and weights
+trainer_process     what the process of a trainer rank executes, where the learner is sharded
+remote_learner      all ranks, as the coordinator orders them about
 process_cluster     the cluster that schedules work with
 
-The coordinator draws prompts, verifies answers, trains, evaluates and writes checkpoints. Generators decode on their
-own while it takes a step. `docs/design.md` says what the wall clock promises.
+The coordinator draws prompts, verifies answers, evaluates and writes checkpoints; it also trains, unless the learner is
+sharded. Generators decode on their own during a step. `docs/design.md` says what the wall clock promises.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher
@@ -29,14 +31,19 @@ from scalerl.processes.crew import GeneratorDied, WeightsRefused
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import LocalLauncher
 from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.remote_learner import RemoteLearner
+from scalerl.processes.trainer_process import LOCAL, TrainerWork
 from scalerl.processes.units import local_units, units_of
 
 __all__ = [
+    "LOCAL",
     "AgentLauncher",
     "Coordinator",
     "GeneratorDied",
     "GeneratorWork",
     "LocalLauncher",
+    "RemoteLearner",
+    "TrainerWork",
     "WallCluster",
     "WeightsRefused",
     "local_units",

@@ -1,7 +1,7 @@
 """The clock of a run on the wall clock, and how each of its devices has spent the time on it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scalerl.cluster.cluster import Clock
@@ -14,20 +14,33 @@ GENERATOR_WORKS: tuple[Activity, ...] = ("decode", "sync")
 
 
 class Accounts:
-    """The coordinator's time sheet, which is the clock, and the accounts of the generators.
+    """The coordinator's time sheet, which is the clock, and the accounts of generators and of trainer ranks.
 
     Where the coordinator trains, its time sheet is the trainer's account as well.
     """
 
-    def __init__(self, num_generators: int) -> None:
+    def __init__(self, num_generators: int, ranks: Sequence[ReportedAccount] = ()) -> None:
+        """`ranks` are those of processes that train, if the coordinator does not."""
         self.sheet = TimeSheet()
         self.generators = [ReportedAccount() for _ in range(num_generators)]
+        self.ranks = ranks
         self._before = 0.0
         """The clock at a resume."""
+        self._more_s = 0.0
+        """Device-seconds before the resume beyond those that the present devices would have spent."""
         self._earlier: Mapping[Activity, float] = {}
-        """The trainer's time before a resume."""
+        """The trainers' time before a resume."""
         self._trainer: dict[Activity, float] = {}
-        """The trainer's time, at the last look at the clock."""
+        """The trainers' time, at the last look at the clock."""
+
+    @property
+    def num_devices(self) -> int:
+        """Of both roles."""
+        return len(self.generators) + max(1, len(self.ranks))
+
+    def device_s(self, moment: float) -> float:
+        """Device-seconds up to a moment of this attempt; an earlier one may have had another number of ranks."""
+        return self.num_devices * moment + self._more_s
 
     def now(self) -> float:
         """Seconds on the clock."""
@@ -35,9 +48,11 @@ class Accounts:
 
     def bring_up(self, clock: Clock) -> None:
         """Set the clock by the time sheets."""
-        trainer = self.sheet.seconds()
-        self._trainer = _sum([self._earlier, trainer])
-        clock.now = self._before + sum(trainer.values())
+        own = self.sheet.seconds()
+        elapsed = sum(own.values())
+        trainers = [rank.at(elapsed) for rank in self.ranks] or [own]
+        self._trainer = _sum([self._earlier, *trainers])
+        clock.now = self._before + elapsed
         clock.trainer_busy = sum(self._trainer.get(name, 0.0) for name in TRAINER_WORKS)
         generators = self.by_role(clock.now)["generator"]
         clock.generator_busy = sum(generators.get(name, 0.0) for name in GENERATOR_WORKS)
@@ -48,7 +63,12 @@ class Accounts:
 
     def state_dict(self, now: float) -> dict[str, Any]:
         """Seconds of each device up to the last look at the clock, which said `now`."""
-        return {"generators": [account.at(now) for account in self.generators], "trainer": self._trainer}
+        return {
+            "generators": [account.at(now) for account in self.generators],
+            "trainer": self._trainer,
+            "num_devices": self.num_devices,
+            "more_s": self._more_s,
+        }
 
     def load_state_dict(self, saved: dict[str, Any] | None, clock: Clock) -> None:
         """Go on from a checkpoint; one of an earlier version has none, but `clock` knows how long devices were busy."""
@@ -59,6 +79,8 @@ class Accounts:
             trainer = unsplit(until=clock.now, busy=clock.trainer_busy, activity="forward_backward").seconds
             saved = {"generators": [generator] * number, "trainer": trainer}
         self._before, self._earlier = clock.now, saved["trainer"]
+        number_before = saved.get("num_devices", self.num_devices)
+        self._more_s = saved.get("more_s", 0.0) + (number_before - self.num_devices) * clock.now
         self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]
 
 

@@ -1,16 +1,21 @@
-"""What the trainer's process tells a generator process, and what that answers; pickled, in order, nothing is lost.
+"""What the coordinator tells the process of a unit, and what that answers; pickled, in order, nothing is lost.
 
-to the generator     NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
-from the generator   Report, Refused, Paused, State
+to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
+from a generator        Report, Refused, Paused, State
+to a trainer rank       Step, Publish, Pause, Resume, HandOver, TakeOver
+from a trainer rank     Obeyed, one for each order; Diverging instead of the one for a step that ends the run
 """
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.probe import WeightProbe
 from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.learner.learner import Update
+from scalerl.rollout import Group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +103,44 @@ class State:
     state: dict[str, Any]
 
 
-Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver
-Answer = Report | Refused | Paused | State
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Take an optimiser step on these groups, together with the other ranks."""
+
+    groups: Sequence[Group]
+    compute_gpu_hours: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publish:
+    """Publish your share of the present weights under this number; all ranks gather them."""
+
+    publication: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obeyed:
+    """An order is done: `Obeyed(seconds={"forward_backward": 3.1, "wait_rollouts": 0.2}, doing="wait_rollouts")`."""
+
+    seconds: dict[Activity, float]
+    """How this process has spent its time since it was started, pauses left out."""
+    doing: Activity
+    """What it goes on with."""
+    update: Update | None = None
+    """The first rank's, after a step."""
+    state: dict[str, Any] | None = None
+    """The first rank's, asked for by HandOver: that of all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diverging:
+    """Training cannot go on, for this reason."""
+
+    reason: str
+
+
+Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish
+Answer = Report | Refused | Paused | State | Obeyed | Diverging
 
 
 def to_bytes(message: Order | Answer) -> bytes:

@@ -1,4 +1,4 @@
-"""The wall cluster: what schedules ask for, done by generator processes while this process trains.
+"""The wall cluster: what schedules ask for, done by generator processes while this process or trainer ranks train.
 
 Times are measured. The clock stands still while the cluster is paused and moves at all other times, whether or not
 anybody has something to do.
@@ -32,6 +32,7 @@ from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
 from scalerl.processes.messages import HandOver, NewWeights, Pause, Paused, Refused, Report, State, TakeOver
+from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.units import generators_among
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
@@ -45,7 +46,7 @@ LATE_S = 60.0
 
 
 class WallCluster(Cluster):
-    """Generator processes beside this one, which trains; it starts paused."""
+    """Generator processes beside this one, which trains or has its ranks train; it starts paused."""
 
     def __init__(
         self,
@@ -69,8 +70,11 @@ class WallCluster(Cluster):
         self.peak_flops_per_s = self._measure_peak()
         self._has_started = self._is_running = False
         generators = generators_among(units)
-        self.accounts = Accounts(len(generators))
-        self.trainer_node = launcher.node_name(next(unit for unit in units if unit.role == "trainer"))
+        self.ranks = learner if isinstance(learner, RemoteLearner) else None
+        """The trainer's processes, if it is not this one."""
+        self.accounts = Accounts(len(generators), self.ranks.accounts if self.ranks else ())
+        self._trainers = [(unit, launcher.node_name(unit)) for unit in units if unit.role == "trainer"]
+        """Each with the name of its node."""
         self.crew = Crew(launcher, generators, pickle.dumps(work), self.accounts, self.news)
 
     @property
@@ -125,9 +129,8 @@ class WallCluster(Cluster):
         """Publish the trainer's weights; should a generator still read the last but one, wait for that."""
         number = self.publication + 1
         self._until(lambda: self.crew.may_write(number), waiting="sync")
-        probe, version = self.probe(), self.learner.version
-        self.store.publish(number, version, self.learner.weights())
-        self.crew.published(number, version, probe)
+        self.learner.publish(self.store, number)
+        self.crew.published(number, self.learner.version, self.probe())
 
     def synchronise(self) -> None:
         """Publish, and wait until every generator that may be given groups has taken it, and one may."""
@@ -171,6 +174,8 @@ class WallCluster(Cluster):
                     self._generate_again(self.crew.note_death(number, answer))
         sheet.switch(activity)
         self.crew.end_silent()
+        if self.ranks:
+            self.ranks.refuse_dead()
         self.accounts.bring_up(self.clock)
 
     def _note(self, number: int, report: Report) -> None:
@@ -227,18 +232,23 @@ class WallCluster(Cluster):
         self.clock.trainer_free = self.clock.now
         self._spent = self.accounts.by_role(self.clock.now)
 
+    @property
+    def compute_gpu_hours(self) -> float:
+        """Device-hours up to the end of the last optimiser step, also of ranks that an earlier attempt had more of."""
+        return self.accounts.device_s(self.elapsed_s) / 3600
+
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
-        """As the trainer's process measured, and as generators have reported."""
+        """As the coordinator measured, if it trains, and as the other processes have reported."""
         return self._spent
 
     def model_flops_utilisation(self) -> dict[Role, float] | None:
         """Of what the devices reached in large matrix products when the run began."""
         if any("unsplit" in seconds for seconds in self._spent.values()):
             return None
-        clock, devices = self.clock, self.num_devices
+        clock = self.clock
         flops: dict[Role, int] = {"generator": clock.flops - clock.trainer_flops, "trainer": clock.trainer_flops}
         return {
-            role: flops[role] / (devices[role] * self.elapsed_s * peak) for role, peak in self.peak_flops_per_s.items()
+            role: flops[role] / (sum(self._spent[role].values()) * peak) for role, peak in self.peak_flops_per_s.items()
         }
 
     def _measure_peak(self) -> Mapping[Role, float]:
@@ -248,27 +258,34 @@ class WallCluster(Cluster):
         return {role: rates[number] for role, number in threads.items()}
 
     def units(self) -> tuple[UnitState, ...]:
-        """The trainer, which is this process, and the generators."""
+        """The trainer, which is this process, or the ranks that train for it, and the generators."""
         generators = self.crew.units()
         if not self._is_running:
             generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
+        is_there = self.ranks is None or self.ranks.is_there
         doing = self.accounts.sheet.activity
-        trainer = UnitState(
-            unit="trainer 0",
-            node=self.trainer_node,
-            state="at work",
-            doing="paused" if doing == "off" else doing,
-            deaths=0,
-        )
-        return trainer, *generators
+        if self.ranks and doing == "coordinate":
+            doing = "wait_rollouts"
+        trainers = [
+            UnitState(
+                unit=unit.name,
+                node=node,
+                state="at work" if is_there else "starting",
+                doing=("paused" if doing == "off" else doing) if is_there else "",
+                deaths=0,
+            )
+            for unit, node in self._trainers
+        ]
+        return *trainers, *generators
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainer's time so far in which they waited for work."""
+        """Shares of the generators' and of the trainers' time so far in which they waited for work."""
         self.accounts.bring_up(self.clock)
         clock = self.clock
         if clock.now == 0.0:
             return 0.0, 0.0
-        busy = clock.generator_busy / self.processes.generators / clock.now, clock.trainer_busy / clock.now
+        trainers = sum(self.accounts.by_role(clock.now)["trainer"].values())
+        busy = clock.generator_busy / self.processes.generators / clock.now, clock.trainer_busy / trainers
         return max(0.0, 1 - busy[0]), 1 - busy[1]
 
     # --- start, pause, checkpoint, end ------------------------------------------------------------------------------
@@ -280,11 +297,15 @@ class WallCluster(Cluster):
             self._has_started = True
         self._is_running = True
         self.accounts.sheet.switch("coordinate")  # first, or a generator could be ahead of the clock
+        if self.ranks:
+            self.ranks.resume()
         for number in self.crew.at_work:
             self.crew.wake(number)
 
     def _until_there(self) -> None:
         """Wait for the processes to start; for one that is late only a while, it joins the others when it is ready."""
+        if self.ranks:
+            self.ranks.wait_until_there()
         late = time.monotonic() + LATE_S
         while self.crew.some_come:
             if self.crew.at_work and time.monotonic() > late:
@@ -304,13 +325,17 @@ class WallCluster(Cluster):
                 member.is_to_pause = True
                 self.crew.send(number, Pause())
         self._until(lambda: not any(member.is_awake for member in self.members))
+        if self.ranks:
+            self.ranks.pause()
         self.accounts.sheet.switch("off")
         yield
         self.start()
 
     def close(self) -> None:
-        """End the generator processes and what carried weights to them."""
+        """End the generators, the trainer's processes and what carried weights between them."""
         self.crew.close()
+        if self.ranks:
+            self.ranks.close()
         self.store.close()
 
     def state_dict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[Plac
 
     ValueError where the GPUs are too few, or some of them would have no work.
     """
-    generator, trainers, generators = recipe.generator, recipe.cluster.trainers, recipe.cluster.generators
+    generator, trainers, generators = recipe.generator, recipe.trainers, recipe.cluster.generators
     size = generator.tensor_parallel if generator.type == "vllm" else 1
     devices = gpus_of_nodes
     if device_of(recipe).type == "cpu":
@@ -26,7 +26,7 @@ def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     """The units of a run on this machine alone; GPUs beyond what it needs are left to others."""
     generator, cluster = recipe.generator, recipe.cluster
     size = generator.tensor_parallel if generator.type == "vllm" else 1
-    return units_of(recipe, [min(torch.cuda.device_count(), cluster.trainers + cluster.generators * size)])
+    return units_of(recipe, [min(torch.cuda.device_count(), recipe.trainers + cluster.generators * size)])
 
 
 def generators_among(units: Sequence[PlacedUnit]) -> tuple[PlacedUnit, ...]:

@@ -89,23 +89,19 @@ class Virtual(Frozen):
 
 
 class Wall(Frozen):
-    """Real processes on this machine, one that trains and others that decode; compute is measured, idle time included.
+    """Real processes on this machine, that train or decode; compute is measured, idle time included.
 
-    A device is one of these processes with its threads. The scale's `threads` are those of the process that trains.
+    A device is one of these processes with its threads. The scale's `threads` are those of a process that trains: with
+    `learner: {type: torch}` one, which plays the schedule as well, else every rank of the learner.
     """
 
     type: Literal["wall"] = "wall"
     generators: Annotated[Count, Unit("processes")] = 1
-    """Processes that decode; one more trains."""
+    """Processes that decode."""
     slots: Annotated[Count, Unit("sequences")] = 128
     """Sequences one generator decodes at a time."""
     generator_threads: Annotated[Count, Unit("threads")] = 1
     """CPU threads of one generator."""
-
-    @property
-    def trainers(self) -> int:
-        """Processes that train."""
-        return 1
 
     @property
     def compute_name(self) -> str:

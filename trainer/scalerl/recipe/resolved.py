@@ -115,15 +115,11 @@ class ResolvedRecipe(Recipe, Scale):
                 f"learner {kind!r} keeps weights and moments in FP32, and critic.parameters is "
                 f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
             )
-        if self.generator.type == "vllm":
+        if self.generator.type == "vllm" and self.cluster.type == "virtual":
             raise ValueError(
-                f"learner {kind!r} and vLLM would each join a process group of their own in the same process; use "
-                f"generator 'torch', or learner 'torch'"
-            )
-        if self.cluster.type == "wall":
-            raise ValueError(
-                f"learner {kind!r} works on the virtual clock so far, and cluster.type is 'wall'; use learner 'torch', "
-                f"or cluster.type 'virtual'"
+                f"learner {kind!r} and vLLM would each join a process group of their own in the same process on the "
+                f"virtual clock; use cluster.type 'wall', where they are processes apart, or generator 'torch', or "
+                f"learner 'torch'"
             )
         return self
 
@@ -148,10 +144,15 @@ class ResolvedRecipe(Recipe, Scale):
         the wall clock both, for they work at the same time."""
         if self.device == "cpu":
             return 0
-        size = self.generator.tensor_parallel if self.generator.type == "vllm" else 1
+        of_generator = self.generator.tensor_parallel if self.generator.type == "vllm" else 1
         if self.cluster.type == "wall":
-            return max(self.learner.ranks, self.cluster.trainers) + self.cluster.generators * size
-        return max(self.learner.ranks, size)
+            return self.trainers + self.cluster.generators * of_generator
+        return max(self.learner.ranks, of_generator)
+
+    @property
+    def trainers(self) -> int:
+        """Devices that train: modelled ones, or on the wall clock the ranks of the learner."""
+        return self.cluster.trainers if self.cluster.type == "virtual" else self.learner.ranks
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
         """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""

@@ -1,6 +1,6 @@
 """The parts of one run, put together from its recipe and seed. Another engine is put in here and nowhere else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from scalerl.cluster.cluster import Cluster
+from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.downstream import DownstreamEvaluator
 from scalerl.evaluation.evaluator import Evaluator
@@ -18,7 +19,7 @@ from scalerl.generator.generator import Maker
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.generator.vllm_engine import refuse_unservable
 from scalerl.learner.learner import Learner
-from scalerl.learner.make import engine_maker
+from scalerl.learner.make import engine_maker, rank_learner
 from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
@@ -27,14 +28,18 @@ from scalerl.model.build import new_policy
 from scalerl.model.device import device_of
 from scalerl.model.policy import frozen_copy
 from scalerl.processes import (
+    LOCAL,
     AgentLauncher,
     Coordinator,
     GeneratorWork,
     LocalLauncher,
+    RemoteLearner,
+    TrainerWork,
     WallCluster,
     local_units,
     units_of,
 )
+from scalerl.processes.launch import Launcher
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
@@ -43,7 +48,9 @@ from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.folder import FolderStore
+from scalerl.weights.hugging_face import Weights
 from scalerl.weights.shared_memory import SharedMemoryStore
+from scalerl.weights.store import WeightStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +68,31 @@ class Parts:
     """Folder of the model that the run starts from, in Hugging Face's format, with its tokenizer."""
     start_sha256: str
     """Of that folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Processes:
+    """Where the processes of the wall clock run."""
+
+    launcher: Launcher
+    units: Sequence[PlacedUnit]
+    store: WeightStore
+    host: str
+    """Where trainer ranks meet."""
+
+
+def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinator | None) -> _Processes:
+    """On this machine, or on the nodes whose agents come to the coordinator."""
+    if coordinator is None:
+        store = SharedMemoryStore(weights)
+        return _Processes(launcher=LocalLauncher(), units=local_units(recipe), store=store, host=LOCAL)
+    coordinator.await_agents()
+    return _Processes(
+        launcher=AgentLauncher(coordinator),
+        units=units_of(recipe, [torch.cuda.device_count(), *coordinator.devices]),
+        store=FolderStore(RunFolder(coordinator.run).weights, weights),
+        host=coordinator.host,
+    )
 
 
 def alone() -> Ranks:
@@ -103,8 +135,23 @@ def assemble(
     origin = frozen_copy(policy)
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=origin)
     ranks = join()
-    engines = engine_maker(recipe.learner, ranks, device_of(recipe))
-    learner: Learner = TorchLearner(policy, recipe, origin=origin, engines=engines)
+    processes = None if recipe.cluster.type == "virtual" else _processes(recipe, policy.exported_weights(), coordinator)
+    if processes and recipe.learner.type != "torch":
+        orders = TrainerWork(
+            rank=0,
+            world=1,
+            host=processes.host,
+            port=0,
+            maker=partial(rank_learner, recipe, start),
+            store=processes.store,
+            threads=recipe.threads,
+        )
+        learner: Learner = RemoteLearner(
+            recipe=recipe, launcher=processes.launcher, units=processes.units, work=orders, size=policy.size
+        )
+    else:
+        engines = engine_maker(recipe.learner, ranks, device_of(recipe))
+        learner = TorchLearner(policy, recipe, origin=origin, engines=engines)
     measured_policy = learner.policy or new_policy(recipe)
     rows = evaluation_rows(recipe, shape, prompts)
     parts: dict[str, Any] = {
@@ -118,18 +165,11 @@ def assemble(
         ),
     }
     generators, slots = recipe.cluster.generators, recipe.cluster.slots
-    if recipe.cluster.type == "virtual":
+    if recipe.cluster.type == "virtual" or processes is None:
         cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
     else:
-        weights = policy.exported_weights()
-        if coordinator:
-            coordinator.await_agents()
-            launcher, store = AgentLauncher(coordinator), FolderStore(RunFolder(coordinator.run).weights, weights)
-            units = units_of(recipe, [torch.cuda.device_count(), *coordinator.devices])
-        else:
-            launcher, store, units = LocalLauncher(), SharedMemoryStore(weights), local_units(recipe)
-        work = GeneratorWork(maker=maker(slots), store=store, threads=recipe.cluster.generator_threads)
-        cluster = WallCluster(launcher=launcher, units=units, work=work, **parts)
+        work = GeneratorWork(maker=maker(slots), store=processes.store, threads=recipe.cluster.generator_threads)
+        cluster = WallCluster(launcher=processes.launcher, units=processes.units, work=work, **parts)
     return Parts(
         cluster=cluster,
         ranks=ranks,

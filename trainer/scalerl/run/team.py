@@ -16,31 +16,29 @@ from typing import Any
 
 from torch.distributed import DistError, FileStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
-from scalerl.learner.ranks import ALONE, LIMIT, Ranks, join, leave
+from scalerl.learner.ranks import ALONE, LIMIT, RankDied, Ranks, join, leave
 from scalerl.processes.launch import no_signals
-from scalerl.recipe import LearnerSettings
+from scalerl.recipe import ResolvedRecipe
 
 POLL_S = 0.05
 BURIAL_LIMIT_S = 5.0
 """A process whose connection has closed is gone within an instant; its exit code may come a little later."""
 
 
-class RankDied(RuntimeError):
-    """A rank of the learner ended on its own; the run can be resumed from its last checkpoint."""
-
-
 class Team:
     """The ranks of one attempt, this process among them."""
 
-    def __init__(self, settings: LearnerSettings, run: Path, *, budget_gpu_hours: float, warm_starts: Path) -> None:
-        self.settings = settings
+    def __init__(self, recipe: ResolvedRecipe, run: Path, *, budget_gpu_hours: float, warm_starts: Path) -> None:
+        self.settings = recipe.learner
+        self._is_alone = recipe.learner.type == "torch" or recipe.cluster.type == "wall"
+        """On the wall clock the ranks are processes apart (`scalerl.processes.remote_learner`)."""
         self._orders = {"run": str(run), "budget_gpu_hours": budget_gpu_hours, "warm_starts": str(warm_starts)}
         self._meeting = tempfile.TemporaryDirectory(prefix="ranks-")
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def join(self) -> Ranks:
         """Start the others and meet them; RankDied where one does not get so far."""
-        if self.settings.type == "torch":
+        if self._is_alone:
             return ALONE
         world = self.settings.ranks
         place = Path(self._meeting.name) / "store"

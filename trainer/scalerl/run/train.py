@@ -73,7 +73,7 @@ def train(
                 recipe, _ = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 nodes = coordinator_of(recipe, path, place, status.attempt)
-                team = Team(recipe.learner, folder.path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts)
+                team = Team(recipe, folder.path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts)
                 with team, nodes as others:
                     run = Run(folder, warm_starts, status, stop_asked, join=team.join, coordinator=others)
                     with closing(run):

@@ -1,0 +1,108 @@
+"""What the process of a trainer rank executes: it meets the other ranks and obeys orders, one after the other.
+
+All ranks are given the same orders in the same order, so whatever is collective in one finds the others.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import torch
+from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
+
+from scalerl.learner.learner import Diverged, Learner
+from scalerl.learner.ranks import LIMIT, Ranks, join
+from scalerl.processes.messages import (
+    Answer,
+    Diverging,
+    HandOver,
+    Obeyed,
+    Order,
+    Pause,
+    Publish,
+    Resume,
+    Step,
+    TakeOver,
+    from_bytes,
+    to_bytes,
+)
+from scalerl.processes.time_sheet import TimeSheet
+from scalerl.weights.store import WeightStore
+
+LOCAL = "127.0.0.1"
+"""Where ranks of one machine meet."""
+LearnerMaker = Callable[[Ranks], Learner]
+"""Builds a rank's learner where it is called; collective, and it can be pickled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerWork:
+    """The Work of one rank: `TrainerWork(rank=1, world=2, host="127.0.0.1", port=40123, ...)`."""
+
+    rank: int
+    world: int
+    host: str
+    port: int
+    """Where the coordinator keeps the ranks' meeting."""
+    maker: LearnerMaker
+    store: WeightStore
+    threads: int
+
+    def __call__(self, connection: Connection) -> None:
+        """Obey until the coordinator closes its end of the connection or dies."""
+        os.environ["LOCAL_RANK"] = "0"  # DeepSpeed asks: the process sees one device
+        torch.set_num_threads(self.threads)
+        torch.use_deterministic_algorithms(not torch.cuda.is_available())
+        meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
+        ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
+        TrainerProcess(self.maker(ranks), ranks, self.store, connection).work()
+
+
+class TrainerProcess:
+    """The learner of one rank with its orders and its time sheet."""
+
+    def __init__(self, learner: Learner, ranks: Ranks, store: WeightStore, connection: Connection) -> None:
+        self.learner, self.ranks, self.store, self.connection = learner, ranks, store, connection
+        self.sheet = TimeSheet()
+
+    def work(self) -> None:
+        """Say that it is there, then obey."""
+        self._answer(self._obeyed())
+        while True:
+            self._answer(self._obey(from_bytes(self.connection.recv_bytes())))
+
+    def _obey(self, order: Order) -> Answer:
+        match order:
+            case Step():
+                self.sheet.switch("forward_backward")
+                try:
+                    update = self.learner.step(order.groups, order.compute_gpu_hours)
+                except Diverged as error:
+                    return Diverging(reason=str(error))
+                self.sheet.switch("wait_rollouts")
+                return self._obeyed(update=update if self.ranks.is_first else None)
+            case Publish():
+                before = self.sheet.activity
+                if before != "off":
+                    self.sheet.switch("sync")
+                self.learner.publish(self.store, order.publication)
+                self.sheet.switch(before)
+            case Pause():
+                self.sheet.switch("off")
+            case Resume():
+                self.sheet.switch("wait_rollouts")
+            case HandOver():
+                state = self.learner.state_dict()  # which all ranks gather
+                return self._obeyed(state=state if self.ranks.is_first else None)
+            case TakeOver():
+                self.learner.load_state_dict(order.state)
+            case _:
+                raise AssertionError(f"{type(order).__name__} is no order to a trainer rank")
+        return self._obeyed()
+
+    def _obeyed(self, **found: object) -> Obeyed:
+        return Obeyed(seconds=self.sheet.seconds(), doing="wait_rollouts", **found)  # pyright: ignore[reportArgumentType]  one of its fields
+
+    def _answer(self, answer: Answer) -> None:
+        self.connection.send_bytes(to_bytes(answer))
