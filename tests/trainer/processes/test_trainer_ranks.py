@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,7 @@ def deepspeed():
 
 
 @contextmanager
-def remote(recipe, folder, store_of=SharedMemoryStore):
+def remote(recipe, folder, store_of: Callable = SharedMemoryStore):
     """The ranks of that recipe, started from a model's folder that is made first."""
     policy = random_policy(recipe)
     if not folder.exists():

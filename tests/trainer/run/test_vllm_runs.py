@@ -1,12 +1,14 @@
 """Runs whose recipe asks for vLLM: refused where it cannot serve them, and otherwise like any other run."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.cluster.probe import GeneratorDisagrees
 from scalerl.generator.vllm_import import MissingEngine
+from scalerl.processes import WallCluster
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES
@@ -76,3 +78,40 @@ def test_some_steps_with_two_processes_that_each_have_vllm(tmp_path):
     stamped = [{int(v) for group in step.groups for r in group.rollouts for v in r.versions} for step in steps]
     assert stamped == [{0}, {1}, {2}, {3}]
     assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(400)
+def test_some_steps_of_two_processes_that_each_have_vllm_beside_two_that_each_have_a_share_of_the_learner(tmp_path):
+    pytest.importorskip("deepspeed", reason="DeepSpeed is not installed; `make engines` installs it")
+    learner = {"type": "deepspeed", "zero": 3, "ranks": 2}
+    recipe = wall(2, off_policy={"type": "ppo_off_policy", "k": 1}, zero_variance="keep", learner=learner)
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    assert isinstance(cluster, WallCluster)
+    try:
+        cluster.start()
+        steps = [SCHEDULES["ppo_off_policy"](cluster) for _ in range(4)]
+        spent, elapsed = cluster.device_seconds(), cluster.elapsed_s
+        with cluster.paused():
+            state = cluster.state_dict()
+        assert cluster.ranks is not None
+        processes = [*cluster.fleet.process_ids, *cluster.ranks.process_ids]
+    finally:
+        cluster.close()
+    assert not any(Path(f"/proc/{process}").exists() for process in processes)
+    stamped = [{int(v) for group in step.groups for r in group.rollouts for v in r.versions} for step in steps]
+    assert stamped == [{0}, {1}, {2}, {3}]
+    assert max(step.update.metrics["mismatch"] for step in steps) <= 1e-5
+    assert [sum(spent[role].values()) for role in ("generator", "trainer")] == pytest.approx(
+        [2 * elapsed] * 2, rel=0.01
+    )
+    # In another attempt the same groups go on, whoever had them.
+    again = assemble(recipe, 0, tmp_path).cluster
+    try:
+        again.load_state_dict(state)
+        again.start()
+        more = [SCHEDULES["ppo_off_policy"](again) for _ in range(2)]
+    finally:
+        again.close()
+    assert [step.version for step in more] == [4, 5]
+    assert max(step.update.metrics["mismatch"] for step in more) <= 1e-5

@@ -27,6 +27,8 @@ from scalerl.model.device import UnfitMachine
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
+MOST_IN_BUCKET = 500_000_000
+"""Numbers that are reduced or gathered at once: DeepSpeed's own default."""
 
 
 class DeepSpeedEngineMaker:
@@ -63,9 +65,16 @@ def imported_deepspeed(device: torch.device) -> Any:
     return deepspeed
 
 
-def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings) -> dict[str, Any]:
-    """What DeepSpeed is asked for."""
-    zero: dict[str, Any] = {"stage": settings.zero, "overlap_comm": False}
+def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> dict[str, Any]:
+    """What DeepSpeed is asked for, for a network of so many numbers."""
+    # Buckets are allocated whole: at DeepSpeed's own size the pages of a small network's would take most of the time.
+    bucket = min(MOST_IN_BUCKET, numel)
+    zero: dict[str, Any] = {
+        "stage": settings.zero,
+        "overlap_comm": False,
+        "reduce_bucket_size": bucket,
+        "allgather_bucket_size": bucket,
+    }
     if settings.zero == 3:
         zero["stage3_param_persistence_threshold"] = 0
     if settings.offload == "cpu":
@@ -131,7 +140,8 @@ class DeepSpeedEngine(ZeroNetwork):
     def __init__(
         self, deepspeed: Any, network: nn.Module, optimiser: Optimiser, *, settings: DeepSpeedSettings, ranks: Ranks
     ) -> None:
-        super().__init__(deepspeed, network, ds_config(optimiser, settings), optimiser)
+        numel = sum(parameter.numel() for parameter in network.parameters())
+        super().__init__(deepspeed, network, ds_config(optimiser, settings, numel), optimiser)
         self.ranks, self.steps, self.optimiser = ranks, 0, optimiser
         self.rate = optimiser.learning_rate
         self.scale = (1 << (ranks.world - 1).bit_length()) / ranks.world

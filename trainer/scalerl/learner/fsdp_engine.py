@@ -34,8 +34,8 @@ class FsdpNetwork:
         for layers in (module for module in self.network.modules() if isinstance(module, nn.ModuleList)):
             for layer in layers:
                 fully_shard(layer, mesh=mesh)
-        root = fully_shard(self.network, mesh=mesh, reshard_after_forward=True)
-        for module in root.modules():
+        fully_shard(self.network, mesh=mesh, reshard_after_forward=True)
+        for module in self.network.modules():
             if isinstance(module, FSDPModule):
                 # The sum itself, not an average times the ranks: another factor than a power of 2 rounds in BF16.
                 module.set_force_sum_reduction_for_comms(True)
