@@ -74,7 +74,8 @@ def gradient_of(learner):
     if hasattr(learner.engine, "engine"):
         from deepspeed.utils import safe_get_full_grad
 
-        return {name: safe_get_full_grad(parameter) for name, parameter in network.named_parameters()}
+        scale = learner.engine.scale
+        return {name: safe_get_full_grad(parameter) / scale for name, parameter in network.named_parameters()}
     found = {name: parameter.grad for name, parameter in network.named_parameters()}
     return {name: grad.full_tensor() if hasattr(grad, "full_tensor") else grad for name, grad in found.items()}
 
