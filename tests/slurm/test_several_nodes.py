@@ -3,6 +3,7 @@
 import os
 import signal
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,17 @@ from waiting import wait_until
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
-NODES = ["n1", "n2", "n3", "n4"]
-CLUSTER = "cluster: {type: wall, generators: 3, slots: 16}\nthreads: 1\ncheckpoint_every_s: 1"
+TORCH = "cluster: {type: wall, generators: 3, slots: 16}"
+"""The first node trains, the others generate."""
+RANKS = "cluster: {type: wall, generators: 2, slots: 16}\nlearner: {type: fsdp, ranks: 2}"
+"""Two nodes train and two generate; the coordinator, which has no device, is beside the first rank."""
+ENGINES = "cluster: {type: wall, generators: 2, slots: 64}\nlearner: {type: deepspeed, zero: 2, ranks: 2}\n"
+ENGINES += "generator: {type: vllm}"
+UNITS = {
+    TORCH: {"trainer 0": "n1", "generator 0": "n2", "generator 1": "n3", "generator 2": "n4"},
+    RANKS: {"trainer 0": "n1", "trainer 1": "n2", "generator 0": "n3", "generator 1": "n4"},
+}
+UNITS[ENGINES] = UNITS[RANKS]
 SWEEP = """
 name: small
 reference: scalerl
@@ -29,8 +39,15 @@ axes:
 LEFT_S = 10.0
 
 
+@dataclass(kw_only=True)
 class NodesStudy(SlurmStudy):
-    """One run on the wall clock, a trainer and three generators, each on a node of its own."""
+    """A study on the wall clock of which the reference is looked at; every unit has a node of its own."""
+
+    shape: str = TORCH
+    changes: dict[str, str] = field(default_factory=dict)
+    """Lines of the scale, by their beginning."""
+    every: float = 2.0
+    """Units of the budget between two evaluations."""
 
     def write(self, *, resources: str = "", **more: str) -> None:
         kept = [
@@ -38,7 +55,11 @@ class NodesStudy(SlurmStudy):
             for line in SCALE.splitlines()
             if not line.startswith(("cluster", "  attention", "evaluation", "compute_unit"))
         ]
-        lines = [*kept, CLUSTER, "evaluation: {every: 2, samples: 2}", "compute_unit_gpu_hours: 0.002"]
+        for beginning, line in self.changes.items():
+            assert any(one.startswith(beginning) for one in kept)
+            kept = [line if one.startswith(beginning) else one for one in kept]
+        lines = [*kept, self.shape, f"evaluation: {{every: {self.every}, samples: 2}}", "compute_unit_gpu_hours: 0.002"]
+        lines += ["threads: 1", "checkpoint_every_s: 1"]
         (self.folder / "recipes" / "scales" / "wall_seconds.yaml").write_text("\n".join(lines))
         extra = f", {resources}" if resources else ""
         text = f"{SWEEP}budget: {{compute: {self.budget}}}\n"
@@ -54,9 +75,7 @@ class NodesStudy(SlurmStudy):
         """Submit, and let the reference take some steps; returns the processes of its job."""
         self.submit()
         self.until_trains("scalerl")
-        status = self.run.read_status()
-        assert [unit.node for unit in status.units] == NODES
-        assert [unit.unit for unit in status.units] == ["trainer 0", "generator 0", "generator 1", "generator 2"]
+        assert {unit.unit: unit.node for unit in self.run.read_status().units} == UNITS[self.shape]
         return self.processes()
 
     def processes(self, node: str = "") -> list[int]:
@@ -109,7 +128,34 @@ def study(four_nodes, tmp_path):
     four_nodes.cancel_all()
 
 
-def test_a_run_over_four_nodes_is_preempted_once_and_loses_nothing(study):
+def test_two_ranks_and_two_generators_over_four_nodes_are_preempted_once_and_lose_nothing(four_nodes, study):
+    preempted_once(NodesStudy(cluster=four_nodes, folder=study.folder.parent / "ranks", budget=8.0, shape=RANKS))
+
+
+VLLM_SCALE = {
+    "model": "model: {hidden: 64, layers: 2, heads: 2, mlp: 128}",
+    "warm_start": "warm_start: {steps: 60, batch: 64, learning_rate: 2.5e-3, noise: 0.25}",
+    "optimiser": "optimiser: {learning_rate: 3.0e-4, warmup_steps: 4, micro_batch_tokens: 1024}",
+    "batch": "batch: {prompts: 16, generations: 8}",
+}
+
+
+@pytest.mark.engines
+def test_two_vllm_generators_and_two_zero_ranks_over_four_nodes_learn_through_a_preemption(four_nodes, study):
+    study = NodesStudy(
+        cluster=four_nodes,
+        folder=study.folder.parent / "engines",
+        budget=120.0,
+        shape=ENGINES,
+        changes=VLLM_SCALE,
+        every=10.0,
+    )
+    preempted_once(study)
+    rates = [row["pass_rate"] for row in read_rows(study.run.metrics, kind="eval")]
+    assert sum(rates[-3:]) / 3 > rates[0] + 0.05, rates
+
+
+def preempted_once(study):
     before = study.begin()
     study.cluster.run(
         *("sbatch", "--parsable", "--partition=high", "--nodes=4", "--exclusive", "--output=/dev/null"),
@@ -151,6 +197,23 @@ def test_an_agent_and_then_a_whole_node_are_killed_and_the_run_goes_on(study):
 
 
 @pytest.mark.engines
+def test_a_job_whose_first_node_is_killed_goes_back_to_the_queue_and_loses_nothing(study):
+    before = study.begin()
+    first = study.processes("n1")
+    first += [process for process in before if b"slurm_script" in command_of(process) or is_srun(process)]
+    first += {parent_of(process) for process in first if b"slurmstepd" in command_of(parent_of(process))}
+    study.cluster.kill_node("n1")
+    for process in first:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    wait_until(lambda: gone(before), "the end of every process", limit_s=LEFT_S)
+    study.cluster.start_node("n1")
+    study.until(lambda rows: rows["scalerl"]["attempt"] == 2, "the second attempt")
+    study.until_run_is_done()
+    assert {unit.node for unit in study.run.read_status().units} == {"n1", "n2", "n3", "n4"}
+
+
+@pytest.mark.engines
 def test_a_job_over_four_nodes_that_is_cancelled_writes_its_checkpoint_and_leaves_nothing(study):
     before = study.begin()
     study.platform("cancel")
@@ -169,6 +232,10 @@ def test_before_its_time_limit_a_job_over_four_nodes_goes_back_to_the_queue(stud
     study.until_run_is_done()
     status = study.run.read_status()
     assert not [warning for warning in status.warnings if "died" in warning]
+
+
+def is_srun(process):
+    return command_of(process).split(b" ")[0].endswith(b"srun")
 
 
 def news(study):

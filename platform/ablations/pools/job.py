@@ -36,11 +36,14 @@ def train_run(path: Path, budget_gpu_hours: float, warm_starts: Path, place: Nod
         let_agents_go(path, place)
 
 
-def attend_run(path: Path, place: NodeOfRun) -> None:
-    """Be the agent of a node until the attempt is over, with its output in the run's log of this attempt and node."""
+def attend_run(path: Path, place: NodeOfRun) -> bool:
+    """Be the agent of a node until the attempt is over, with its output in the run's log of this attempt and node.
+
+    Returns whether the first node has ended it; else that, or its process, is gone.
+    """
     from scalerl.processes.agent import serve_node
 
-    serve_node(path, place, begin=lambda attempt: redirect_output(RunFolder(path).log(attempt, node=place.node)))
+    return serve_node(path, place, begin=lambda attempt: redirect_output(RunFolder(path).log(attempt, node=place.node)))
 
 
 def let_agents_go(path: Path, place: NodeOfRun) -> None:

@@ -12,6 +12,7 @@ pool                        runs become job arrays, through submitit
 job                         what runs in a job: one run, and its checkpoint when Slurm wants the node back
 requeue_before_time_limit   a job that reaches its time limit sends itself back to the queue
 hold, hold_trap.sh          three equal failures keep the waiting jobs from starting
+first_node                  a job whose first node is gone goes back to the queue
 node_of_job                 which of a job's nodes a task is on
 job_logs                    what Slurm wrote about a job
 queue_cache                 what Slurm said about the jobs; asked at most once in ten seconds

@@ -191,6 +191,26 @@ def requeue(job: str) -> None:
     run("scontrol", "requeue", job)
 
 
+def first_node(job: str) -> str:
+    """The node on which a job's batch script runs; SlurmError if it has none."""
+    return _field("BatchHost", run("scontrol", "show", "job", job))
+
+
+def address_of_node(name: str) -> tuple[str, int]:
+    """Where a node's slurmd listens."""
+    said = run("scontrol", "show", "node", name)
+    own = re.search(r"\bPort=(\d+)", said)  # shown unless it is that of all nodes
+    return _field("NodeAddr", said), int(own[1] if own else setting("SlurmdPort"))
+
+
+def _field(name: str, said: str) -> str:
+    """A value in what scontrol shows of one thing."""
+    found = re.search(rf"\b{name}=(\S+)", said)
+    if found is None:
+        raise SlurmError(f"scontrol show: no {name}")
+    return found[1]
+
+
 def hold(jobs: Iterable[str]) -> None:
     """Keep waiting jobs from starting."""
     if named := list(jobs):

@@ -7,7 +7,8 @@ Slurm says so with a signal, and on each of them the run writes its checkpoint:
     SIGTERM   scancel                              the job ends
 
 Of a job over several nodes the first trains. The others have agents, which start processes there when the first says
-so, and go when it lets them; Slurm's signals, which they get too, mean nothing to them.
+so, and go when it lets them; Slurm's signals, which they get too, mean nothing to them. Should the first node be gone,
+with srun and the batch script, nobody else would end the job, and they send it back to the queue.
 """
 
 import os
@@ -21,6 +22,7 @@ from ablations.home.home import Home
 from ablations.home.state import RunState, State, read_state
 from ablations.pools.job import attend_run, let_agents_go, train_run
 from ablations.slurm import commands
+from ablations.slurm.first_node import requeue_without_its_first_node
 from ablations.slurm.hold import hold_after_failure
 from ablations.slurm.node_of_job import node_of_job
 from ablations.slurm.requeue_before_time_limit import TimeLimit, is_stuck, requeue_this_job
@@ -48,7 +50,8 @@ class SlurmJob:
         """
         place = node_of_job(os.environ)
         if place.node:
-            attend_run(self._folder.path, place)
+            if not attend_run(self._folder.path, place):
+                requeue_without_its_first_node(os.environ["SLURM_JOB_ID"])
             return
         self.watch.mkdir(parents=True, exist_ok=True)
         (self.watch / "began").touch()

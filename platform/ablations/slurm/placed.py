@@ -9,7 +9,7 @@ from scalerl.recipe import ResolvedRecipe
 
 def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
     """Every process of a run on the wall clock with its node; ValueError where the nodes do not suit them."""
-    trainers, generators = max(recipe.cluster.trainers, recipe.learner.ranks), recipe.cluster.generators
+    trainers, generators = recipe.trainers, recipe.cluster.generators
     size = recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
     devices = [asked.num_gpus] * asked.nodes
     if not asked.num_gpus:

@@ -3,9 +3,12 @@
 import json
 import os
 import pickle
+import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 
@@ -18,7 +21,7 @@ from scalerl.processes import agent as agent_module
 from scalerl.processes import coordinator as coordinator_module
 from scalerl.processes.agent import NoCoordinator, serve_node
 from scalerl.processes.agent_launcher import AgentLauncher
-from scalerl.processes.authenticated import call, interface_of
+from scalerl.processes.authenticated import call, give_up_soon, interface_of, let_in, listen_on
 from scalerl.processes.coordinator import Coordinator, NodesMissing
 from scalerl.processes.meeting_file import MeetingIsOver, read_meeting, write_ended
 
@@ -207,6 +210,62 @@ def test_nodes_that_do_not_come_are_named(tmp_path, monkeypatch):
         pytest.raises(NodesMissing, match="of 4 nodes these have no agent: 1, 2, 3;"),
     ):
         coordinator.await_agents()
+
+
+FAR = """
+import sys
+from scalerl.processes.authenticated import call
+connection = call(sys.argv[1], int(sys.argv[2]), b"k" * 32)
+connection.recv_bytes()
+"""
+
+
+@pytest.fixture
+def other_network(request):
+    """The name of a network namespace at the other end of a cable; it needs root."""
+    number = request.node.callspec.indices["is_sending"]
+    name, network = f"f{number}{os.getpid()}", f"10.201.{7 + number}"
+    commands = [
+        f"ip netns add {name}",
+        f"ip link add {name}a type veth peer name {name}b netns {name}",
+        f"ip addr add {network}.1/24 dev {name}a",
+        f"ip link set {name}a up",
+        f"ip -n {name} addr add {network}.2/24 dev {name}b",
+        f"ip -n {name} link set {name}b up",
+    ]
+    try:
+        for command in commands:
+            if shutil.which("ip") is None or subprocess.run(command.split(), capture_output=True).returncode:
+                pytest.skip(f"this machine does not allow `{command}`")
+        yield name, f"{network}.1"
+    finally:
+        if shutil.which("ip"):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+@pytest.mark.parametrize("is_sending", [False, True])
+def test_a_node_without_power_is_noticed(other_network, is_sending):
+    name, address = other_network
+    with listen_on(address) as ours:
+        ours.settimeout(60)
+        far = subprocess.Popen(
+            ["ip", "netns", "exec", name, sys.executable, "-c", FAR, address, str(ours.getsockname()[1])],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+        try:
+            connection = let_in(ours.accept()[0], b"k" * 32)
+            give_up_soon(connection)
+            # Not a word comes through any more, not even that the connection is closed.
+            subprocess.run(["ip", "-n", name, "link", "set", f"{name}b", "down"], check=True)
+            cut = time.monotonic()
+            if is_sending:
+                connection.send_bytes(b"an order")
+            with pytest.raises(OSError, match=r"timed out|No route"):
+                connection.recv_bytes()
+            assert time.monotonic() - cut < NOTICED_S
+        finally:
+            far.kill()
+            far.wait()
 
 
 def test_the_interface_of_an_address_is_found():

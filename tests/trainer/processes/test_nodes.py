@@ -192,15 +192,52 @@ def test_when_the_coordinator_ends_nothing_is_left_and_the_run_resumes_over_the_
         again.join(120)
         assert again.exitcode == 0
         assert [agent.wait(NOTICED_S) for agent in processes] == [0] * (NODES - 1)
+    assert_whole(folder, attempt=2)
+    assert not folder.weights.exists()
+    assert json.loads((folder.path / "meeting.json").read_bytes()) == {"allocation": "5.1", "ended": True}
+
+
+@pytest.mark.engines
+def test_the_node_of_a_trainer_rank_is_gone_and_the_attempt_ends_behind_its_checkpoint(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    shape = {"learner": {"type": "fsdp", "ranks": 2}, "checkpoint_every_s": 0.5, "compute_unit_gpu_hours": 0.002}
+    folder.create(wall_recipe(generators=2, **shape), 0)
+    with agents(folder.path, NODES, allocation="6.0") as processes:
+        coordinator = begin(folder, "6.0", budget=1.0)
+        before = trained(folder, 4)
+        assert {unit.unit: unit.node for unit in before.units} == {
+            "trainer 0": "fake0",
+            "trainer 1": "fake1",
+            "generator 0": "fake2",
+            "generator 1": "fake3",
+        }
+        started = [child for agent in processes for child in children_of(agent.pid)]
+        wait_until(lambda: (folder.checkpoint / "manifest.json").exists(), "a checkpoint")
+        processes[0].kill()
+        killed = time.monotonic()
+        status = wait_until(lambda: folder.read_status().state == "failed" and folder.read_status(), "the end")
+        assert time.monotonic() - killed < NOTICED_S
+        assert status.message == "RankDied: rank 1 of the learner's 2 died (its process or its node is gone)"
+        coordinator.join(60)
+        assert [agent.wait(NOTICED_S) for agent in processes[1:]] == [0, 0]
+        wait_until(lambda: not any(map(is_alive, started)), "the end of what agents had started", limit_s=NOTICED_S)
+    with agents(folder.path, NODES, allocation="6.1"):
+        reached = folder.read_status().compute_gpu_hours
+        again = begin(folder, "6.1", budget=reached + BUDGET / 2)
+        again.join(120)
+        assert again.exitcode == 0
+    assert_whole(folder, attempt=2)
+
+
+def assert_whole(folder, *, attempt):
+    """The run is done with every step once and every device-second booked."""
     status = folder.read_status()
-    assert (status.state, status.attempt) == ("done", 2)
+    assert (status.state, status.attempt) == ("done", attempt)
     rows = list(read_rows(folder.metrics, kind="train"))
     assert [row["step"] for row in rows] == list(range(1, len(rows) + 1)), "each step once"
     for row in rows:
         spent = sum(seconds for role in row["device_s"].values() for seconds in role.values())
         assert spent == pytest.approx(3600 * row["compute_gpu_hours"], rel=0.01)
-    assert not folder.weights.exists()
-    assert json.loads((folder.path / "meeting.json").read_bytes()) == {"allocation": "5.1", "ended": True}
 
 
 def test_a_virtual_cluster_is_refused_on_several_nodes(tmp_path):

@@ -35,7 +35,7 @@ from scalerl.processes.agent_messages import (
     packed,
     unpacked,
 )
-from scalerl.processes.authenticated import call, interface_of, own_address
+from scalerl.processes.authenticated import call, give_up_soon, interface_of, own_address
 from scalerl.processes.launch import VISIBLE
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 
@@ -52,10 +52,11 @@ class NoCoordinator(RuntimeError):
     """The coordinator of the run was not found in time."""
 
 
-def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = lambda _: None) -> None:
+def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = lambda _: None) -> bool:
     """Be the agent of a node until the attempt is over. NoCoordinator where it does not begin.
 
-    `begin` is called with the number of the attempt, before anything is started.
+    Returns whether the coordinator has ended it; else that is gone. `begin` is called with the number of the attempt,
+    before anything is started.
     """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -63,11 +64,13 @@ def serve_node(run: Path, place: NodeOfRun, *, begin: Callable[[int], None] = la
         met = _meet(run, place)
     except MeetingIsOver as error:
         print(error, flush=True)
-        return
+        return True
     begin(met.point.attempt)
     print(f"node {place.node} ({place.name}): met the coordinator at {met.host}", flush=True)
-    Agent(met, place).work()
-    print(f"node {place.node} ({place.name}): the coordinator has closed the connection", flush=True)
+    was_let_go = Agent(met, place).work()
+    how = "the coordinator has ended the attempt" if was_let_go else "the connection to the coordinator is broken"
+    print(f"node {place.node} ({place.name}): {how}", flush=True)
+    return was_let_go
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +106,7 @@ class Agent:
     def __init__(self, met: Met, place: NodeOfRun) -> None:
         self._met = met
         self._connection, self._sending = met.connection, threading.Lock()
+        give_up_soon(met.connection)
         self._units: dict[str, subprocess.Popen[bytes]] = {}
         self._watchers: list[threading.Thread] = []
         self._environment = environment_between_nodes(own_address(met.connection))
@@ -116,12 +120,17 @@ class Agent:
             )
         )
 
-    def work(self) -> None:
-        """Obey until the coordinator says that it is over, or is gone; then nothing that was started is left."""
+    def work(self) -> bool:
+        """Obey until the coordinator says that it is over, or is gone; then nothing that was started is left.
+
+        Returns whether it has said so.
+        """
         try:
-            with suppress(EOFError, OSError):
-                while not isinstance(order := unpacked(self._connection.recv_bytes()), Leave):
-                    self._obey(order)
+            while not isinstance(order := unpacked(self._connection.recv_bytes()), Leave):
+                self._obey(order)
+            return True
+        except (EOFError, OSError):
+            return False
         finally:
             for unit in self._units.values():
                 kill_group(unit)

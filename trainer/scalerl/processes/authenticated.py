@@ -52,6 +52,13 @@ def call(host: str, port: int, key: bytes) -> Connection:
     return connection
 
 
+def give_up_soon(connection: Connection) -> None:
+    """Also notice that the other node is gone where something is being sent to it: only for one that reads at once."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as ours:
+        limit_ms = 1000 * (IDLE_S + AGAIN_S * TIMES)
+        ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
+
+
 def hang_up(connection: Connection) -> None:
     """End a connection in the middle of whatever either side does with it; `close` it afterwards."""
     with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as ours:

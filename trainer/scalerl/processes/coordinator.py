@@ -32,7 +32,7 @@ from scalerl.processes.agent_messages import (
     packed,
     unpacked,
 )
-from scalerl.processes.authenticated import hang_up, interface_of, let_in, listen_on, own_address
+from scalerl.processes.authenticated import give_up_soon, hang_up, interface_of, let_in, listen_on, own_address
 from scalerl.processes.meeting_file import MeetingPoint, write_ended, write_meeting
 
 AGENTS_LIMIT_S = 900.0
@@ -244,6 +244,7 @@ class Coordinator:
                 post.connection.close()
                 return
             self._posts[node] = post
+            give_up_soon(post.connection)
             self._state.notify_all()
         print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
