@@ -13,8 +13,8 @@ LIBRARIES = 260 * MIB
 """Of a process that has imported torch and this package."""
 TRANSFORMERS = 300 * MIB
 """What `transformers` 5.19 adds; it imports scikit-learn, pandas, accelerate and triton if they are there."""
-SHARDING = {"torch": 0, "fsdp": 50 * MIB, "deepspeed": 180 * MIB}
-"""What the code of a sharded learner adds, by the learner's type."""
+SHARDING = {"torch": 0, "fsdp": 150 * MIB, "deepspeed": 320 * MIB}
+"""What a rank of a sharded learner holds beside, whatever the model; measured with one of a few thousand numbers."""
 MOST_EVALUATION_ROWS = 512
 EVALUATION_CACHE = 2 * 2**30
 """Bytes; evaluations cost no compute, so only the real machine cares."""
