@@ -331,9 +331,9 @@ class ClusterWithBlindNode(SlurmCluster):
     def unseen(self):
         return self.folder.parent / "unseen"
 
-    def start_node(self):
+    def start_node(self, name=""):
         self.unseen.mkdir()
-        hide = f"mount -t tmpfs none {self.unseen} && exec slurmd -D"
+        hide = f"mount -t tmpfs none {self.unseen} && exec slurmd -D -N {name}"
         self._spawn("unshare", "--mount", "sh", "-c", hide)
 
 
