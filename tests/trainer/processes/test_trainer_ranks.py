@@ -9,17 +9,21 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from trainer.cluster.test_other_engines import versions_of
 from trainer.learner_cases import random_groups
 from trainer.run.test_ranks import end, is_training, living, start
 from trainer.tiny import random_policy, tiny_recipe
 from waiting import wait_until
 
+from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import RankDied
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, local_units
 from scalerl.recipe import ResolvedRecipe
+from scalerl.run.assemble import assemble
 from scalerl.run.metrics import read_rows
+from scalerl.schedules import SCHEDULES
 from scalerl.tokens.symbols import EOS_ID
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.shared_memory import SharedMemoryStore
@@ -129,6 +133,28 @@ def test_a_rank_that_dies_is_named_whether_or_not_it_has_an_order(tmp_path):
         os.kill(learner.process_ids[0], signal.SIGKILL)
         with pytest.raises(RankDied, match=r"^rank 0 of the learner's 2 died \(signal 9\)$"):
             losses_of(learner, random_groups(random_policy(recipe)), 50)
+
+
+def test_measuring_within_a_round_reaches_the_weights_of_that_moment_and_leaves_generators_theirs(tmp_path):
+    off_policy = {"type": "ppo_off_policy", "k": 3}
+    recipe = tiny_recipe(off_policy=off_policy, zero_variance="keep", optimiser={"learning_rate": 1e-2}).model_dump()
+    cluster = {"type": "wall", "generators": 2, "slots": 12}
+    recipe = ResolvedRecipe.model_validate(recipe | {"cluster": cluster, "learner": LEARNERS["fsdp"]})
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    request = Request(prompt=cluster.task.validation[0], group=0, index=0, seed=1)
+    steps, measured = [], []
+    try:
+        cluster.start()
+        for _ in range(7):
+            steps.append(SCHEDULES["ppo_off_policy"](cluster))
+            (finished,) = cluster.sample([request])
+            measured.append((set(finished.rollout.versions.tolist()), finished.rollout.logprobs[0]))
+    finally:
+        cluster.close()
+    assert [versions_of(step) for step in steps] == [{0}, {0}, {0}, {3}, {3}, {3}, {6}]
+    assert max(step.update.metrics["mismatch"] for step in (steps[0], steps[3], steps[6])) < CLOSE
+    assert [versions for versions, _ in measured] == [{version} for version in range(1, 8)]
+    assert len({round(float(logprob), 6) for _, logprob in measured}) == 7
 
 
 # --- whole runs -----------------------------------------------------------------------------------------------------

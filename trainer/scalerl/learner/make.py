@@ -30,6 +30,9 @@ def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) 
 
 def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks) -> TorchLearner:
     """The learner of one rank, with the weights of the folder `start`; collective."""
+    device = device_of(recipe)
+    # As in a run's own process: results are equal to the bit on a CPU alone.
+    torch.use_deterministic_algorithms(device.type == "cpu")
     policy = new_policy(recipe)
     policy.load_weights(start)
-    return TorchLearner(policy, recipe, engines=engine_maker(recipe.learner, ranks, device_of(recipe)))
+    return TorchLearner(policy, recipe, engines=engine_maker(recipe.learner, ranks, device))

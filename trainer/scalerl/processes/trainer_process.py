@@ -53,7 +53,6 @@ class TrainerWork:
         """Obey until the coordinator closes its end of the connection or dies."""
         os.environ["LOCAL_RANK"] = "0"  # DeepSpeed asks: the process sees one device
         torch.set_num_threads(self.threads)
-        torch.use_deterministic_algorithms(not torch.cuda.is_available())
         meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
         TrainerProcess(self.maker(ranks), ranks, self.store, connection).work()
