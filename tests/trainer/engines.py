@@ -86,6 +86,15 @@ class ListGenerator:
     def load_state_dict(self, state: dict) -> None:
         self.queue, self.version = deque(state["queue"]), state["version"]
 
+    def pause(self) -> None:
+        """Nothing happens between two steps."""
+
+    def resume(self) -> None:
+        """Nothing happens between two steps."""
+
+    def check(self) -> None:
+        """It ends with this process."""
+
     def close(self) -> None:
         """Nothing to release."""
 

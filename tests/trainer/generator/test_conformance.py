@@ -1,8 +1,9 @@
-"""What every generator promises, held against float64 loops: the built-in one, and vLLM in this process.
+"""What every generator promises, held against float64 loops: the built-in one, and vLLM by each of its drivers.
 
-One engine of vLLM serves all of these tests.
+One engine of each driver serves all of these tests.
 """
 
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -12,12 +13,12 @@ from trainer.naive_llama import log_softmax, next_logits
 from trainer.tiny import fixed_policy, make_prompt, random_policy, tiny_recipe
 
 from scalerl.generator.interruption import tokens_with_phrase
+from scalerl.generator.make import DRIVERS
 from scalerl.generator.random_numbers import draw_seeds
 from scalerl.generator.request import NEVER, Request
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.generator.vllm_engine import engine_arguments
 from scalerl.generator.vllm_generator import VllmGenerator
-from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.build import new_policy
 from scalerl.recipe import Generation
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID, SymbolTokenizer
@@ -41,19 +42,37 @@ POLICIES = [lively_policy(seed) for seed in range(VERSIONS)]
 LOOPS = [{name: one.double().numpy() for name, one in policy.exported_weights().items()} for policy in POLICIES]
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory):
-    """vLLM with the first of the policies."""
-    folder = tmp_path_factory.mktemp("model")
+@contextmanager
+def engine_of(driver, folder, recipe=RECIPE):
+    """vLLM with the first of the policies, saved in `folder`."""
     POLICIES[0].save(folder, eos_token_id=EOS_ID)
     positions = MAX_PROMPT + tokens_with_phrase(LIMITS, PHRASE)
-    arguments = engine_arguments(RECIPE, folder, slots=SLOTS, positions=positions)
-    engine = SteppedEngine(arguments, temperature=LIMITS.temperature, eos=(EOS_ID,))
-    yield engine
-    engine.close()
+    arguments = engine_arguments(recipe, folder, slots=SLOTS, positions=positions)
+    engine = DRIVERS[driver](arguments, temperature=LIMITS.temperature, eos=(EOS_ID,))
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
-@pytest.fixture(params=["torch", "vllm"])
+@pytest.fixture(scope="module")
+def stepped(tmp_path_factory):
+    """vLLM in this process."""
+    with engine_of("steps", tmp_path_factory.mktemp("model")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def running_ahead(tmp_path_factory):
+    """vLLM in a process of its own."""
+    with engine_of("async", tmp_path_factory.mktemp("model")) as engine:
+        yield engine
+
+
+ASYNC = pytest.param("running_ahead", marks=[pytest.mark.engines, pytest.mark.timeout(300)], id="vllm async")
+
+
+@pytest.fixture(params=["torch", pytest.param("stepped", id="vllm"), ASYNC])
 def make(request):
     """Makes a generator with the first of the policies."""
     return partial(generator_of, request)
@@ -77,17 +96,21 @@ def generator_of(request, **options):
             **options,
         )
     else:
-        made = VllmGenerator(
-            request.getfixturevalue("engine"),
-            LIMITS,
-            SymbolTokenizer(),
-            slots=SLOTS,
-            max_tokens=tokens_with_phrase(LIMITS, PHRASE),
-            phrase=PHRASE,
-            **options,
-        )
+        made = with_engine(request.getfixturevalue(request.param), **options)
     made.set_weights(POLICIES[0].exported_weights(), version=0)
     return made
+
+
+def with_engine(engine, **options):
+    return VllmGenerator(
+        engine,
+        LIMITS,
+        SymbolTokenizer(),
+        slots=SLOTS,
+        max_tokens=tokens_with_phrase(LIMITS, PHRASE),
+        phrase=PHRASE,
+        **options,
+    )
 
 
 def requests_of(groups, *, first=0, cut=False):
@@ -184,6 +207,7 @@ def test_keys_and_values_are_those_of_the_new_weights_where_they_are_recomputed(
     assert max(gap(rollout) for rollout in mixed) > 0.1
 
 
+@pytest.mark.parametrize("make", ["torch", pytest.param("stepped", id="vllm")], indirect=True)
 def test_what_is_recomputed_is_work_of_the_next_step(make):
     generator = make(recompute=True)
     generator.submit(requests_of(1))

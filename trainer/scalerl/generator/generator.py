@@ -55,6 +55,15 @@ class Generator(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where `state_dict` was taken: exactly, or, if it has no keys and values, with new ones."""
 
+    def pause(self) -> None:
+        """Choose no token until `resume`, if it would between two steps."""
+
+    def resume(self) -> None:
+        """Go on; `step` needs no `resume` where nothing was paused."""
+
+    def check(self) -> None:
+        """RuntimeError where what it decodes with has ended: `step` would say so too, but there may be none to take."""
+
     def close(self) -> None:
         """Release what it holds outside of Python."""
 

@@ -7,12 +7,15 @@ import numpy as np
 from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
 from scalerl.generator.request import NEVER
 from scalerl.generator.torch_generator import TorchGenerator
+from scalerl.generator.vllm_async import AsyncEngine
 from scalerl.generator.vllm_engine import engine_arguments
 from scalerl.generator.vllm_generator import VllmGenerator
 from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tokens import Tokenizer, make_tokenizer
+
+DRIVERS = {"steps": SteppedEngine, "async": AsyncEngine}
 
 
 def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> list[int]:
@@ -49,7 +52,9 @@ def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max
     phrase = ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
     max_tokens = tokens_with_phrase(recipe.generation, phrase)
     arguments = engine_arguments(recipe, folder, slots=slots, positions=max_prompt + max_tokens)
-    engine = SteppedEngine(arguments, temperature=recipe.generation.temperature, eos=tokenizer.eos_ids)
+    assert recipe.generator.type == "vllm"
+    driver = recipe.generator.driver or ("async" if recipe.cluster.type == "wall" else "steps")
+    engine = DRIVERS[driver](arguments, temperature=recipe.generation.temperature, eos=tokenizer.eos_ids)
     return VllmGenerator(
         engine,
         recipe.generation,

@@ -17,6 +17,7 @@ from torch import Tensor
 from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
 from scalerl.generator.random_numbers import uniform
 from scalerl.generator.request import NEVER, Finished, Request, StepWork
+from scalerl.generator.request_queue import RequestQueue
 from scalerl.model.head import chunks
 from scalerl.model.kv_cache import Prefill
 from scalerl.model.policy import Policy
@@ -27,7 +28,7 @@ from scalerl.tokens.reader import ENDED
 from scalerl.weights.hugging_face import Weights
 
 
-class TorchGenerator:
+class TorchGenerator(RequestQueue):
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
     One that `decodes_learner` has the learner's own policy instead of a copy: it decodes only between two optimiser
@@ -48,14 +49,14 @@ class TorchGenerator:
         decodes_learner: bool = False,
         recompute: bool = False,
     ) -> None:
-        self.policy, self.settings, self.slots = policy, settings, slots
+        super().__init__(slots)
+        self.policy, self.settings = policy, settings
         self._reader = tokenizer.reader
         self.phrase = ending_phrase(tokenizer, phrase)
         self._is_eos = np.isin(np.arange(tokenizer.size), tokenizer.eos_ids)
         self.version = 0
         self.decodes_learner, self.recompute = decodes_learner, recompute
         self.max_tokens = tokens_with_phrase(settings, self.phrase)
-        self.waiting: deque[Request] = deque()
         self.requests: list[Request] = []
         self.free: list[int] = []
         self._read_again: list[int] = []
@@ -81,21 +82,6 @@ class TorchGenerator:
         """Rows that hold an unfinished rollout."""
         return len(self.requests) - len(self.free)
 
-    @property
-    def busy(self) -> bool:
-        """Whether a decode step has anything to do."""
-        return bool(self.active or self.waiting)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a slot is free that no request waits for."""
-        return self.active + len(self.waiting) < self.slots
-
-    @property
-    def first_waiting(self) -> int | None:
-        """The lowest number of a group none of whose rollouts has begun: requests of a group start in order."""
-        return next((request.group for request in self.waiting if request.index == 0), None)
-
     def set_weights(self, weights: Weights, version: int) -> None:
         """Use a copy of these weights from the next decode step on; cached keys and values stay, or are those of the
         new weights if the generator is to `recompute`."""
@@ -116,10 +102,6 @@ class TorchGenerator:
         prefill = Prefill(tokens=tokens, rows=rows, prompts=rows) if width else None
         self._cache.logits(last, torch.from_numpy(length - 1).to(device), prefill)
         self._read_again += [int(length[i]) for i in row if i not in self.free]
-
-    def submit(self, requests: list[Request]) -> None:
-        """Queue requests; they start in order as slots become free."""
-        self.waiting.extend(requests)
 
     @torch.inference_mode()
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
@@ -246,6 +228,15 @@ class TorchGenerator:
                 self.requests[to] = self.requests[since]
         del self.requests[kept:]
         self.free = []
+
+    def pause(self) -> None:
+        """Nothing happens between two steps."""
+
+    def resume(self) -> None:
+        """Nothing happens between two steps."""
+
+    def check(self) -> None:
+        """It ends with this process."""
 
     def close(self) -> None:
         """Nothing to release."""

@@ -1,11 +1,16 @@
-"""What the generator asks of vLLM, whatever drives it: `vllm_steps` one step at a time, in this process."""
+"""What the generator asks of vLLM, whatever drives it: `vllm_steps` one step at a time, in this process, `vllm_async`
+in a process of its own that runs ahead."""
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 
 from scalerl.generator.vllm_import import vllm_module
 from scalerl.model.device import UnfitMachine, device_of
@@ -16,6 +21,13 @@ from scalerl.weights.hugging_face import Weights
 DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
 """vLLM has one precision for weights and products, by the axis `parameters`."""
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
+PROBE = "probe"
+"""Name and salt of the tokens that are only scored."""
+SHARED_MEMORY = Path("/dev/shm")
+
+
+class EngineFailed(RuntimeError):
+    """vLLM has ended, or does not answer; nothing more comes of what it was asked. Only another engine goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +81,15 @@ class VllmEngine(Protocol):
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
         """Log-probability of each token but the first given those before it, at temperature 1."""
         ...
+
+    def pause(self) -> None:
+        """Choose no token until `resume`, also between two steps."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+    def check(self) -> None:
+        """Raises EngineFailed where the engine has ended."""
 
     def close(self) -> None:
         """Release its memory and end its processes."""
@@ -134,6 +155,28 @@ def sampling(ask: Ask, temperature: float, eos: tuple[int, ...]) -> Any:
         detokenize=False,
         output_kind=module.RequestOutputKind.DELTA,
     )
+
+
+def probing() -> Any:
+    """vLLM's parameters of tokens that are only scored; it chooses at least one more."""
+    return vllm_module("sampling_params").SamplingParams(
+        max_tokens=1, prompt_logprobs=0, temperature=0.0, detokenize=False
+    )
+
+
+def scores_of(output: Any, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+    """Of each token but the first, from what vLLM made of a probe."""
+    scores = zip(tokens[1:], output.prompt_logprobs[1:], strict=True)
+    return np.array([of[token].logprob for token, of in scores], dtype=np.float32)
+
+
+@contextmanager
+def weights_file(weights: Weights) -> Iterator[Path]:
+    """The weights as a safetensors file in shared memory, for workers that are processes of their own."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as folder:
+        path = Path(folder) / "weights.safetensors"
+        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}, path)
+        yield path
 
 
 class PreemptionCount:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from scalerl.generator.random_numbers import split_mix_64
 from scalerl.generator.request import Finished, Request, StepWork
+from scalerl.generator.request_queue import RequestQueue
 from scalerl.generator.vllm_engine import Ask, VllmEngine
 from scalerl.recipe import Generation
 from scalerl.rollout import Rollout
@@ -48,7 +49,7 @@ class Unfinished:
         return {name: list(value) if isinstance(value, list) else value for name, value in vars(self).items()}
 
 
-class VllmGenerator:
+class VllmGenerator(RequestQueue):
     """Decodes up to `slots` rollouts at once; `phrase` is what an interruption forces, and ends thinking."""
 
     def __init__(
@@ -62,16 +63,16 @@ class VllmGenerator:
         phrase: tuple[int, ...],
         recompute: bool = False,
     ) -> None:
-        self.engine, self.settings, self.slots, self.recompute = engine, settings, slots, recompute
+        super().__init__(slots)
+        self.engine, self.settings, self.recompute = engine, settings, recompute
         self.phrase, self.max_tokens = phrase, max_tokens
         self._reader, self._eos = tokenizer.reader, frozenset(tokenizer.eos_ids)
         self.version = 0
-        self.waiting: deque[Request] = deque()
         self._rows: dict[str, Unfinished] = {}
         self._asked = 0
         self._weights: dict[str, Any] | None = None
         """Those it was given last; None for those it was built with."""
-        self._warned_of = 0
+        self._warned_of = engine.preemptions
         self._to_read: list[tuple[int, int]] = []
         """Tokens that the next step reads without choosing them: from which position, to which."""
 
@@ -80,32 +81,24 @@ class VllmGenerator:
         """Unfinished rollouts that have begun."""
         return len(self._rows)
 
-    @property
-    def busy(self) -> bool:
-        """Whether a decode step has anything to do."""
-        return bool(self._rows or self.waiting)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a slot is free that no request waits for."""
-        return self.active + len(self.waiting) < self.slots
-
-    @property
-    def first_waiting(self) -> int | None:
-        """The lowest number of a group none of whose rollouts has begun: requests of a group start in order."""
-        return next((request.group for request in self.waiting if request.index == 0), None)
-
-    def submit(self, requests: list[Request]) -> None:
-        """Queue requests; they start in order as slots become free."""
-        self.waiting.extend(requests)
-
     def set_weights(self, weights: Weights, version: int) -> None:
         """Use a copy of these weights from the next token on."""
         self._weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
+        unread = [] if self.recompute else self._take_back()
         self.engine.set_weights(self._weights, version, recompute=self.recompute)
         self.version = version
         if self.recompute:
             self._to_read += [(0, len(row.request.prompt.tokens) + len(row.tokens)) for row in self._rows.values()]
+        self._begin(unread)
+
+    def _take_back(self) -> list[Request]:
+        """Requests asked for of which no token has come: the old weights may have read a part of the prompt, or all of
+        it for another of the group, and no token of theirs would say so."""
+        unread = {name: row.request for name, row in self._rows.items() if not row.tokens}
+        for name in unread:
+            del self._rows[name]
+            self.engine.drop(name)
+        return list(unread.values())
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
         """Log-probability of each token but the first given those before it, at temperature 1."""
@@ -147,15 +140,30 @@ class VllmGenerator:
             context_tokens=context,
         )
 
+    def pause(self) -> None:
+        """Choose no token until `resume`."""
+        self.engine.pause()
+
+    def resume(self) -> None:
+        """Go on."""
+        self.engine.resume()
+
+    def check(self) -> None:
+        """Raises EngineFailed where the engine has ended."""
+        self.engine.check()
+
     def close(self) -> None:
         """End the engine."""
         self.engine.close()
 
     def _fill(self) -> None:
         """Begin as many rollouts as there are free slots."""
+        room = min(self.slots - self.active, len(self.waiting))
+        self._begin([self.waiting.popleft() for _ in range(room)])
+
+    def _begin(self, requests: list[Request]) -> None:
         begun: set[str] = set()
-        while self.waiting and self.active < self.slots:
-            request = self.waiting.popleft()
+        for request in requests:
             row = Unfinished(request=request, salt=f"{request.group}.{self.version}", thinking=self._reader.thinks)
             if row.salt not in begun:  # the others of its group find the prompt in the cache
                 begun.add(row.salt)
@@ -246,6 +254,11 @@ class VllmGenerator:
         for name in self._rows:
             self.engine.drop(name)
         self._rows = {}
+        if state["rows"]:
+            print(
+                f"vLLM reads {len(state['rows'])} unfinished rollouts again: a state holds no keys and values",
+                flush=True,
+            )
         for saved in state["rows"]:
             row = Unfinished(**Unfinished(**saved).to_state())  # what is saved stays as it is
             self._to_read.append((0, len(row.request.prompt.tokens) + len(row.tokens)))

@@ -3,24 +3,27 @@
 The exact driver, for the virtual clock, for tests, and for processes that only decode.
 """
 
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 
-from scalerl.generator.vllm_engine import Ask, Piece, PreemptionCount, sampling
+from scalerl.generator.vllm_engine import (
+    PROBE,
+    Ask,
+    Piece,
+    PreemptionCount,
+    probing,
+    sampling,
+    scores_of,
+    weights_file,
+)
 from scalerl.generator.vllm_import import vllm_module
 from scalerl.weights.hugging_face import Weights
-
-PROBE = "probe"
-SHARED_MEMORY = Path("/dev/shm")
 
 
 class SteppedEngine:
@@ -82,16 +85,22 @@ class SteppedEngine:
 
         Running sequences go on meanwhile; what is chosen for them is the next step's.
         """
-        module = vllm_module("sampling_params")
-        params = module.SamplingParams(max_tokens=1, prompt_logprobs=0, temperature=0.0, detokenize=False)
-        self.engine.add_request(PROBE, {"prompt_token_ids": list(tokens), "cache_salt": PROBE}, params)
+        self.engine.add_request(PROBE, {"prompt_token_ids": list(tokens), "cache_salt": PROBE}, probing())
         while True:
             outputs = self.engine.step()
             self._pieces += [self._piece(output) for output in outputs if output.request_id != PROBE]
             for output in outputs:
                 if output.request_id == PROBE and output.finished:
-                    scores = zip(tokens[1:], output.prompt_logprobs[1:], strict=True)
-                    return np.array([of[token].logprob for token, of in scores], dtype=np.float32)
+                    return scores_of(output, tokens)
+
+    def pause(self) -> None:
+        """Nothing happens between two steps."""
+
+    def resume(self) -> None:
+        """Nothing happens between two steps."""
+
+    def check(self) -> None:
+        """It ends with this process."""
 
     def close(self) -> None:
         """Release its memory and end its processes."""
@@ -107,12 +116,3 @@ def threads_kept() -> Iterator[None]:
     finally:
         torch.set_num_threads = set_num_threads
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def weights_file(weights: Weights) -> Iterator[Path]:
-    """The weights as a safetensors file in shared memory, for workers that are processes of their own."""
-    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as folder:
-        path = Path(folder) / "weights.safetensors"
-        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}, path)
-        yield path

@@ -27,6 +27,8 @@ from scalerl.processes.messages import (
 from scalerl.processes.time_sheet import TimeSheet
 from scalerl.weights.store import UnusablePublication, WeightStore
 
+LOOK_S = 1.0
+"""A generator without work looks that often whether its engine is alive."""
 BEAT_S = 5.0
 """A generator at work says something at least that often, if its decode steps are shorter."""
 NO_WORK = StepWork(sequences=0, prefill_tokens=0, prefill_context_tokens=0, context_tokens=0)
@@ -65,6 +67,8 @@ class GeneratorProcess:
         while True:
             if self.paused or not self.generator.busy:
                 self.sheet.switch("off" if self.paused else "wait_prompts")
+                while not self.connection.poll(LOOK_S):
+                    self.generator.check()
                 self._obey(from_bytes(self.connection.recv_bytes()))
             elif self.connection.poll():
                 self._obey(from_bytes(self.connection.recv_bytes()))
@@ -91,11 +95,13 @@ class GeneratorProcess:
                 self._take_weights(order)
             case Pause():
                 self.paused = True
+                self.generator.pause()
                 self.sheet.switch("off")
                 self._report([])
                 self._answer(Paused())
             case Resume():
                 self.paused = False
+                self.generator.resume()
             case HandOver():
                 self._answer(State(state=self.generator.state_dict()))
             case TakeOver():

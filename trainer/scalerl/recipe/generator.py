@@ -22,6 +22,10 @@ class Vllm(Frozen):
     """
 
     type: Literal["vllm"] = "vllm"
+    driver: Literal["steps", "async"] | None = None
+    """`steps`: in the process that decodes, one token for every sequence at a time. `async`: in a process of its own,
+    which goes on while rollouts are handed over and new weights are fetched. Null is `async` on the wall clock, and
+    `steps` on the virtual clock, which counts decode steps."""
     tensor_parallel: Annotated[Count, Unit("devices")] = 1
     """Devices that share the model of one generator; each has a process of its own if there are several."""
     block_size: Annotated[int, Field(ge=16, multiple_of=16), Unit("tokens")] = 32

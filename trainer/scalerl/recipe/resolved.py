@@ -15,6 +15,7 @@ LATER: dict[str, Any] = {
     "cluster.attention": {"type": "free"},
     "curriculum.when_exhausted": "stop",
     "generator": {"type": "torch"},
+    "generator.driver": None,
     "learner": {"type": "torch"},
     "kv": "keep",
 }
@@ -98,6 +99,15 @@ class ResolvedRecipe(Recipe, Scale):
     def _can_be_served(self) -> Self:
         if self.generator.type == "vllm" and self.device == "cpu" and self.model.type != "pretrained":
             refuse_on_cpu(self.generator, self.model.hidden // self.model.heads)
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_driven(self) -> Self:
+        if self.generator.type == "vllm" and self.generator.driver == "async" and self.cluster.type == "virtual":
+            raise ValueError(
+                "generator.driver 'async' chooses as many tokens as the machine has time for, and cluster.type is "
+                "'virtual', a clock that counts decode steps; leave driver out, or use cluster.type 'wall'"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,105 @@
+"""What dies inside of vLLM is noticed at once, started again by the cluster, and nothing of it is left."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from reaper import marked
+from trainer.tiny import tiny_recipe
+from waiting import wait_until
+
+from scalerl.generator.make import make_vllm_generator
+from scalerl.generator.request import Request
+from scalerl.generator.vllm_engine import EngineFailed
+from scalerl.model.build import new_policy
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.assemble import assemble
+from scalerl.schedules import SCHEDULES
+from scalerl.tasks import make_tasks
+from scalerl.tokens import make_tokenizer
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
+
+SERVED = {"model": {"hidden": 64, "layers": 1, "heads": 2, "mlp": 16}}
+NOTICED_S = 10.0
+
+
+def wall(**generator):
+    recipe = tiny_recipe(**SERVED, generator={"type": "vllm", **generator}, zero_variance="keep").model_dump()
+    return ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": 1, "slots": 8}})
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Gives the ids of all processes that the test has started and that are left."""
+    mark = f"STARTED_BY_TEST={os.getpid()}.{time.monotonic_ns()}"
+    monkeypatch.setenv(*mark.split("="))
+    yield lambda: marked(mark)
+    for process in marked(mark):
+        os.kill(process, signal.SIGKILL)
+
+
+def named(processes, title):
+    """Those whose title has this in it: vLLM names its processes."""
+    return [one for one in processes if title in Path(f"/proc/{one}/cmdline").read_bytes().decode()]
+
+
+def kill(processes, title):
+    (process, *_) = named(processes, title)
+    os.kill(process, signal.SIGKILL)
+    return time.monotonic()
+
+
+@pytest.mark.parametrize(
+    ("settings", "titles"),
+    [
+        ({"driver": "async", "tensor_parallel": 2}, ["VLLM::Worker_TP1", "VLLM::EngineCore"]),
+        ({"driver": "steps", "tensor_parallel": 2}, ["VLLM::Worker_TP1"]),
+    ],
+    ids=["async", "steps"],
+)
+def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp_path, started, settings, titles):
+    recipe = wall(**settings)
+    cluster = assemble(recipe, 0, tmp_path).cluster
+    try:
+        cluster.start()
+        steps = [SCHEDULES["pipeline"](cluster) for _ in range(2)]
+        for deaths, title in enumerate(titles, start=1):
+            killed = kill(started(), title)
+            while len(cluster.news) < deaths:
+                cluster.catch_up()
+                assert time.monotonic() < killed + NOTICED_S, f"{title} is dead, and nobody says so"
+                time.sleep(0.05)
+            assert "generator process 0 died" in cluster.news[-1]
+            steps += [SCHEDULES["pipeline"](cluster) for _ in range(2)]
+        assert [step.version for step in steps] == list(range(len(steps)))
+        assert all(len(group.rollouts) == 4 for step in steps for group in step.groups)
+        assert max(step.update.metrics["mismatch"] for step in steps[:1]) <= 1e-5
+    finally:
+        cluster.close()
+    wait_until(lambda: not started(), "the end of all processes", limit_s=NOTICED_S, shown=started)
+
+
+def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path, started):
+    recipe = wall(driver="async")
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    policy.save(tmp_path, eos_token_id=1)
+    prompt = make_tasks(recipe.tasks, make_tokenizer(recipe.model)).train[0]
+    generator = make_vllm_generator(recipe, tmp_path, slots=4, max_prompt=8)
+    try:
+        assert named(started(), "VLLM::EngineCore")
+        generator.submit([Request(prompt=prompt, group=0, index=0, seed=7)])
+        generator.step()
+        weights = policy.exported_weights()
+        name = next(iter(weights))
+        with pytest.raises(EngineFailed, match="did not take new weights"):
+            generator.set_weights({**weights, name: torch.zeros(3, 5)}, 1)
+        with pytest.raises(EngineFailed):
+            generator.check()
+        wait_until(lambda: not named(started(), "VLLM"), "the end of the engine", limit_s=NOTICED_S)
+    finally:
+        generator.close()

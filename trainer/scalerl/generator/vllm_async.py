@@ -1,0 +1,267 @@
+"""vLLM in a process of its own, which chooses tokens while this one hands on those that it has chosen.
+
+The driver for throughput: an `AsyncLLM` and its event loop live in a thread. How many tokens come with a step depends
+on the machine, so it is for the wall clock. New weights are taken between two tokens: the engine is paused with all
+that it decodes, its workers read a file, it goes on. The engine itself labels each token with the weights that chose
+it.
+"""
+
+import asyncio
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from scalerl.generator.vllm_engine import (
+    PROBE,
+    Ask,
+    EngineFailed,
+    Piece,
+    PreemptionCount,
+    probing,
+    sampling,
+    scores_of,
+    weights_file,
+)
+from scalerl.generator.vllm_import import vllm_module
+from scalerl.weights.hugging_face import Weights
+
+START_LIMIT_S = 900.0
+ANSWER_LIMIT_S = 300.0
+"""For new weights, a probe, a pause, and the next token of anything that was asked."""
+CLOSE_LIMIT_S = 5.0
+
+Answer = TypeVar("Answer")
+
+
+class AsyncEngine:
+    """An `AsyncLLM` of vLLM."""
+
+    def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
+        self.temperature, self.eos = temperature, eos
+        self.is_paused = self._is_closed = False
+        self._preemptions = PreemptionCount()
+        self._pieces: SimpleQueue[Piece | BaseException] = SimpleQueue()
+        self._following: dict[str, asyncio.Task[None]] = {}
+        """Asks that are not finished; only the loop's thread looks here."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="vllm", daemon=True)
+        self._thread.start()
+        self.engine: Any = None
+        self._call(self._start(arguments), "start", START_LIMIT_S)
+
+    async def _start(self, arguments: dict[str, Any]) -> None:
+        with own_threads(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it imports more of its dependencies here
+            engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
+            self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
+                engine_args, stat_loggers=[self._preemptions.logger]
+            )
+        await self.engine.update_weight_version("0")
+
+    @property
+    def preemptions(self) -> int:
+        """How often a sequence lost its place in the cache."""
+        return self._preemptions.count
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the processes that the engine has started and that start its workers."""
+        manager = self.engine.engine_core.resources.engine_manager
+        return [process.pid for process in manager.processes] if manager else []
+
+    def ask(self, ask: Ask) -> None:
+        """Begin it as soon as the engine has room."""
+        self._loop.call_soon_threadsafe(self._begin, ask)
+
+    def drop(self, name: str) -> None:
+        """Choose no more tokens for this ask; pieces of it may still come."""
+        self._loop.call_soon_threadsafe(self._end, name)
+
+    def step(self) -> list[Piece]:
+        """What has been chosen since the last step: waits until there is something."""
+        pieces = [self._next(ANSWER_LIMIT_S)]
+        with suppress(Empty):
+            while True:
+                pieces.append(self._taken(self._pieces.get_nowait()))
+        return pieces
+
+    def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
+        """Go on with these weights; `recompute`: with keys and values computed by them too."""
+        with weights_file(weights) as path:
+            self._call(self._swap(path, version, recompute), "take new weights", ANSWER_LIMIT_S)
+
+    def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        """Log-probability of each token but the first given those before it, at temperature 1.
+
+        Running sequences go on meanwhile; what is chosen for them is the next step's.
+        """
+        return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
+
+    def pause(self) -> None:
+        """Choose no token until `resume`."""
+        self.is_paused = True
+        self._call(self._hold(), "pause", ANSWER_LIMIT_S)
+
+    def resume(self) -> None:
+        """Go on."""
+        self.is_paused = False
+        self._call(self._release(), "resume", ANSWER_LIMIT_S)
+
+    def check(self) -> None:
+        """Raises EngineFailed where the engine has ended."""
+        if self._is_closed or self.engine.errored:
+            raise EngineFailed("vLLM's engine has ended")
+
+    def close(self) -> None:
+        """End the engine's processes and the thread."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self.engine is not None:
+            processes = self.process_ids
+            stopping = self._submit(self._stop())
+            with suppress(Exception):
+                stopping.result(2 * CLOSE_LIMIT_S)
+            for process_id in processes:  # one that hangs
+                with suppress(ProcessLookupError):
+                    os.kill(process_id, signal.SIGKILL)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSE_LIMIT_S)
+        self.engine = None  # its finaliser needs modules that Python's end takes first
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    # --- from this thread to the loop's -----------------------------------------------------------------------------
+
+    def _submit(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _call(self, work: Coroutine[Any, Any, Answer], what: str, limit_s: float) -> Answer:
+        """What the work gives; an engine that fails to give it is ended, for nobody knows its state."""
+        try:
+            return self._submit(work).result(limit_s)
+        except Exception as error:
+            self.close()
+            why = f"within {limit_s:g} s" if isinstance(error, TimeoutError) else f"({error or type(error).__name__})"
+            raise EngineFailed(f"vLLM's engine did not {what} {why}") from error
+
+    def _next(self, limit_s: float) -> Piece:
+        try:
+            return self._taken(self._pieces.get(timeout=limit_s))
+        except Empty:
+            self.close()
+            raise EngineFailed(f"vLLM's engine chose no token for {limit_s:g} s") from None
+
+    def _taken(self, piece: Piece | BaseException) -> Piece:
+        if isinstance(piece, BaseException):
+            self.close()
+            raise EngineFailed(f"vLLM's engine has ended ({piece or type(piece).__name__})") from piece
+        return piece
+
+    # --- in the loop's thread ---------------------------------------------------------------------------------------
+
+    def _begin(self, ask: Ask) -> None:
+        task = self._loop.create_task(self._follow(ask))
+        self._following[ask.name] = task
+        task.add_done_callback(lambda _: self._following.pop(ask.name, None))
+
+    def _end(self, name: str) -> None:
+        if name in self._following:
+            self._following[name].cancel()
+
+    async def _follow(self, ask: Ask) -> None:
+        """Hand on what is chosen for an ask, until its end or its cancellation."""
+        prompt = {"prompt_token_ids": list(ask.tokens), "cache_salt": ask.salt}
+        try:
+            collector = await self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
+            state = self.engine.output_processor.request_states.get(collector.request_id)
+            taken, is_last = 0, False
+            while not is_last:
+                output = collector.get_nowait() or await collector.get()
+                (new,), is_last = output.outputs, output.finished
+                spans = [(of.version, of.start) for of in new.weight_versions or ()]
+                starts = spans if is_last else state.weight_version_starts
+                for piece in pieces_of(ask.name, new, taken, starts, is_last=is_last):
+                    self._pieces.put(piece)
+                taken += len(new.token_ids)
+        except asyncio.CancelledError:
+            with suppress(Exception):
+                await self.engine.abort(ask.name)
+            raise
+        except Exception as error:
+            self._pieces.put(error)
+
+    async def _swap(self, path: Path, version: int, recompute: bool) -> None:
+        await self._hold(clear_cache=recompute)
+        await self.engine.collective_rpc("receive_file", args=(str(path),))
+        await self.engine.update_weight_version(str(version))
+        if not self.is_paused:
+            await self._release()
+
+    async def _hold(self, *, clear_cache: bool = False) -> None:
+        await self.engine.pause_generation(mode="keep", clear_cache=clear_cache)
+
+    async def _release(self) -> None:
+        await self.engine.resume_generation()
+
+    async def _score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+        prompt = {"prompt_token_ids": list(tokens), "cache_salt": PROBE}
+        if self.is_paused:
+            await self._release()
+        output = None
+        async for output in self.engine.generate(prompt, probing(), PROBE):  # noqa: B007, the last is whole
+            pass
+        if self.is_paused:
+            await self._hold()
+        return scores_of(output, tokens)
+
+    async def _stop(self) -> None:
+        self.engine.shutdown(timeout=CLOSE_LIMIT_S)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+def pieces_of(name: str, new: Any, taken: int, starts: Sequence[tuple[str, int]], *, is_last: bool) -> Iterator[Piece]:
+    """Of tokens that follow `taken` others, one for each set of weights; `starts` are the first tokens of each, counted
+    over all tokens of the ask."""
+    tokens = list(new.token_ids)
+    logprobs: list[float] = [of[token].logprob for token, of in zip(tokens, new.logprobs or [], strict=True)]
+    past_all = taken + len(tokens)
+    ends = [*(start for _, start in starts[1:]), past_all]
+    for (version, start), end in zip(starts, ends, strict=True):
+        own = slice(max(start - taken, 0), max(end - taken, 0))
+        if tokens[own]:
+            yield Piece(
+                name=name,
+                tokens=tokens[own],
+                logprobs=logprobs[own],
+                version=int(version),
+                is_last=is_last and end == past_all,
+            )
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Processes started inside compute with as many threads as this one."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = str(torch.get_num_threads())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
