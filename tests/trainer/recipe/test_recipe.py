@@ -242,6 +242,19 @@ def test_the_generator_is_part_of_the_identity_unless_it_is_the_built_in_one():
     assert identities[0] == identities[1] != identities[2]
 
 
+def test_a_driver_changes_the_id_only_where_it_is_named_and_runs_ahead_on_the_wall_clock_alone():
+    def of(driver, clock):
+        generator = {"type": "vllm", "driver": driver}
+        return ResolvedRecipe.model_validate(
+            {"model": {"heads": 2}, "generator": generator, "cluster": {"type": clock}}
+        )
+
+    assert of(None, "virtual").identity(seed=0) == "58f25813c70d"  # as before there was a choice
+    assert len({of(driver, "wall").identity(seed=0) for driver in (None, "steps", "async")}) == 3
+    with pytest.raises(ValidationError, match=r"driver 'async' chooses as many tokens as .* use cluster.type 'wall'"):
+        of("async", "virtual")
+
+
 def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_when_the_recipe_is_read():
     of_cpu = {"device": "cpu", "generator": {"type": "vllm"}}
     with pytest.raises(ValidationError, match="cannot serve a model with heads of size 16 on a CPU"):

@@ -3,11 +3,11 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
-from reaper import marked
 from trainer.tiny import tiny_recipe
 from waiting import wait_until
 
@@ -28,28 +28,26 @@ NOTICED_S = 10.0
 
 
 def wall(**generator):
-    recipe = tiny_recipe(**SERVED, generator={"type": "vllm", **generator}, zero_variance="keep").model_dump()
-    return ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": 1, "slots": 8}})
+    settings = {"cluster": {"type": "wall", "generators": 1, "slots": 8}, "generator": {"type": "vllm", **generator}}
+    return ResolvedRecipe.model_validate(tiny_recipe(**SERVED, zero_variance="keep").model_dump() | settings)
 
 
-@pytest.fixture
-def started(monkeypatch):
-    """Gives the ids of all processes that the test has started and that are left."""
-    mark = f"STARTED_BY_TEST={os.getpid()}.{time.monotonic_ns()}"
-    monkeypatch.setenv(*mark.split("="))
-    yield lambda: marked(mark)
-    for process in marked(mark):
-        os.kill(process, signal.SIGKILL)
+def members(groups):
+    """The processes of these process groups; what has ended is not among them."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+            if state != "Z" and int(group) in groups:
+                found.append(int(stat.parent.name))
+    return found
 
 
-def named(processes, title):
-    """Those whose title has this in it: vLLM names its processes."""
-    return [one for one in processes if title in Path(f"/proc/{one}/cmdline").read_bytes().decode()]
-
-
-def kill(processes, title):
-    (process, *_) = named(processes, title)
-    os.kill(process, signal.SIGKILL)
+def kill(group, title):
+    """Kill the process of the group that has this title, which vLLM gives it; the time at which it was killed."""
+    titled = [one for one in members({group}) if title in Path(f"/proc/{one}/cmdline").read_bytes().decode()]
+    assert len(titled) == 1
+    os.kill(titled[0], signal.SIGKILL)
     return time.monotonic()
 
 
@@ -61,14 +59,17 @@ def kill(processes, title):
     ],
     ids=["async", "steps"],
 )
-def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp_path, started, settings, titles):
+def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp_path, settings, titles):
     recipe = wall(**settings)
     cluster = assemble(recipe, 0, tmp_path).cluster
+    groups = set()
     try:
         cluster.start()
         steps = [SCHEDULES["pipeline"](cluster) for _ in range(2)]
         for deaths, title in enumerate(titles, start=1):
-            killed = kill(started(), title)
+            (group,) = cluster.fleet.process_ids
+            groups.add(group)
+            killed = kill(group, title)
             while len(cluster.news) < deaths:
                 cluster.catch_up()
                 assert time.monotonic() < killed + NOTICED_S, f"{title} is dead, and nobody says so"
@@ -77,13 +78,15 @@ def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp
             steps += [SCHEDULES["pipeline"](cluster) for _ in range(2)]
         assert [step.version for step in steps] == list(range(len(steps)))
         assert all(len(group.rollouts) == 4 for step in steps for group in step.groups)
-        assert max(step.update.metrics["mismatch"] for step in steps[:1]) <= 1e-5
+        assert steps[0].update.metrics["mismatch"] <= 1e-5
+        groups.update(cluster.fleet.process_ids)
+        assert len(members(groups)) >= 3
     finally:
         cluster.close()
-    wait_until(lambda: not started(), "the end of all processes", limit_s=NOTICED_S, shown=started)
+    wait_until(lambda: not members(groups), "the end of all processes", limit_s=NOTICED_S)
 
 
-def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path, started):
+def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path):
     recipe = wall(driver="async")
     policy = new_policy(recipe)
     policy.init_weights(torch.Generator().manual_seed(0))
@@ -91,7 +94,7 @@ def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path, starte
     prompt = make_tasks(recipe.tasks, make_tokenizer(recipe.model)).train[0]
     generator = make_vllm_generator(recipe, tmp_path, slots=4, max_prompt=8)
     try:
-        assert named(started(), "VLLM::EngineCore")
+        (core,) = (process.pid for process in generator.engine.processes)
         generator.submit([Request(prompt=prompt, group=0, index=0, seed=7)])
         generator.step()
         weights = policy.exported_weights()
@@ -100,6 +103,6 @@ def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path, starte
             generator.set_weights({**weights, name: torch.zeros(3, 5)}, 1)
         with pytest.raises(EngineFailed):
             generator.check()
-        wait_until(lambda: not named(started(), "VLLM"), "the end of the engine", limit_s=NOTICED_S)
+        wait_until(lambda: not Path(f"/proc/{core}").exists(), "the end of the engine", limit_s=NOTICED_S)
     finally:
         generator.close()

@@ -12,5 +12,6 @@ vllm_steps       vLLM in this process, one step at a time
 vllm_async       vLLM in a process of its own, driven from a thread: it runs ahead
 vllm_worker      what runs inside vLLM's workers: new weights into the model they serve
 vllm_import      vLLM's parts, imported in the environment that they need
+vllm_log         what of vLLM's log is news
 make             a generator for a recipe
 """

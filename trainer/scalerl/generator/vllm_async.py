@@ -7,19 +7,17 @@ it.
 """
 
 import asyncio
-import os
-import signal
 import threading
 import warnings
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from scalerl.generator.vllm_engine import (
@@ -30,10 +28,10 @@ from scalerl.generator.vllm_engine import (
     PreemptionCount,
     probing,
     sampling,
-    scores_of,
+    scores_of_probe,
     weights_file,
 )
-from scalerl.generator.vllm_import import vllm_module
+from scalerl.generator.vllm_import import environment_of_engine, vllm_module
 from scalerl.weights.hugging_face import Weights
 
 START_LIMIT_S = 900.0
@@ -61,7 +59,7 @@ class AsyncEngine:
         self._call(self._start(arguments), "start", START_LIMIT_S)
 
     async def _start(self, arguments: dict[str, Any]) -> None:
-        with own_threads(), warnings.catch_warnings():
+        with environment_of_engine(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it imports more of its dependencies here
             engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
             self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
@@ -75,10 +73,10 @@ class AsyncEngine:
         return self._preemptions.count
 
     @property
-    def process_ids(self) -> list[int]:
-        """Of the processes that the engine has started and that start its workers."""
+    def processes(self) -> list[BaseProcess]:
+        """Those of the engine, which start its workers."""
         manager = self.engine.engine_core.resources.engine_manager
-        return [process.pid for process in manager.processes] if manager else []
+        return list(manager.processes) if manager else []
 
     def ask(self, ask: Ask) -> None:
         """Begin it as soon as the engine has room."""
@@ -129,16 +127,16 @@ class AsyncEngine:
             return
         self._is_closed = True
         if self.engine is not None:
-            processes = self.process_ids
+            processes = self.processes
             stopping = self._submit(self._stop())
             with suppress(Exception):
                 stopping.result(2 * CLOSE_LIMIT_S)
-            for process_id in processes:  # one that hangs
-                with suppress(ProcessLookupError):
-                    os.kill(process_id, signal.SIGKILL)
+            for process in processes:
+                process.kill()  # one that hangs
+                process.join(CLOSE_LIMIT_S)
+            self.engine = None  # its finaliser needs modules that Python's end takes first
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_LIMIT_S)
-        self.engine = None  # its finaliser needs modules that Python's end takes first
         if not self._thread.is_alive():
             self._loop.close()
 
@@ -192,7 +190,7 @@ class AsyncEngine:
                 (new,), is_last = output.outputs, output.finished
                 spans = [(of.version, of.start) for of in new.weight_versions or ()]
                 starts = spans if is_last else state.weight_version_starts
-                for piece in pieces_of(ask.name, new, taken, starts, is_last=is_last):
+                for piece in pieces_by_weights(ask.name, new, taken, starts, is_last=is_last):
                     self._pieces.put(piece)
                 taken += len(new.token_ids)
         except asyncio.CancelledError:
@@ -224,7 +222,7 @@ class AsyncEngine:
             pass
         if self.is_paused:
             await self._hold()
-        return scores_of(output, tokens)
+        return scores_of_probe(output, tokens)
 
     async def _stop(self) -> None:
         self.engine.shutdown(timeout=CLOSE_LIMIT_S)
@@ -232,9 +230,12 @@ class AsyncEngine:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        self.engine.engine_core.resources.ctx.destroy(linger=0)
 
 
-def pieces_of(name: str, new: Any, taken: int, starts: Sequence[tuple[str, int]], *, is_last: bool) -> Iterator[Piece]:
+def pieces_by_weights(
+    name: str, new: Any, taken: int, starts: Sequence[tuple[str, int]], *, is_last: bool
+) -> Iterator[Piece]:
     """Of tokens that follow `taken` others, one for each set of weights; `starts` are the first tokens of each, counted
     over all tokens of the ask."""
     tokens = list(new.token_ids)
@@ -251,17 +252,3 @@ def pieces_of(name: str, new: Any, taken: int, starts: Sequence[tuple[str, int]]
                 version=int(version),
                 is_last=is_last and end == past_all,
             )
-
-
-@contextmanager
-def own_threads() -> Iterator[None]:
-    """Processes started inside compute with as many threads as this one."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = str(torch.get_num_threads())
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before

@@ -125,6 +125,7 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
         "distributed_executor_backend": "uni" if settings.tensor_parallel == 1 else "mp",
         "worker_extension_cls": "scalerl.generator.vllm_worker.WeightReceiver",
         "enforce_eager": is_cpu,
+        "use_tqdm_on_load": False,
     }
     # On a CPU vLLM would otherwise ask for most of the machine's memory; how much it takes is said in blocks.
     return arguments | ({"kv_cache_memory_bytes": 2**20} if is_cpu else {})
@@ -164,7 +165,7 @@ def probing() -> Any:
     )
 
 
-def scores_of(output: Any, tokens: tuple[int, ...]) -> NDArray[np.float32]:
+def scores_of_probe(output: Any, tokens: tuple[int, ...]) -> NDArray[np.float32]:
     """Of each token but the first, from what vLLM made of a probe."""
     scores = zip(tokens[1:], output.prompt_logprobs[1:], strict=True)
     return np.array([of[token].logprob for token, of in scores], dtype=np.float32)

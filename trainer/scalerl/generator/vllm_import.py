@@ -4,18 +4,24 @@ vLLM reads most of its environment when it is imported, and the processes that i
 """
 
 import importlib
+import json
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.config import dictConfig
 from types import ModuleType
 
+import torch
+
+from scalerl.generator.vllm_log import LOGGING
 from scalerl.model.device import UnfitMachine
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; an `AsyncLLM` has its own anyway
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # generators share cores with a trainer that is not bound either
     "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "60",  # of a worker that hangs; five minutes otherwise
-    "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",  # the model is a folder of this machine
 }
@@ -30,6 +36,10 @@ class MissingEngine(UnfitMachine):
 def vllm_module(name: str) -> ModuleType:
     """`vllm_module("v1.engine.llm_engine")`; MissingEngine says what to install."""
     if "vllm" not in sys.modules:
+        if "VLLM_LOGGING_LEVEL" not in os.environ:
+            os.environ.setdefault("VLLM_LOGGING_CONFIG_PATH", str(LOGGING))
+        if os.environ.get("VLLM_LOGGING_CONFIG_PATH") == str(LOGGING):
+            dictConfig(json.loads(LOGGING.read_text()))  # its import has something to say before it does this itself
         for variable, value in ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
     with warnings.catch_warnings():
@@ -44,3 +54,23 @@ def vllm_module(name: str) -> ModuleType:
                 f"on a machine without a GPU with `make engines`, or leave `generator` out"
             ) from None
         return importlib.import_module(f"vllm.{name}")
+
+
+@contextmanager
+def environment_of_engine() -> Iterator[None]:
+    """Processes that vLLM starts inside compute with as many threads as this one, and say what matters."""
+    own = {
+        "OMP_NUM_THREADS": str(torch.get_num_threads()),
+        "PYTHONWARNINGS": "ignore::FutureWarning",  # of its dependencies
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -3,9 +3,12 @@
 The exact driver, for the virtual clock, for tests, and for processes that only decode.
 """
 
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
@@ -15,14 +18,15 @@ from numpy.typing import NDArray
 from scalerl.generator.vllm_engine import (
     PROBE,
     Ask,
+    EngineFailed,
     Piece,
     PreemptionCount,
     probing,
     sampling,
-    scores_of,
+    scores_of_probe,
     weights_file,
 )
-from scalerl.generator.vllm_import import vllm_module
+from scalerl.generator.vllm_import import environment_of_engine, vllm_module
 from scalerl.weights.hugging_face import Weights
 
 
@@ -35,12 +39,19 @@ class SteppedEngine:
         self._has_workers = arguments["tensor_parallel_size"] > 1
         self._pieces: list[Piece] = []
         """Chosen while a probe was scored."""
-        with threads_kept(), warnings.catch_warnings():
+        with process_kept(), environment_of_engine(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it imports more of its dependencies here
             engine_args = vllm_module("engine.arg_utils").EngineArgs(**arguments)
             self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
                 engine_args, stat_loggers=[self._preemptions.logger], enable_multiprocessing=False
             )
+        if self._has_workers:
+            workers = [worker.proc for worker in self._executor.workers]
+            threading.Thread(target=end_together, args=(workers,), name="vLLM's workers", daemon=True).start()
+
+    @property
+    def _executor(self) -> Any:
+        return self.engine.engine_core.engine_core.model_executor
 
     @property
     def preemptions(self) -> int:
@@ -91,7 +102,7 @@ class SteppedEngine:
             self._pieces += [self._piece(output) for output in outputs if output.request_id != PROBE]
             for output in outputs:
                 if output.request_id == PROBE and output.finished:
-                    return scores_of(output, tokens)
+                    return scores_of_probe(output, tokens)
 
     def pause(self) -> None:
         """Nothing happens between two steps."""
@@ -100,19 +111,33 @@ class SteppedEngine:
         """Nothing happens between two steps."""
 
     def check(self) -> None:
-        """It ends with this process."""
+        """Raises EngineFailed where a worker has ended; without workers it ends with this process."""
+        if self._has_workers and self._executor.is_failed:
+            raise EngineFailed("a worker of vLLM has ended")
 
     def close(self) -> None:
         """Release its memory and end its processes."""
         self.engine.engine_core.shutdown()
 
 
+def end_together(workers: Sequence[BaseProcess]) -> None:
+    """Wait for the end of one of them and kill the others, which wait for it: vLLM would give them eight seconds."""
+    wait([worker.sentinel for worker in workers])
+    for worker in workers:
+        worker.kill()
+
+
 @contextmanager
-def threads_kept() -> Iterator[None]:
-    """vLLM's CPU worker replaces `torch.set_num_threads` by a function that does nothing; here it is put back."""
+def process_kept() -> Iterator[None]:
+    """vLLM's CPU worker takes this process for its own: it replaces `torch.set_num_threads` by a function that does
+    nothing, and binds all memory that is taken from then on to one NUMA node. Here the first is put back, and the
+    second left out."""
     set_num_threads, threads = torch.set_num_threads, torch.get_num_threads()
+    operators: Any = torch.ops._C
+    operators.init_cpu_memory_env = lambda nodes: None
     try:
         yield
     finally:
+        del operators.init_cpu_memory_env
         torch.set_num_threads = set_num_threads
         torch.set_num_threads(threads)

@@ -1,0 +1,95 @@
+"""What the generator makes of what vLLM says, without vLLM."""
+
+import json
+import logging
+from logging.config import dictConfig
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from trainer.generator_cases import LIMITS, PHRASE, SLOTS, requests_of, with_engine
+
+from scalerl.generator.interruption import tokens_with_phrase
+from scalerl.generator.vllm_async import pieces_by_weights
+from scalerl.generator.vllm_engine import Piece
+from scalerl.generator.vllm_log import LOGGING
+
+
+def delta(*tokens):
+    """As vLLM says what is new: token t has the log-prob -t."""
+    return SimpleNamespace(token_ids=list(tokens), logprobs=[{t: SimpleNamespace(logprob=-float(t))} for t in tokens])
+
+
+def test_tokens_of_two_sets_of_weights_that_came_together_are_two_pieces():
+    # Tokens 0 to 3 of the ask by weights 4, tokens 4 and 5 by weights 5; the first three came before.
+    pieces = list(pieces_by_weights("a", delta(13, 14, 15), 3, [("4", 0), ("5", 4)], is_last=True))
+    assert pieces == [
+        Piece(name="a", tokens=[13], logprobs=[-13.0], version=4, is_last=False),
+        Piece(name="a", tokens=[14, 15], logprobs=[-14.0, -15.0], version=5, is_last=True),
+    ]
+    (alone,) = pieces_by_weights("a", delta(13), 3, [("4", 0)], is_last=False)
+    assert alone == Piece(name="a", tokens=[13], logprobs=[-13.0], version=4, is_last=False)
+
+
+class RecordingEngine:
+    """Chooses token 5 for every ask at each step, and keeps what it was told."""
+
+    def __init__(self):
+        self.asked, self.dropped, self.version, self.preemptions = {}, [], 0, 0
+        self.is_silent = False
+
+    def ask(self, ask):
+        self.asked[ask.name] = ask
+
+    def drop(self, name):
+        self.dropped.append(self.asked.pop(name).salt)
+
+    def step(self):
+        names = [] if self.is_silent else list(self.asked)
+        return [Piece(name=name, tokens=[5], logprobs=[-1.0], version=self.version, is_last=False) for name in names]
+
+    def set_weights(self, weights, version, *, recompute):
+        self.version = version
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_what_older_weights_may_have_read_without_a_token_of_theirs_is_asked_for_again(recompute):
+    engine = RecordingEngine()
+    generator = with_engine(engine, recompute=recompute)
+    generator.submit(requests_of(2))
+    generator.step()
+    engine.is_silent = True
+    generator.submit(requests_of(1, first=7))
+    generator.step()
+    generator.set_weights({}, 1)
+    # Groups 0 and 1 go on with their cache. Of group 7 no token has come; its salt keeps it from what was cached.
+    salts = sorted(ask.salt for ask in engine.asked.values())
+    assert engine.dropped == ([] if recompute else ["7.0"] * 3)
+    assert salts == ["0.0"] * 3 + ["1.0"] * 3 + (["7.0"] if recompute else ["7.1"]) * 3
+    assert generator.active == 9
+    assert len({ask.seed for ask in engine.asked.values()}) == 9
+    engine.is_silent = False
+    finished = [one for _ in range(tokens_with_phrase(LIMITS, PHRASE)) for one in generator.step()[0]]
+    versions = {one.request.group: np.unique(one.rollout.versions).tolist() for one in finished}
+    assert versions == {0: [0, 1], 1: [0, 1], 7: [1]}
+    assert generator.has_room
+    assert SLOTS > 9
+
+
+def test_the_log_of_vllm_is_its_warnings_without_those_of_every_start(capsys):
+    logger = logging.getLogger("vllm")
+    before = logger.handlers, logger.level, logger.propagate
+    try:
+        dictConfig(json.loads(LOGGING.read_text()))
+        inside = logging.getLogger("vllm.v1.engine")
+        inside.warning("%s is not found in LD_PRELOAD. For best performance", "libtcmalloc")
+        inside.warning("Enforce eager set, disabling torch.compile")
+        inside.info("Available KV cache memory: 1 GiB")
+        inside.warning("cache is %d %% full", 99)
+        inside.error("Worker proc %s died unexpectedly", "VllmWorker-1")
+    finally:
+        logger.handlers, logger.level, logger.propagate = before
+    assert [line.partition(") ")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "WARNING: cache is 99 % full",
+        "ERROR: Worker proc VllmWorker-1 died unexpectedly",
+    ]

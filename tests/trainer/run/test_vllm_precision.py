@@ -1,0 +1,49 @@
+"""Rollouts of vLLM in every precision, with a tied head, of a folder that `transformers` has written: what the learner
+makes of them before any weight has changed, and after."""
+
+import pytest
+from trainer.tiny import tiny_recipe
+from trainer.tiny_text_model import text_model
+
+from scalerl.run.assemble import assemble
+from scalerl.schedules import SCHEDULES
+
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
+
+SERVED = {"hidden": 64, "layers": 2, "heads": 2, "mlp": 64}
+EXPERTS = {"type": "moe", **SERVED, "experts": 4, "experts_per_token": 2}
+ONE_VERSION = {
+    "generator": {"type": "vllm"},
+    "off_policy": {"type": "ppo_off_policy", "k": 1},
+    "zero_variance": "keep",
+    "curriculum": {"type": "uniform"},
+    "optimiser": {"learning_rate": 1e-3, "warmup_steps": 0},
+}
+"""Every step trains on what its own weights have generated."""
+TOLERANCES = {"fp32": 1e-5, "mixed": 0.03, "bf16": 0.03, "fp16": 0.01}
+"""Nats between the log-probs of a token, in the mean."""
+
+
+def mismatches(tmp_path, **settings):
+    """Of three steps, each after the update of the one before it."""
+    cluster = assemble(tiny_recipe(**ONE_VERSION, **settings), 0, tmp_path).cluster
+    try:
+        return [SCHEDULES["ppo_off_policy"](cluster).update.metrics["mismatch"] for _ in range(3)]
+    finally:
+        cluster.close()
+
+
+@pytest.mark.parametrize("parameters", TOLERANCES)
+@pytest.mark.parametrize("model", [SERVED, EXPERTS], ids=["dense", "experts"])
+def test_generator_and_learner_agree_in_every_precision_with_an_fp32_head(tmp_path, model, parameters):
+    found = mismatches(tmp_path, model=model, parameters=parameters, logits="fp32")
+    print("mismatch", found)
+    assert max(found) <= TOLERANCES[parameters]
+
+
+@pytest.mark.parametrize("parameters", ["fp32", "mixed"])
+def test_generator_and_learner_agree_on_a_pretrained_model_with_a_tied_head(tmp_path, parameters):
+    folder = text_model(tmp_path / "qwen", hidden=128)
+    found = mismatches(tmp_path, model={"type": "pretrained", "path": str(folder)}, parameters=parameters)
+    print("mismatch", found)
+    assert max(found) <= TOLERANCES[parameters]
