@@ -101,6 +101,18 @@ def test_keys_and_values_are_those_of_the_new_weights_where_they_are_recomputed(
     assert max(gap(rollout) for rollout in mixed) > 0.1
 
 
+def test_no_token_is_of_weights_that_came_and_went_during_a_pause(generator):
+    generator.submit(requests_of(12))
+    finished = [one for _ in range(6) for one in generator.step()[0]]
+    generator.pause()
+    for version in (1, 2):
+        generator.set_weights(POLICIES[version].exported_weights(), version)
+    generator.resume()
+    finished += run_on(generator)
+    assert {int(version) for one in finished for version in one.rollout.versions} == {0, 2}
+    assert max(gap(one.rollout) for one in finished) < 1e-4
+
+
 @pytest.mark.parametrize("make", ["torch", pytest.param("stepped", id="vllm")], indirect=True)
 def test_what_is_recomputed_is_work_of_the_next_step(make):
     generator = make(recompute=True)
