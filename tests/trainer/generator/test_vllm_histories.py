@@ -1,12 +1,15 @@
 """Log-probs of vLLM over two updates, scored again: on two workers, and with a cache too small for all rollouts."""
 
-import numpy as np
+import re
+from itertools import pairwise
+
 import pytest
 from trainer.generator_cases import (
     LOOPS,
     POLICIES,
     RECIPE,
     SLOTS,
+    VERSIONS,
     block_of,
     engine_of,
     gap,
@@ -70,8 +73,8 @@ def preempted(rollout):
         """The log-prob of the token at `place` on the first `kept` of the cache, and the cache with the rest of it."""
         here = [list(positions[:kept]) for positions in cache]
         for token in tokens[kept : place - 1]:
-            next_logits(LOOPS[version], heads, here, token)
-        return log_softmax(next_logits(LOOPS[version], heads, here, tokens[place - 1]))[tokens[place]], here
+            next_logits(LOOPS[version % VERSIONS], heads, here, token)
+        return log_softmax(next_logits(LOOPS[version % VERSIONS], heads, here, tokens[place - 1]))[tokens[place]], here
 
     versions = rollout.versions.tolist()
     for number, (version, recorded) in enumerate(zip(versions, rollout.logprobs, strict=True)):
@@ -90,16 +93,23 @@ def preempted(rollout):
 def test_a_rollout_without_room_in_the_cache_is_preempted_counted_and_scored_by_its_own_history(
     tmp_path, driver, capsys
 ):
-    # Twelve rollouts of up to two blocks in twelve blocks.
+    # Twelve rollouts of up to two blocks in twelve blocks, with new weights at every fourth step.
     with engine_of(driver, tmp_path, recipe_of(cache_tokens=SLOTS * BLOCK)) as engine:
         generator = with_engine(engine)
         generator.set_weights(POLICIES[0].exported_weights(), version=0)
-        finished = run(generator, requests_of(40), between=swaps(generator))
+
+        def update(step):
+            if step % 4 == 3:
+                version = generator.version + 1
+                generator.set_weights(POLICIES[version % VERSIONS].exported_weights(), version)
+
+        finished = run(generator, requests_of(40), between=update)
         counted = engine.preemptions
     times = [preempted(one.rollout) for one in finished]
-    print("preemptions", counted)
-    print("that changed a log-prob", sum(times))
+    warned = [int(count) for count in re.findall(r"cache was full (\d+) times", capsys.readouterr().out)]
+    print("preemptions", counted, "that changed a log-prob", sum(times))
     assert len(finished) == 120
     assert 0 < sum(times) <= counted
-    assert f"warning: vLLM's cache was full {counted} times" in capsys.readouterr().out
-    assert len({tuple(np.unique(one.rollout.versions)) for one in finished}) > 2
+    assert warned[0] <= 12
+    assert counted / 2 < warned[-1] <= counted
+    assert all(later >= 2 * earlier for earlier, later in pairwise(warned))

@@ -72,7 +72,7 @@ class VllmGenerator(RequestQueue):
         self._asked = 0
         self._weights: dict[str, Any] | None = None
         """Those it was given last; None for those it was built with."""
-        self._warned_of = engine.preemptions
+        self._preempted_before, self._warns_at = engine.preemptions, 1
         self._to_read: list[tuple[int, int]] = []
         """Tokens that the next step reads without choosing them: from which position, to which."""
 
@@ -226,10 +226,12 @@ class VllmGenerator(RequestQueue):
         return Finished(request=row.request, rollout=rollout)
 
     def _warn_of_preemptions(self) -> None:
-        if self.engine.preemptions > self._warned_of and not self.recompute:
-            self._warned_of = self.engine.preemptions
+        """At the first, and whenever there are twice as many as when it warned last."""
+        count = self.engine.preemptions - self._preempted_before
+        if count >= self._warns_at and not self.recompute:
+            self._warns_at = 2 * count
             print(
-                f"warning: vLLM's cache was full {self._warned_of} times; keys and values of preempted rollouts were "
+                f"warning: vLLM's cache was full {count} times so far; keys and values of preempted rollouts were "
                 f"computed again by the weights of then; use a larger generator.cache_tokens, or null",
                 flush=True,
             )
