@@ -5,6 +5,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
 
+from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES
 
@@ -24,9 +25,10 @@ TOLERANCES = {"fp32": 1e-5, "mixed": 0.03, "bf16": 0.03, "fp16": 0.01}
 """Nats between the log-probs of a token, in the mean."""
 
 
-def mismatches(tmp_path, **settings):
+def mismatches(tmp_path, model, **settings):
     """Of three steps, each after the update of the one before it."""
-    cluster = assemble(tiny_recipe(**ONE_VERSION, **settings), 0, tmp_path).cluster
+    recipe = ResolvedRecipe.model_validate(tiny_recipe(**ONE_VERSION, **settings).model_dump() | {"model": model})
+    cluster = assemble(recipe, 0, tmp_path).cluster
     try:
         return [SCHEDULES["ppo_off_policy"](cluster).update.metrics["mismatch"] for _ in range(3)]
     finally:
@@ -36,7 +38,7 @@ def mismatches(tmp_path, **settings):
 @pytest.mark.parametrize("parameters", TOLERANCES)
 @pytest.mark.parametrize("model", [SERVED, EXPERTS], ids=["dense", "experts"])
 def test_generator_and_learner_agree_in_every_precision_with_an_fp32_head(tmp_path, model, parameters):
-    found = mismatches(tmp_path, model=model, parameters=parameters, logits="fp32")
+    found = mismatches(tmp_path, model, parameters=parameters, logits="fp32")
     print("mismatch", found)
     assert max(found) <= TOLERANCES[parameters]
 
@@ -44,6 +46,8 @@ def test_generator_and_learner_agree_in_every_precision_with_an_fp32_head(tmp_pa
 @pytest.mark.parametrize("parameters", ["fp32", "mixed"])
 def test_generator_and_learner_agree_on_a_pretrained_model_with_a_tied_head(tmp_path, parameters):
     folder = text_model(tmp_path / "qwen", hidden=128)
-    found = mismatches(tmp_path, model={"type": "pretrained", "path": str(folder)}, parameters=parameters)
+    end_think = {"type": "interruption", "phrase": "</think>"}
+    model = {"type": "pretrained", "path": str(folder)}
+    found = mismatches(tmp_path, model, parameters=parameters, length_control=end_think)
     print("mismatch", found)
     assert max(found) <= TOLERANCES[parameters]
