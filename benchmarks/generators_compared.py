@@ -1,6 +1,6 @@
 """Tokens a second of the built-in generator and of vLLM by each of its drivers, and what an update of weights costs.
 
-    python benchmarks/generators_compared.py                   # three sizes of model; ten minutes
+    python benchmarks/generators_compared.py                   # two sizes of model; five minutes
     python benchmarks/generators_compared.py --sizes laptop --rounds 1
 
 Each decodes the same requests with the same random weights, on one thread: 192 rollouts on 24 prompts, at most 64 at
@@ -40,7 +40,6 @@ from scalerl.weights.hugging_face import Weights
 SIZES = {
     "laptop": LlamaModel(hidden=64, layers=4, heads=2, mlp=192),
     "7 M": LlamaModel(hidden=256, layers=8, heads=8, mlp=768),
-    "50 M": LlamaModel(hidden=768, layers=6, heads=12, mlp=2560),
 }
 LIMITS = Generation(thinking=120, answer=8)
 PROMPTS, GENERATIONS, SLOTS, PROMPT_TOKENS = 24, 8, 64, 16
