@@ -159,10 +159,11 @@ class Coordinator:
 
     @property
     def interface(self) -> str | None:
-        """The network interface of this node by which other nodes reach it; None where it has no IPv4 address."""
+        """The network interface of this node by which other nodes reach it; None where it has no IPv4 address, and
+        where no other node is there."""
         with self._state:
-            connection = next(post.connection for post in self._posts.values() if post.is_there)
-        return interface_of(own_address(connection))
+            connections = [post.connection for post in self._posts.values() if post.is_there]
+        return interface_of(own_address(connections[0])) if connections else None
 
     # --- processes --------------------------------------------------------------------------------------------------
 
