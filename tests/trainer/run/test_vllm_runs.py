@@ -16,9 +16,10 @@ from scalerl.schedules import SCHEDULES
 SERVED = {"model": {"hidden": 64, "layers": 1, "heads": 2, "mlp": 16}, "generator": {"type": "vllm"}}
 
 
-def wall(generators, **changes):
+def wall(generators, learner=None, **changes):
     recipe = tiny_recipe(**SERVED, **changes).model_dump()
-    return ResolvedRecipe.model_validate(recipe | {"cluster": {"type": "wall", "generators": generators, "slots": 8}})
+    cluster = {"type": "wall", "generators": generators, "slots": 8}
+    return ResolvedRecipe.model_validate(recipe | {"cluster": cluster, "learner": learner or {"type": "torch"}})
 
 
 def test_a_model_that_cannot_be_served_is_refused_before_anything_is_trained(tmp_path):
