@@ -26,7 +26,7 @@ def policy_of(kind, parameters="fp32"):
 
 
 @torch.inference_mode()
-def decoded(policy, *, slots=40, positions=120):
+def decoded(policy, *, slots=40, positions=128):
     """Logits of rows that start at different times; prompts of two and five tokens, shared by several rows."""
     cache, found = policy.new_cache(slots=slots, positions=positions), []
     position = torch.empty(0, dtype=torch.int64)
@@ -58,9 +58,9 @@ def test_a_cache_that_grows_gives_the_logits_of_one_made_in_one_piece(kind, monk
     monkeypatch.setattr(kv_cache, "POSITIONS", 8)
     grown, small = decoded(policy)
     assert all(torch.equal(a, b) for a, b in zip(whole, grown, strict=True))
-    # 30 rows of up to 28 positions; 32 rows and 32 positions of 40 and 120
+    # 30 rows of up to 28 positions; 32 rows and 32 positions of 40 and 128
     assert [tuple(layer.shape[i] for i in (0, 3)) for layer in small.kv] == [(32, 32)] * 2
-    assert memory(small) * 40 * 120 == memory(large) * 32 * 32
+    assert memory(small) * 40 * 128 == memory(large) * 32 * 32
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_is_taken_is_put_back():
     policy = policy_of("built in")
     _, cache = decoded(policy)
     taken = cache.taken(7, 9)
-    other = policy.new_cache(slots=40, positions=120)
+    other = policy.new_cache(slots=40, positions=128)
     other.put(taken)
     assert torch.equal(other.taken(7, 9), taken)
     assert taken.abs().sum() > 0

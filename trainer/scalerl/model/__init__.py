@@ -10,7 +10,8 @@ transformers_load    those models, their weights not set; transformers_masks: wh
                      transformers_folder: read from a folder whole, or refused by name
                      transformers_weights: their weights under the names of their files
 attention            by blocks of tokens, for passes too long for a whole mask
-kv_cache             what both caches share
+kv_cache             what both caches share; cached_attention: of one query a row to what its cache holds
+linear               products of float32 on a processor by oneDNN
 decode_graphs        on a GPU, decode steps captured once and replayed
 packing              rows without padding, prompts once
 router               the load-balancing loss of a mixture of experts

@@ -55,7 +55,7 @@ class KVCache(ABC):
     """Keys and values of up to `slots` rows of up to `positions` tokens; active rows are the first ones.
 
     There is memory for as many rows and positions as were ever needed at once, in the precision of the products that
-    read them: `kv` holds [rows, heads, 2, positions, D] of each layer.
+    read them: `kv` holds [rows, heads, 2, positions, D] of each layer, positions in whole tiles.
     """
 
     def __init__(
@@ -68,11 +68,12 @@ class KVCache(ABC):
         head_size: int,
         dtype: torch.dtype,
         device: torch.device,
+        tile: int = 1,
     ) -> None:
-        self.slots, self.positions = slots, positions
+        self.slots, self.positions = slots, whole(positions, tile)
         self.kv = [torch.zeros(0, heads, 2, 0, head_size, dtype=dtype, device=device) for _ in range(layers)]
         is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL
-        self._blocks = (slots, positions) if is_small else (ROWS, POSITIONS)
+        self._blocks = (slots, self.positions) if is_small else (ROWS, whole(POSITIONS, tile))
 
     @abstractmethod
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
@@ -117,3 +118,8 @@ class KVCache(ABC):
 def room(needed: int, have: int, *, block: int, most: int) -> int:
     """How many to make room for: whole blocks, and a quarter more than there were, so that growing is rare."""
     return have if needed <= have else min(most, math.ceil(max(needed, have * 5 // 4) / block) * block)
+
+
+def whole(size: int, tile: int) -> int:
+    """Rounded up to whole tiles."""
+    return math.ceil(size / tile) * tile

@@ -16,8 +16,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from scalerl.model.cached_attention import TILE, CachedStep, DenseStep, Tables, TiledStep, as_factor, tiled, untiled
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
-from scalerl.model.kv_cache import KVCache, Prefill
+from scalerl.model.kv_cache import KVCache, Prefill, whole
+from scalerl.model.linear import projected
 from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
@@ -45,13 +47,13 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
         """x plus attention plus the feed-forward layer; what shards weights gathers them around this call."""
-        x = x + F.linear(attend(*self.project(x, turn)), self.out)
+        x = x + projected(attend(*self.project(x, turn)), self.out)
         return self.feed_forward(x)
 
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
         h = rms_norm(x, self.attention_norm)
-        qkv = F.linear(h, self.qkv).float().unflatten(-1, (self.heads, 3, -1))
+        qkv = projected(h, self.qkv).float().unflatten(-1, (self.heads, 3, -1))
         pairs = torch.view_as_complex(qkv[..., :2, :].unflatten(-1, (-1, 2)))
         qk = torch.view_as_real(pairs * turn).flatten(-2)
         return qk[..., 0, :], qk[..., 1, :], qkv[..., 2, :]
@@ -59,8 +61,8 @@ class Block(nn.Module):
     def feed_forward(self, x: Tensor) -> Tensor:
         """x plus the gated feed-forward layer of its norm."""
         h = rms_norm(x, self.mlp_norm)
-        gate, up = F.linear(h, self.gate_up).chunk(2, dim=-1)
-        return x + F.linear(F.silu(gate) * up, self.down)
+        gate, up = projected(h, self.gate_up).chunk(2, dim=-1)
+        return x + projected(F.silu(gate) * up, self.down)
 
 
 class Llama(Policy):
@@ -189,6 +191,7 @@ class LlamaCache(KVCache):
     def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
         shape = policy.shape
         size = shape.hidden // shape.heads
+        is_tiled = policy.device.type == "cpu" and policy.precision.products == torch.float32
         super().__init__(
             layers=shape.layers,
             slots=slots,
@@ -197,8 +200,10 @@ class LlamaCache(KVCache):
             head_size=size,
             dtype=policy.precision.products,
             device=policy.device,
+            tile=TILE if is_tiled else 1,
         )
-        self.policy = policy
+        self.policy, self._is_tiled = policy, is_tiled
+        self._tables: Tables | None = None
         self._turns = policy.rotary(torch.arange(positions, device=policy.device))
         self._graphs: DecodeGraphs | None = None
         if policy.device.type == "cuda":
@@ -235,13 +240,8 @@ class LlamaCache(KVCache):
 
     def _hidden(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None) -> Tensor:
         policy = self.policy
-        n, heads, size = len(tokens_n), policy.shape.heads, self.kv[0].shape[-1]
-        device = position_n.device
-        place = (
-            torch.arange(n * heads * 2, device=device).view(n, -1) * self.kv[0].shape[3] + position_n[:, None]
-        ).flatten()
-        unseen_n1T = (torch.arange(reach, device=device) > position_n[:, None])[:, None]
-        bias_n1T = torch.zeros(n, 1, reach, device=device).masked_fill_(unseen_n1T, float("-inf"))
+        n = len(tokens_n)
+        step = self._cached_step(position_n, reach)
         turn, tokens = self._turns[position_n], tokens_n
         if prefill is not None:
             prompts, width = prefill.tokens.shape
@@ -250,49 +250,52 @@ class LlamaCache(KVCache):
         x = policy.embedding[tokens].float()
         last = len(self.kv) - 1
         for layer, block in enumerate(policy.layers()):
-            q, k, v = (self._rounded(part) for part in block.project(x, turn))
+            q, k, v = (as_factor(part, policy.precision.products) for part in block.project(x, turn))
             parts = []
             if prefill is not None:
                 parts.append(self._prefill(layer, q[n:], k[n:], v[n:], prefill))
-            cached = self.kv[layer][:n].flatten(0, 1)
-            fresh = torch.stack((k[:n], v[:n]), dim=2).view(-1, size).to(cached.dtype)
-            cached.view(-1, size).index_copy_(0, place, fresh)
-            parts.insert(0, self._attend(q[:n], cached, bias_n1T, reach))
+            step.write(self.kv[layer], k[:n], v[:n])
+            parts.insert(0, step.attend(self.kv[layer], q[:n]))
             if layer == last:  # nothing reads what prompts would have above their last keys and values
                 x, parts = x[:n], parts[:1]
-            x = x + F.linear(torch.cat(parts) if len(parts) > 1 else parts[0], block.out)
+            x = x + projected(torch.cat(parts) if len(parts) > 1 else parts[0], block.out)
             x = block.feed_forward(x)
         return policy.final_norm(x)
 
-    def _attend(self, q: Tensor, cached: Tensor, bias_n1T: Tensor, reach: int) -> Tensor:
-        """Attention [n, hidden] of one query a row [n, heads, D] to `cached` [n x heads, 2, positions, D].
-
-        In half precision it is rounded where the fused attention of training is: the factors, not the sums, and the
-        weights before they are divided by their sum.
-        """
-        n, heads, size = q.shape
-        with torch.autocast(q.device.type, enabled=False):
-            query = (q * size**-0.5).reshape(n * heads, 1, size)
-            keys, values = cached[:, 0, :reach].float(), cached[:, 1, :reach].float()
-            scores = torch.bmm(query, keys.transpose(1, 2))
-            scores = scores.view(n, heads, reach) + bias_n1T
-            if self.policy.precision.products == torch.float32:
-                return torch.bmm(scores.softmax(-1).view(n * heads, 1, reach), values).view(n, -1)
-            weights = (scores - scores.amax(-1, keepdim=True)).exp()
-            rounded = self._rounded(weights).view(n * heads, 1, reach)
-            total = weights.sum(-1).view(n * heads, 1, 1)
-            return (torch.bmm(rounded, values) / total).view(n, -1)
-
-    def _rounded(self, x: Tensor) -> Tensor:
-        """x as a factor of a product in the policy's precision, kept in float32."""
-        products = self.policy.precision.products
-        return x if products == torch.float32 else x.to(products).float()
+    def _cached_step(self, position_n: Tensor, reach: int) -> CachedStep:
+        if self._is_tiled:
+            step = TiledStep(position_n, self.kv[0], self._tables)
+            self._tables = step.tables
+            return step
+        return DenseStep(position_n, reach, self.kv[0], self.policy.precision.products)
 
     def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:
         """Cache one layer of the prompts; their attention [P x W, hidden] from q, k and v [P x W, heads, D]."""
         prompts, width = prefill.tokens.shape
         q, k, v = (part.unflatten(0, (prompts, width)).transpose(1, 2) for part in (q, k, v))
-        written = torch.stack((k, v), dim=2)[prefill.prompts]
-        self.kv[layer][prefill.rows, :, :, :width] = written.to(self.kv[layer].dtype)
+        written = torch.stack((k, v), dim=2)
+        if self._is_tiled:
+            written = in_tiles(written)
+        copied = written[prefill.prompts].to(self.kv[layer].dtype)
+        self.kv[layer][prefill.rows, :, :, : copied.shape[3]] = copied
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()
+
+    def taken(self, rows: int, reach: int) -> Tensor:
+        """A copy of the first rows and positions of all layers, token by token."""
+        if not self._is_tiled:
+            return super().taken(rows, reach)
+        copy = super().taken(rows, whole(reach, TILE))
+        copy[:, :, :, 0] = untiled(copy[:, :, :, 0])
+        return copy[..., :reach, :].contiguous()
+
+    def put(self, taken: Tensor) -> None:
+        """Fill the first rows and positions with what was taken."""
+        super().put(in_tiles(taken) if self._is_tiled else taken)
+
+
+def in_tiles(written: Tensor) -> Tensor:
+    """Keys and values [..., 2, T, D] as a cache in tiles holds them, with zeros behind them up to a whole tile."""
+    width = written.shape[-2]
+    written = F.pad(written, (0, 0, 0, whole(width, TILE) - width))
+    return torch.stack((tiled(written[..., 0, :, :]), written[..., 1, :, :]), dim=-3)
