@@ -233,7 +233,7 @@ def test_ctrl_c_while_sbatch_asks_leaves_no_job(cluster, home, monkeypatch):
         with probe:
             os.kill(controller, signal.SIGSTOP)  # sbatch waits for an answer
             thread.start()
-            probe.submit("")
+            probe.submit(tracking_uri="")
 
     probe = Probe(Home(home), partition, setup=(), options=(), wait_s=10.0)
     thread = threading.Thread(target=interrupt)

@@ -40,6 +40,12 @@ def doctor(
         list[str] | None,
         typer.Option("--sbatch", help="name=value for sbatch, such as account=physics; may be repeated."),
     ] = None,
+    train: Annotated[
+        bool,
+        typer.Option(
+            "--train", help="Also train for about a minute: two generators, two ranks, on the probed nodes or here."
+        ),
+    ] = False,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -62,6 +68,7 @@ def doctor(
         setup=tuple(setup or ()),
         sbatch=tuple(sbatch or ()),
         wait_s=wait_s,
+        trains=train,
     )
     out, findings = console(stderr=as_json), []
     try:

@@ -7,6 +7,8 @@ probe       what a job looks at on a node
 probe_job   that job, from sbatch until it is gone
 node        what it found, compared with this machine
 silence     why it found nothing
+training    a minute of training with two generators and two ranks, as such a job or here
+short_run   that training
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -28,8 +30,9 @@ from ablations.slurm.doctor.cluster import (
 from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
-from ablations.slurm.doctor.probe import look_at_modules
+from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
 from ablations.slurm.doctor.probe_job import remove_left_probes
+from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
 
 __all__ = ["Finding", "Question", "examine"]
@@ -50,6 +53,8 @@ class Question:
     """`account=physics`, as in `resources.sbatch`."""
     wait_s: float = 120.0
     """How long a probe may wait for a node."""
+    trains: bool = False
+    """Whether to train for a minute on each node that is probed, or here where none is."""
 
 
 def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding]:
@@ -74,6 +79,8 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
     if installed.level != "ok":
         yield from here
         yield installed
+        if question.trains:
+            yield check_training_here(look_at_engines(), say)
         return
     controller = check_controller()
     partitions = probed_partitions(question.partitions) if controller.level == "ok" else ()
@@ -91,6 +98,8 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
         yield check_accounting()
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
+        elif question.trains:
+            yield check_training_here(look_at_engines(), say)
     except commands.SlurmError as error:
         yield Finding(part="Slurm", check="controller", level="error", found=str(error), remedy="run the doctor again")
 
@@ -116,6 +125,16 @@ def check_nodes(
             wait_s=question.wait_s,
             say=say,
         )
+        if question.trains:
+            yield from check_training(
+                question.home,
+                partition,
+                look_at_engines(),
+                setup=question.setup,
+                options=options,
+                wait_s=question.wait_s,
+                say=say,
+            )
 
 
 def probed_partitions(names: tuple[str, ...]) -> tuple[Partition, ...]:

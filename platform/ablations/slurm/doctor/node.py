@@ -44,7 +44,7 @@ def check_node(
     part = f"a node of partition {partition.name}"
     with Probe(home, partition, setup=setup, options=options, wait_s=wait_s) as probe:
         try:
-            probe.submit(tracking_uri)
+            probe.submit(tracking_uri=tracking_uri)
         except commands.SlurmSilent:
             raise
         except commands.SlurmError as error:

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,6 @@ from ablations.slurm import commands
 from ablations.slurm.commands import Job, Partition
 from ablations.slurm.snapshot import take_snapshot
 
-TIME_LIMIT_MIN = 10.0
-"""Of the job: torch may take minutes to load from a cold shared folder."""
-REPORT_LIMIT_S = 240.0
 SETTLE_S = 5.0
 """How long a file may take from a node to here."""
 SIGNAL_LIMIT_S = 15.0
@@ -41,13 +39,37 @@ NOT_STARTED = frozenset({"PENDING", "CONFIGURING"})
 """Slurm's words for a job without a node, or with one that is still waking up."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobShape:
+    """What a probe executes and what it asks for; the defaults only look at a node."""
+
+    program: tuple[str, ...] = ()
+    """Arguments of Python before the probe's folder; empty for `probe.py` as a file, which needs no `ablations`."""
+    cpus: int = 1
+    memory_mb: int = 2048
+    gpus: int = 1
+    """Where the partition has any."""
+    time_min: float = 10.0
+    """torch may take minutes to load from a cold shared folder."""
+    report_limit_s: float = 240.0
+    doing: str = "examines"
+
+
 class Probe:
     """One job in one partition; a context manager."""
 
     def __init__(
-        self, home: Home, partition: Partition, *, setup: tuple[str, ...], options: tuple[str, ...], wait_s: float
+        self,
+        home: Home,
+        partition: Partition,
+        *,
+        shape: JobShape | None = None,
+        setup: tuple[str, ...],
+        options: tuple[str, ...],
+        wait_s: float,
     ) -> None:
         self.partition, self.setup, self.options, self.wait_s = partition, setup, options, wait_s
+        self.shape = shape or JobShape()
         self.name = f"doctor.{uuid.uuid4().hex[:8]}"
         self.folder = home.path / "doctor" / self.name
         self.word = uuid.uuid4().hex
@@ -57,10 +79,10 @@ class Probe:
         """Slurm's last answer about it."""
         self.started = 0.0
 
-    def submit(self, tracking_uri: str) -> None:
+    def submit(self, **question: Any) -> None:
         """Write the question and give the job to Slurm; SlurmError when it refuses."""
         self.snapshot = take_snapshot(Home(self.folder))
-        (self.folder / "question.json").write_text(json.dumps({"word": self.word, "tracking_uri": tracking_uri}))
+        (self.folder / "question.json").write_text(json.dumps({"word": self.word, **question}))
         script = self.folder / "job.sh"
         script.write_text("\n".join([*self._script(), ""]))
         with interrupts_wait():  # else sbatch might be killed after the submission and before it prints the job's id
@@ -93,7 +115,7 @@ class Probe:
                 running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
                 ended = ended or (now if self.has_ended else 0.0)
                 say(self._progress(now - began))
-            if (ended and now - ended > SETTLE_S) or (running and now - running > REPORT_LIMIT_S):
+            if (ended and now - ended > SETTLE_S) or (running and now - running > self.shape.report_limit_s):
                 return None
             if not running and not ended and now - began > self.wait_s:
                 return None
@@ -104,7 +126,7 @@ class Probe:
     def _progress(self, waited_s: float) -> str:
         if self.seen and self.seen.state in NOT_STARTED:
             return f"job {self.job} waits in {self.partition.name} for {waited_s:.0f} s: {self.seen.reason}"
-        return f"job {self.job} examines a node of {self.partition.name}"
+        return f"job {self.job} {self.shape.doing} a node of {self.partition.name}"
 
     def ask(self) -> Job | None:
         """The job as Slurm knows it; None once Slurm has forgotten it."""
@@ -158,12 +180,8 @@ class Probe:
 
     def _script(self) -> list[str]:
         """As submitit writes it for runs (`pool`)."""
-        command = [
-            sys.executable,
-            "-u",
-            str(self.snapshot / "ablations" / "slurm" / "doctor" / "probe.py"),
-            str(self.folder),
-        ]
+        looking = str(self.snapshot / "ablations" / "slurm" / "doctor" / "probe.py")
+        command = [sys.executable, "-u", *(self.shape.program or (looking,)), str(self.folder)]
         return [
             "#!/bin/bash",
             f"export {' '.join(f'{name}=1' for name in THREAD_VARIABLES)}",
@@ -173,12 +191,14 @@ class Probe:
         ]
 
     def _options(self) -> list[str]:
-        time_min = max(1, round(min(TIME_LIMIT_MIN, self.partition.time_limit_min)))
+        shape = self.shape
+        time_min = max(1, round(min(shape.time_min, self.partition.time_limit_min)))
         log = self.folder / "job.log"
         found = [f"--job-name={self.name}", f"--partition={self.partition.name}", "--nodes=1", "--ntasks=1"]
-        found += ["--cpus-per-task=1", "--mem=2048M", f"--time={time_min}", "--no-requeue", f"--output={log}"]
+        found += [f"--cpus-per-task={shape.cpus}", f"--mem={shape.memory_mb}M", f"--time={time_min}"]
+        found += ["--no-requeue", f"--output={log}"]
         found += [f"--deadline=now+{round(self.wait_s + 60 * (time_min + 1))}seconds"]
-        found += ["--gpus-per-node=1"] if self.partition.gpus else []
+        found += [f"--gpus-per-node={shape.gpus}"] if self.partition.gpus and shape.gpus else []
         return [*found, *self.options]  # the last of two equal options counts
 
 

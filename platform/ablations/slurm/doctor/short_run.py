@@ -1,0 +1,54 @@
+"""What `platform doctor --train` runs on a node, or here: one short run, and a report of how it went.
+
+<home>/doctor/doctor.1f0c9ad2/
+  question.json    the budget of the run
+  home/runs/...    the run, as in any home folder
+  report.json      how it went
+"""
+
+import json
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from ablations.home.home import Home
+from ablations.pools.job import train_run
+from scalerl.run.metrics import read_rows
+
+NUM_LOG_LINES = 12
+
+
+def main(folder: Path) -> None:
+    """Train the run that the folder holds and report into the folder."""
+    question = json.loads((folder / "question.json").read_text())
+    report = train_and_report(Home(folder / "home"), question["run"], question["budget_gpu_hours"])
+    partial = folder / ".report.json.tmp"
+    partial.write_text(json.dumps(report))
+    partial.replace(folder / "report.json")
+
+
+def train_and_report(home: Home, run: str, budget_gpu_hours: float) -> dict[str, Any]:
+    """How the run ended, what it measured, and the end of its log if it did not reach its budget."""
+    folder, began = home.run(run), time.monotonic()
+    train_run(folder.path, budget_gpu_hours, home.warm_starts)
+    status = folder.read_status()
+    steps = list(read_rows(folder.metrics, kind="train"))
+    readings = [row["pass_rate"] for row in read_rows(folder.metrics, kind="eval")]
+    lines = folder.log(status.attempt).read_text(errors="replace").splitlines() if status.attempt else []
+    return {
+        "host": socket.gethostname(),
+        "state": status.state,
+        "message": status.message,
+        "warnings": status.warnings,
+        "seconds": time.monotonic() - began,
+        "steps": len(steps),
+        "pass_rates": readings,
+        "mismatch": next((row["mismatch"] for row in steps if row.get("mismatch") is not None), None),
+        "log": [] if status.state == "done" else [line for line in lines if line.strip()][-NUM_LOG_LINES:],
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

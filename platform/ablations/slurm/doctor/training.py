@@ -1,0 +1,136 @@
+"""Whether a minute of training works, on a node or on this machine: two generators and two ranks of a learner.
+
+The run is that of `recipes/scales/doctor.yaml`, with the engines that are installed.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ablations.home.home import Home
+from ablations.slurm import commands
+from ablations.slurm.commands import Partition
+from ablations.slurm.doctor.finding import Finding, judged
+from ablations.slurm.doctor.probe_job import JobShape, Probe
+from ablations.slurm.doctor.silence import no_report
+from ablations.study.resolve import load_resolved
+from ablations.text import counted
+from scalerl.recipe import ResolvedRecipe
+
+DEVICES = 4
+"""Two generators and two ranks."""
+LIMIT_S = 600.0
+"""vLLM may take minutes to load from a cold shared folder and to compile."""
+CHECK = "training"
+NUM_LINES = 12
+REMEDY = "the lines below are the end of the run's log; `platform train scalerl --scale doctor` repeats it"
+
+
+def engine_settings(installed: Iterable[str]) -> tuple[str, ...]:
+    """What to set in the scale where an engine is missing: the built-in generator, and torch's own sharding."""
+    settings = () if "vllm" in installed else ("generator.type=torch",)
+    return settings if "deepspeed" in installed else (*settings, "learner={type: fsdp, ranks: 2}")
+
+
+def check_training_here(installed: Iterable[str], say: Callable[[str], None]) -> Finding:
+    """Train in a process of its own on this machine; what it wrote is deleted."""
+    part = "this machine"
+    with tempfile.TemporaryDirectory(prefix="doctor-") as name:
+        folder = Path(name)
+        recipe, question = prepare(folder, installed)
+        (folder / "question.json").write_text(json.dumps(question))
+        say("this machine trains for about a minute")
+        try:
+            subprocess.run(
+                [sys.executable, "-m", "ablations.slurm.doctor.short_run", str(folder)],
+                timeout=LIMIT_S, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            found = f"a run of about a minute had not ended after {LIMIT_S:g} s"
+            return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log_of(folder))
+        except subprocess.CalledProcessError as error:
+            found = f"the run's process ended with exit code {error.returncode}"
+            log = tuple(error.stderr.splitlines()[-NUM_LINES:]) or log_of(folder)
+            return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log)
+        return judge(part, json.loads((folder / "report.json").read_text()), recipe)
+
+
+def check_training(
+    home: Home,
+    partition: Partition,
+    installed: Iterable[str],
+    *,
+    setup: tuple[str, ...],
+    options: tuple[str, ...],
+    wait_s: float,
+    say: Callable[[str], None],
+) -> Iterator[Finding]:
+    """Train in one job and judge its report; the job is gone afterwards."""
+    part = f"a node of partition {partition.name}"
+    if 0 < partition.gpus < DEVICES:
+        found = f"its nodes have {counted(partition.gpus, 'GPU')}, and the run needs {DEVICES}: it was not trained"
+        yield Finding(part=part, check=CHECK, level="warning", found=found, remedy="choose another --partition")
+        return
+    shape = JobShape(
+        program=("-m", "ablations.slurm.doctor.short_run"),
+        cpus=DEVICES + 1,
+        memory_mb=16_000,
+        gpus=DEVICES if partition.gpus else 0,
+        time_min=LIMIT_S / 60,
+        report_limit_s=LIMIT_S,
+        doing="trains for about a minute on",
+    )
+    with Probe(home, partition, shape=shape, setup=setup, options=options, wait_s=wait_s) as probe:
+        recipe, question = prepare(probe.folder, installed)
+        try:
+            probe.submit(**question)
+        except commands.SlurmSilent:
+            raise
+        except commands.SlurmError as error:
+            remedy = (
+                f"the partition must give a job {DEVICES + 1} processors and 16 GB; try it with --sbatch NAME=VALUE"
+            )
+            yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
+            return
+        report = probe.report(say)
+        yield no_report(part, probe) if report is None else judge(part, report, recipe)
+
+
+def prepare(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+    """Lay the run into the folder; its recipe, and the question that goes with it."""
+    recipe = load_resolved("scalerl", "doctor", engine_settings(set(installed)))
+    home, name = Home(folder / "home"), recipe.identity(0)
+    home.run(name).create(recipe, 0)
+    return recipe, {"run": name, "budget_gpu_hours": recipe.compute_unit_gpu_hours}
+
+
+def judge(part: str, report: dict[str, Any], recipe: ResolvedRecipe) -> Finding:
+    """What the run shows: that it reached its budget, took steps, and that generator and learner agree."""
+    what = f"2 generators ({recipe.generator.type}) and 2 ranks ({recipe.learner.type})"
+    problem = ""
+    if report["state"] != "done":
+        problem = f"a run with {what} is {report['state'] or 'not begun'}: {report['message']}"
+    elif not report["steps"]:
+        problem = f"a run with {what} ended without an optimiser step"
+    rates = report["pass_rates"]
+    found = f"{what} took {counted(report['steps'], 'optimiser step')} in {report['seconds']:.0f} s, start included"
+    if rates:
+        found += f"; pass rate {rates[0]:.2f} to {rates[-1]:.2f}"
+    if report["mismatch"] is not None:
+        found += f"; log-probs of generator and learner differ by {report['mismatch']:.1e} nats at the first step"
+    if problem:
+        log = tuple(report["log"])
+        return Finding(part=part, check=CHECK, level="error", found=problem, remedy=REMEDY, log=log)
+    warnings = "; ".join([found, *report["warnings"]]) if report["warnings"] else ""
+    return judged(part, CHECK, warnings, found, "see what the run warned of", level="warning")
+
+
+def log_of(folder: Path) -> tuple[str, ...]:
+    """The last lines of the run's log."""
+    logs = sorted((folder / "home" / "runs").glob("*/logs/attempt-*.log"))
+    lines = logs[-1].read_text(errors="replace").splitlines() if logs else []
+    return tuple(line for line in lines if line.strip())[-NUM_LINES:]

@@ -1,0 +1,68 @@
+"""What the doctor says of a minute of training."""
+
+import pytest
+
+from ablations.slurm.doctor.training import check_training_here, engine_settings, judge
+from ablations.study.resolve import load_resolved
+
+RECIPE = load_resolved("scalerl", "doctor", engine_settings({"vllm", "deepspeed"}))
+WENT_WELL = {
+    "host": "n1", "state": "done", "message": "", "warnings": [], "seconds": 64.2, "steps": 31,
+    "pass_rates": [0.31, 0.42], "mismatch": 2.8e-7, "log": [],
+}  # fmt: skip
+
+
+def test_a_run_that_reached_its_budget_says_what_worked_together():
+    found = judge("a node", WENT_WELL, RECIPE)
+    assert (found.level, found.remedy) == ("ok", "")
+    assert found.found == (
+        "2 generators (vllm) and 2 ranks (deepspeed) took 31 optimiser steps in 64 s, start included; pass rate 0.31 to 0.42; "
+        "log-probs of generator and learner differ by 2.8e-07 nats at the first step"
+    )
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "found"),
+    [
+        (
+            {"state": "failed", "message": "RankDied: rank 1 died", "log": ["a", "b"]},
+            "a run with 2 generators (vllm) and 2 ranks (deepspeed) is failed: RankDied: rank 1 died",
+        ),
+        ({"state": "", "message": "", "steps": 0, "pass_rates": []}, "is not begun: "),
+        ({"steps": 0, "mismatch": None}, "ended without an optimiser step"),
+    ],
+)
+def test_a_run_that_did_not_is_an_error_with_the_end_of_its_log(otherwise, found):
+    judged = judge("a node", WENT_WELL | otherwise, RECIPE)
+    assert judged.level == "error"
+    assert found in judged.found
+    assert judged.log == tuple(otherwise.get("log", ()))
+
+
+def test_a_warning_of_the_run_is_a_warning_of_the_doctor():
+    judged = judge("a node", WENT_WELL | {"warnings": ["generator 1 died (signal 9)"]}, RECIPE)
+    assert judged.level == "warning"
+    assert judged.found.endswith("generator 1 died (signal 9)")
+
+
+@pytest.mark.parametrize(
+    ("installed", "generator", "learner"),
+    [
+        ({"vllm", "deepspeed"}, "vllm", "deepspeed"),
+        ({"deepspeed"}, "torch", "deepspeed"),
+        (set(), "torch", "fsdp"),
+    ],
+)
+def test_an_engine_that_is_missing_is_replaced_by_what_is_built_in(installed, generator, learner):
+    recipe = load_resolved("scalerl", "doctor", engine_settings(installed))
+    assert (recipe.generator.type, recipe.learner.type, recipe.learner.ranks) == (generator, learner, 2)
+    assert recipe.cluster.generators == 2
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("installed", [set(), {"vllm", "deepspeed"}], ids=["built in", "vLLM and DeepSpeed"])
+def test_this_machine_trains_for_a_minute(installed):
+    said = []
+    found = check_training_here(installed, said.append)
+    assert found.level == "ok", found
+    assert said == ["this machine trains for about a minute"]
