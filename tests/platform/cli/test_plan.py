@@ -22,7 +22,7 @@ def test_the_scales_for_gpus_fit_the_devices_they_name(scale):
     for one in found["devices"]:
         assert one["total"] == sum(one["parts"].values()) <= 0.9 * 80e9
     assert found["step"]["gpu_hours"] > 0
-    assert bool(found["run_refused"]) == (scale != "gpu")
+    assert found["run_refused"] == ""
 
 
 def test_a_plan_names_parts_hours_and_the_settings_that_would_make_it_fit():
@@ -31,8 +31,12 @@ def test_a_plan_names_parts_hours_and_the_settings_that_would_make_it_fit():
         assert f"\n{part} " in shown
     assert "trainer (x 16)" in shown
     assert "modelled GPU-hours on 80 devices" in shown
-    assert "A run of it would be refused: learner 'deepspeed' and vLLM" in shown
     assert "refused: a generator does not fit; it would with parameters: mixed" in shown
+
+
+def test_settings_that_no_run_may_have_together_can_be_planned_and_are_named():
+    shown = run("--scale", "gpu", "--set", "generator.type=vllm", "--set", "learner={type: deepspeed, ranks: 2}")
+    assert "A run of it would be refused: learner 'deepspeed' and vLLM" in shown
 
 
 def test_a_setting_that_does_not_exist_is_refused():
