@@ -414,3 +414,12 @@ def test_nodes_that_sleep_or_work_are_up_and_drained_ones_are_not():
     up, away = up_and_away("low", [*nodes, NodeGroup(partition="high", state="idle", number=128)])
     assert up == 15
     assert [group.state for group in away] == ["draining", "down", "maint"]
+
+
+@pytest.mark.engines
+def test_a_minute_of_training_on_a_node(cluster, run):
+    code, found = run(cluster, "--partition", "low", "--train")
+    training = found["a node of partition low", "training"]
+    assert (code, training["level"]) == (0, "ok"), training
+    assert "2 generators (vllm) and 2 ranks (deepspeed) took" in training["found"]
+    assert jobs(cluster) == []

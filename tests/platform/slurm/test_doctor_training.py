@@ -16,8 +16,8 @@ def test_a_run_that_reached_its_budget_says_what_worked_together():
     found = judge("a node", WENT_WELL, RECIPE)
     assert (found.level, found.remedy) == ("ok", "")
     assert found.found == (
-        "2 generators (vllm) and 2 ranks (deepspeed) took 31 optimiser steps in 64 s, start included; pass rate 0.31 to 0.42; "
-        "log-probs of generator and learner differ by 2.8e-07 nats at the first step"
+        "2 generators (vllm) and 2 ranks (deepspeed) took 31 optimiser steps in 64 s, start included; "
+        "pass rate 0.31 to 0.42; log-probs of generator and learner differ by 2.8e-07 nats at the first step"
     )
 
 

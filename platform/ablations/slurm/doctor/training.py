@@ -23,6 +23,8 @@ from scalerl.recipe import ResolvedRecipe
 
 DEVICES = 4
 """Two generators and two ranks."""
+MEMORY_MB = 16_000
+"""With GPUs, whose processes hold their libraries in the host's memory; half of it without."""
 LIMIT_S = 600.0
 """vLLM may take minutes to load from a cold shared folder and to compile."""
 CHECK = "training"
@@ -77,8 +79,8 @@ def check_training(
         return
     shape = JobShape(
         program=("-m", "ablations.slurm.doctor.short_run"),
-        cpus=DEVICES + 1,
-        memory_mb=16_000,
+        cpus=DEVICES,
+        memory_mb=MEMORY_MB if partition.gpus else MEMORY_MB // 2,
         gpus=DEVICES if partition.gpus else 0,
         time_min=LIMIT_S / 60,
         report_limit_s=LIMIT_S,
@@ -91,9 +93,8 @@ def check_training(
         except commands.SlurmSilent:
             raise
         except commands.SlurmError as error:
-            remedy = (
-                f"the partition must give a job {DEVICES + 1} processors and 16 GB; try it with --sbatch NAME=VALUE"
-            )
+            asks = f"the job asks for {DEVICES} processors and {shape.memory_mb} MB"
+            remedy = f"{asks}; ask otherwise with --sbatch NAME=VALUE"
             yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
             return
         report = probe.report(say)
