@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablations.slurm.doctor.training import check_training_here, engine_settings, judge
+from ablations.slurm.doctor.training import check_training_here, engine_settings, training_finding
 from ablations.study.resolve import load_resolved
 
 RECIPE = load_resolved("scalerl", "doctor", engine_settings({"vllm", "deepspeed"}))
@@ -13,7 +13,7 @@ WENT_WELL = {
 
 
 def test_a_run_that_reached_its_budget_says_what_worked_together():
-    found = judge("a node", WENT_WELL, RECIPE)
+    found = training_finding("a node", WENT_WELL, RECIPE)
     assert (found.level, found.remedy) == ("ok", "")
     assert found.found == (
         "2 generators (vllm) and 2 ranks (deepspeed) took 31 optimiser steps in 64 s, start included; "
@@ -33,14 +33,14 @@ def test_a_run_that_reached_its_budget_says_what_worked_together():
     ],
 )
 def test_a_run_that_did_not_is_an_error_with_the_end_of_its_log(otherwise, found):
-    judged = judge("a node", WENT_WELL | otherwise, RECIPE)
+    judged = training_finding("a node", WENT_WELL | otherwise, RECIPE)
     assert judged.level == "error"
     assert found in judged.found
     assert judged.log == tuple(otherwise.get("log", ()))
 
 
 def test_a_warning_of_the_run_is_a_warning_of_the_doctor():
-    judged = judge("a node", WENT_WELL | {"warnings": ["generator 1 died (signal 9)"]}, RECIPE)
+    judged = training_finding("a node", WENT_WELL | {"warnings": ["generator 1 died (signal 9)"]}, RECIPE)
     assert judged.level == "warning"
     assert judged.found.endswith("generator 1 died (signal 9)")
 

@@ -43,7 +43,7 @@ def check_training_here(installed: Iterable[str], say: Callable[[str], None]) ->
     part = "this machine"
     with tempfile.TemporaryDirectory(prefix="doctor-") as name:
         folder = Path(name)
-        recipe, question = prepare(folder, installed)
+        recipe, question = lay_run(folder, installed)
         (folder / "question.json").write_text(json.dumps(question))
         say("this machine trains for about a minute")
         try:
@@ -58,7 +58,7 @@ def check_training_here(installed: Iterable[str], say: Callable[[str], None]) ->
             found = f"the run's process ended with exit code {error.returncode}"
             log = tuple(error.stderr.splitlines()[-NUM_LINES:]) or log_of(folder)
             return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log)
-        return judge(part, json.loads((folder / "report.json").read_text()), recipe)
+        return training_finding(part, json.loads((folder / "report.json").read_text()), recipe)
 
 
 def check_training(
@@ -87,7 +87,7 @@ def check_training(
         doing="trains for about a minute on",
     )
     with Probe(home, partition, shape=shape, setup=setup, options=options, wait_s=wait_s) as probe:
-        recipe, question = prepare(probe.folder, installed)
+        recipe, question = lay_run(probe.folder, installed)
         try:
             probe.submit(**question)
         except commands.SlurmSilent:
@@ -98,10 +98,10 @@ def check_training(
             yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
             return
         report = probe.report(say)
-        yield no_report(part, probe) if report is None else judge(part, report, recipe)
+        yield no_report(part, probe) if report is None else training_finding(part, report, recipe)
 
 
-def prepare(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
+def lay_run(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dict[str, Any]]:
     """Lay the run into the folder; its recipe, and the question that goes with it."""
     recipe = load_resolved("scalerl", "doctor", engine_settings(set(installed)))
     home, name = Home(folder / "home"), recipe.identity(0)
@@ -109,7 +109,7 @@ def prepare(folder: Path, installed: Iterable[str]) -> tuple[ResolvedRecipe, dic
     return recipe, {"run": name, "budget_gpu_hours": recipe.compute_unit_gpu_hours}
 
 
-def judge(part: str, report: dict[str, Any], recipe: ResolvedRecipe) -> Finding:
+def training_finding(part: str, report: dict[str, Any], recipe: ResolvedRecipe) -> Finding:
     """What the run shows: that it reached its budget, took steps, and that generator and learner agree."""
     what = f"2 generators ({recipe.generator.type}) and 2 ranks ({recipe.learner.type})"
     problem = ""
