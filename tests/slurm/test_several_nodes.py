@@ -75,7 +75,6 @@ class NodesStudy(SlurmStudy):
         """Submit, and let the reference take some steps; returns the processes of its job."""
         self.submit()
         self.until_trains("scalerl")
-        self.platform("cancel", "--variant", "ppo")  # it would have the nodes while the reference waits
         assert {unit.unit: unit.node for unit in self.run.read_status().units} == UNITS[self.shape]
         return self.processes()
 
