@@ -5,6 +5,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
 
+from scalerl.cluster.probe import GeneratorDisagrees
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES
@@ -43,11 +44,20 @@ def test_generator_and_learner_agree_in_every_precision_with_an_fp32_head(tmp_pa
     assert max(found) <= TOLERANCES[parameters]
 
 
+def of_tied_head(tmp_path, parameters):
+    model = {"type": "pretrained", "path": str(text_model(tmp_path / "qwen", hidden=128))}
+    end_think = {"type": "interruption", "phrase": "</think>"}
+    return mismatches(tmp_path, model, parameters=parameters, length_control=end_think)
+
+
 @pytest.mark.parametrize("parameters", ["fp32", "mixed"])
 def test_generator_and_learner_agree_on_a_pretrained_model_with_a_tied_head(tmp_path, parameters):
-    folder = text_model(tmp_path / "qwen", hidden=128)
-    end_think = {"type": "interruption", "phrase": "</think>"}
-    model = {"type": "pretrained", "path": str(folder)}
-    found = mismatches(tmp_path, model, parameters=parameters, length_control=end_think)
+    found = of_tied_head(tmp_path, parameters)
     print("mismatch", found)
     assert max(found) <= TOLERANCES[parameters]
+
+
+def test_a_tied_head_that_is_not_packed_again_is_found_by_the_probe(tmp_path, monkeypatch):
+    monkeypatch.setattr("scalerl.generator.vllm_worker.pack_heads", lambda model: None)
+    with pytest.raises(GeneratorDisagrees):
+        of_tied_head(tmp_path, "fp32")

@@ -14,6 +14,8 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 
 MIXTURE = "RoutedExperts"
 """vLLM's layer that holds experts."""
+HEAD = "ParallelLMHead"
+"""Its layer that makes logits."""
 
 
 class WeightReceiver:
@@ -31,6 +33,7 @@ class WeightReceiver:
             finalize_layerwise_reload(model, config)
             if self.vllm_config.device_config.device_type == "cpu":
                 pack_experts(model)
+                pack_heads(model)
 
     def receive_file(self, path: str) -> None:
         """The same from a safetensors file, for workers that are processes of their own."""
@@ -43,3 +46,11 @@ def pack_experts(model: Any) -> None:
     for layer in model.modules():
         if type(layer).__name__ == MIXTURE:
             layer.quant_method.moe_kernel.fused_experts.process_weights_after_loading(layer)
+
+
+def pack_heads(model: Any) -> None:
+    """Pack the head for a CPU again: vLLM 0.32 does not where it is tied to the embedding, since no file has weights of
+    its own for it."""
+    for layer in model.modules():
+        if type(layer).__name__ == HEAD:
+            layer.quant_method.process_weights_after_loading(layer)
