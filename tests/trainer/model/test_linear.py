@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from scalerl.model import linear as module
 from scalerl.model.linear import SMALL, projected
 
-pytestmark = pytest.mark.skipif(not module._HAS_ONEDNN, reason="PyTorch was built without oneDNN")
+pytestmark = pytest.mark.skipif(not module._has_onednn(), reason="PyTorch was built without oneDNN")
 
 
 def made(*shape, seed):
@@ -58,3 +58,17 @@ def test_small_products_half_precision_and_autocast_are_left_to_pytorch(calls):
     assert calls == []
     projected(x, weight)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("error", [AttributeError, RuntimeError, TypeError])
+def test_a_build_whose_operator_is_missing_or_another_uses_pytorchs_own_product(monkeypatch, error):
+    def product(*_):
+        raise error("private")
+
+    monkeypatch.setattr(module, "_product", product)
+    module._has_onednn.cache_clear()
+    x, weight = made(300, 64, seed=0), made(96, 64, seed=1)
+    try:
+        assert torch.equal(projected(x, weight), F.linear(x, weight))
+    finally:
+        module._has_onednn.cache_clear()

@@ -1,6 +1,7 @@
 """vLLM's parts, imported in the environment that they need. Nothing else here imports `vllm` first.
 
-vLLM reads most of its environment when it is imported, and the processes that it starts inherit it.
+vLLM reads most of its environment when it makes an engine, and the processes that it starts inherit it. Another
+library, such as TRL, may have imported it before.
 """
 
 import importlib
@@ -40,8 +41,8 @@ def vllm_module(name: str) -> ModuleType:
             os.environ.setdefault("VLLM_LOGGING_CONFIG_PATH", str(LOGGING))
         if os.environ.get("VLLM_LOGGING_CONFIG_PATH") == str(LOGGING):
             dictConfig(json.loads(LOGGING.read_text()))  # its import has something to say before it does this itself
-        for variable, value in ENVIRONMENT.items():
-            os.environ.setdefault(variable, value)
+    for variable, value in ENVIRONMENT.items():
+        os.environ.setdefault(variable, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its dependencies, at their import
         try:

@@ -91,9 +91,8 @@ class Tables:
     def __init__(self, n: int, reach: int, layer: Tensor) -> None:
         heads, positions, size, device = layer.shape[1], layer.shape[3], layer.shape[4], layer.device
         self.sizes = (n, reach, positions)
-        first = torch.arange(n * heads, device=device) * (
-            2 * positions
-        )  # position of the layer at which keys of a pair begin
+        # The position of the layer at which the keys of each pair begin.
+        first = 2 * positions * torch.arange(n * heads, device=device)
         self.key_numbers = (first * size)[:, None] + torch.arange(0, size * TILE, TILE, device=device)
         """Where each number of a pair's first key is, [pairs, D]."""
         self.values = first + positions

@@ -6,6 +6,7 @@ what the processor can do. Forward, and for the gradients of activations and wei
 own; a build without it falls back to `F.linear`.
 """
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,16 +15,25 @@ from torch.nn import functional as F
 
 SMALL = 2**20
 """Multiplications of a product below which a call of oneDNN costs more than it saves."""
-_HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def projected(x: Tensor, weight: Tensor) -> Tensor:
     """x weight^T, [..., out] of [..., in] and [out, in], in the precision of autocast if it is on."""
-    if not _HAS_ONEDNN or x.numel() * len(weight) < SMALL or not _is_plain(x) or not _is_plain(weight):
+    if not _has_onednn() or x.numel() * len(weight) < SMALL or not _is_plain(x) or not _is_plain(weight):
         return F.linear(x, weight)
     if torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight)
     return _Product.apply(x, weight) if torch.is_grad_enabled() else _product(x, weight)
+
+
+@cache
+def _has_onednn() -> bool:
+    """Whether the operator is there and takes what `_product` gives it: it is private, and may change."""
+    try:
+        x = torch.arange(4.0).view(2, 2)
+        return torch.equal(_product(x, x), F.linear(x, x))
+    except (AttributeError, RuntimeError, TypeError):
+        return False
 
 
 def _is_plain(x: Tensor) -> bool:
