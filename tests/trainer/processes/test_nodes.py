@@ -89,7 +89,7 @@ def test_an_agent_and_a_process_are_killed_and_no_group_is_lost_or_doubled(tmp_p
         steps += busy(cluster, 0)
         processes[0].kill()
         noticed(cluster, 1)
-        assert not is_alive(first[0]), "it ends with its agent"
+        wait_until(lambda: not is_alive(first[0]), "the end of what the agent had started", limit_s=NOTICED_S)
         assert cluster.news[0].startswith("generator process 0 died (its process or its node is gone); its ")
         assert cluster.news[0].endswith(" generated again, and it is not started again: its node is gone")
         steps += busy(cluster, 1)
