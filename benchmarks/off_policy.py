@@ -18,6 +18,7 @@ from jinja2 import Template
 from record import write_record
 
 import ablations
+from ablations.text import interval_text
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/off_policy.yaml --scale smoke"
@@ -53,7 +54,8 @@ def main() -> None:
 def verdict(variant: dict[str, Any]) -> str:
     """What the comparison says of the compute to a common target."""
     name, reference = LABELS[variant["curve"]], LABELS["scalerl"]
-    ratio = "{compute_ratio:.2f} [{compute_ratio_lo:.2f}, {compute_ratio_hi:.2f}]".format(**variant)
+    estimate, lo, hi = (variant[f"compute_ratio{end}"] for end in ("", "_lo", "_hi"))
+    ratio = interval_text(estimate, lo, hi, ".2f")
     if variant["efficiency"] in ("less compute", "more compute"):
         return f"{name} needs {ratio} times the compute of {reference}"
     return f"{name} and {reference}: {variant['efficiency']}, compute ratio {ratio}"

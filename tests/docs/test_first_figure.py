@@ -7,7 +7,10 @@ from places import REPOSITORY
 
 RECORD = json.loads((REPOSITORY / "benchmarks/results/off_policy.json").read_text())
 REFERENCE, OTHER = RECORD["comparison"]["variants"]
-RATIO = "{compute_ratio:.2f} [{compute_ratio_lo:.2f}, {compute_ratio_hi:.2f}]".format(**OTHER)
+LO, HI = (
+    "…" if OTHER[f"compute_ratio_{end}"] is None else f"{OTHER[f'compute_ratio_{end}']:.2f}" for end in ("lo", "hi")
+)
+RATIO = f"{OTHER['compute_ratio']:.2f} [{LO}, {HI}]"
 FOLDED = {
     page: " ".join((REPOSITORY / page).read_text().split())
     for page in ("README.md", "docs/index.md", "docs/tutorial.md")
