@@ -70,7 +70,8 @@ def train(home: Path, clock: str, schedule: str, steps: int) -> dict[str, Any]:
     folder = RunFolder(home / f"{clock}-{schedule}-{steps}")
     rows = list(read_rows(folder.metrics, "train"))
     if not rows or rows[-1]["step"] < steps:
-        from scalerl.run import train as training  # seconds to import
+        from scalerl.run import loop  # seconds to import
+        from scalerl.run import train as training
 
         folder.create(load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"]), 0)
 
@@ -80,7 +81,7 @@ def train(home: Path, clock: str, schedule: str, steps: int) -> dict[str, Any]:
             def advance(self, budget_gpu_hours: float) -> None:
                 self.cluster.start()
                 while self.cluster.learner.version < steps:
-                    self._log(training.SCHEDULES[schedule](self.cluster))
+                    self._log(loop.SCHEDULES[schedule](self.cluster))
                 self.save()
 
         original, training.Run = training.Run, StepRun

@@ -108,7 +108,8 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
     done = max((row["step"] for row in read_rows(folder.metrics, "eval")), default=0)
     if done >= steps:
         return
-    from scalerl.run import train as training  # seconds to import
+    from scalerl.run import loop  # seconds to import
+    from scalerl.run import train as training
 
     recipe = load_resolved("scalerl", SCALES[clock], [f"off_policy={{type: {schedule}, k: {K}}}"])
     folder.create(recipe, seed)
@@ -121,7 +122,7 @@ def train_steps(home: Path, clock: str, schedule: str, seed: int, steps: int) ->
                 self._evaluate()
             self.cluster.start()
             while self.cluster.learner.version < steps:
-                self._log(training.SCHEDULES[schedule](self.cluster))
+                self._log(loop.SCHEDULES[schedule](self.cluster))
                 if self.cluster.learner.version % EVERY_STEPS == 0:
                     self._evaluate()
             self.save()

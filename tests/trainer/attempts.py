@@ -17,8 +17,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import scalerl.run.train as scalerl_train
-from scalerl.run import checkpoint
+from scalerl.run import checkpoint, loop
 from scalerl.run.errors import Cancelled
 from scalerl.run.metrics import MetricsLog, Row
 from scalerl.run.train import train
@@ -70,7 +69,7 @@ def watch(moment: Moment, kill: int) -> None:
         return replaced
 
     MetricsLog.write = watched_row
-    scalerl_train.write_checkpoint = watched_checkpoint
+    loop.write_checkpoint = watched_checkpoint
     Path.replace = watched_replace
 
 

@@ -5,16 +5,13 @@ marked `engines`.
 """
 
 import json
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from trainer.rank_processes import run_ranks
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
-LIMIT_S = 300.0
 KINDS = ["zero2", "zero3", "fsdp"]
 CLOSE = 1e-5
 """Between FP32 sums in another order; the largest that was seen is 2e-6."""
@@ -25,25 +22,8 @@ def found(folder, world, kinds, cases):
     """What `world` ranks of the program say."""
     pytest.importorskip("deepspeed", reason="DeepSpeed is not installed; `make engines` installs it")
     store = folder / f"{world} {kinds} {cases}".replace(" ", "_")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(rank), str(world), str(store), kinds, cases],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-        )
-        for rank in range(world)
-    ]
-    try:
-        said = [process.communicate(timeout=LIMIT_S)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    line = next((line for line in said[0].splitlines() if line.startswith("FOUND ")), None)
-    assert line is not None, "\n".join(text[-3000:] for text in said)
+    said = run_ranks(PROGRAM, world, str(store), kinds, cases)
+    (line,) = (line for line in said.splitlines() if line.startswith("FOUND "))
     return json.loads(line.removeprefix("FOUND "))
 
 

@@ -5,10 +5,7 @@ and the weights that it has then are given back to the generators.
 """
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,6 +24,7 @@ from trainer.generator_cases import (
     run,
     with_engine,
 )
+from trainer.rank_processes import run_ranks
 
 from scalerl.generator.generator import Generator
 from scalerl.generator.torch_generator import TorchGenerator
@@ -37,7 +35,6 @@ from scalerl.tokens.symbols import SymbolTokenizer
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
 
 PROGRAM = Path(__file__).with_name("together_program.py")
-LIMIT_S = 300.0
 GENERATORS = ["torch", "vllm", "vllm async"]
 SHARDED = ["zero2", "zero3", "fsdp"]
 LEARNERS = [("torch", 1), *((kind, ranks) for ranks in (1, 2) for kind in SHARDED)]
@@ -70,8 +67,8 @@ def found(generators, tmp_path_factory):
     folder = tmp_path_factory.mktemp("together")
     groups = {name: grouped(run(generator, REQUESTS)) for name, generator in generators.items()}
     (folder / "groups.pickle").write_bytes(pickle.dumps(groups))
-    start(folder, 1, ["torch", *SHARDED])
-    start(folder, 2, SHARDED)
+    run_ranks(PROGRAM, 1, str(folder), ",".join(["torch", *SHARDED]))
+    run_ranks(PROGRAM, 2, str(folder), ",".join(SHARDED))
     mismatches = {ranks: json.loads((folder / f"found{ranks}.json").read_text()) for ranks in (1, 2)}
     weights = {(kind, ranks): torch.load(folder / f"{kind} {ranks}.pt") for kind, ranks in LEARNERS}
     return mismatches, weights
@@ -90,28 +87,6 @@ def grouped(finished):
         )
         for rollouts in by_group.values()
     ]
-
-
-def start(folder, ranks, kinds):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(PROGRAM)]
-    processes = [
-        subprocess.Popen(
-            [*command, str(rank), str(ranks), str(folder), ",".join(kinds)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-        )
-        for rank in range(ranks)
-    ]
-    try:
-        said = [process.communicate(timeout=LIMIT_S)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in processes] == [0] * ranks, "\n".join(text[-3000:] for text in said)
 
 
 @pytest.mark.parametrize("generator", GENERATORS)

@@ -10,9 +10,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.checkpoint import read_checkpoint
+from scalerl.run.loop import Run
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
-from scalerl.run.train import Run, train
+from scalerl.run.train import train
 from scalerl.run.warm_start import load_or_train
 from scalerl.tasks import make_task, make_tasks
 from scalerl.tokens import make_tokenizer

@@ -10,11 +10,10 @@ from trainer.attempts import attempt, hold
 from trainer.tiny import make_cluster, tiny_recipe
 from waiting import wait_until
 
-import scalerl.run.train as scalerl_train
 from scalerl.learner.learner import Diverged
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
-from scalerl.run import save_interval
+from scalerl.run import loop, save_interval
 from scalerl.run.checkpoint import MANIFEST, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Busy
 from scalerl.run.metrics import EMPTY_LOG, WALL_FIELDS, MetricsLog, read_rows
@@ -180,7 +179,7 @@ def test_checkpoints_are_written_as_often_as_the_recipe_says(tmp_path, warm_star
     written = {}
     for seconds in (0.0, 3600.0):
         folder, saved = new_run(tmp_path / str(seconds), recipe_of("pipeline", checkpoint_every_s=seconds)), []
-        monkeypatch.setattr(scalerl_train, "write_checkpoint", lambda *_, saved=saved: saved.append(1))
+        monkeypatch.setattr(loop, "write_checkpoint", lambda *_, saved=saved: saved.append(1))
         train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
         written[seconds] = len(saved)
     num_steps = len(list(read_rows(folder.metrics, kind="train")))
@@ -204,7 +203,7 @@ def test_a_slow_checkpoint_puts_the_next_one_off(tmp_path, warm_starts, monkeypa
         time.sleep(0.1)
 
     folder = new_run(tmp_path / "run", recipe_of("pipeline", checkpoint_every_s=1e-6))
-    monkeypatch.setattr(scalerl_train, "write_checkpoint", slowly)
+    monkeypatch.setattr(loop, "write_checkpoint", slowly)
     monkeypatch.setattr(save_interval, "MOST_TIME_SAVING", 0.001)
     train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
     num_steps = len(list(read_rows(folder.metrics, kind="train")))
@@ -280,7 +279,7 @@ def test_sigterm_means_again_what_it_meant_before_the_run(tmp_path, warm_starts)
 def test_a_run_that_resumes_on_another_device_says_so(tmp_path, warm_starts, monkeypatch, capsys):
     folder = new_run(tmp_path / "run", recipe_of("pipeline"))
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(scalerl_train, "device_of", lambda recipe: torch.device("meta"))
+        elsewhere.setattr(loop, "device_of", lambda recipe: torch.device("meta"))
         train(folder.path, budget_gpu_hours=0.5, warm_starts=warm_starts)
     assert "device: meta" in capsys.readouterr().out
     train(folder.path, budget_gpu_hours=1.0, warm_starts=warm_starts)
@@ -393,7 +392,7 @@ def test_checkpoint_holds_the_whole_cluster(tmp_path):
     policy = new_policy(recipe)
     policy.init_weights(torch.Generator().manual_seed(0))
     cluster = make_cluster(recipe, policy)
-    schedule = scalerl_train.SCHEDULES["pipeline"]
+    schedule = loop.SCHEDULES["pipeline"]
     for _ in range(5):
         schedule(cluster)
     write_checkpoint(tmp_path / "checkpoint", cluster.state_dict(), EMPTY_LOG)

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from scalerl.learner.ranks import Ranks
-from scalerl.model.packing import Packing
 from scalerl.model.policy import Policy, Scores
 from scalerl.recipe import Optimiser
 
@@ -87,22 +86,6 @@ class Scorer(nn.Module):
         return scores.logprobs_BT, scores.entropy_BT, scores.balance_B
 
 
-class Scoring(Protocol):
-    """Whatever says how probable tokens are: a policy, or a network of one on its ranks."""
-
-    def score(
-        self,
-        tokens_BT: Tensor,
-        temperature: float,
-        *,
-        length_B: Tensor | None = None,
-        packing: Packing | None = None,
-        entropy_gradient: bool = False,
-    ) -> Scores:
-        """As `Policy.score`."""
-        ...
-
-
 class ScoringNetwork:
     """A network of a `Scorer`, spoken to as if it were the policy."""
 
@@ -116,20 +99,14 @@ class ScoringNetwork:
         assert isinstance(scorer, Scorer)
         return scorer.policy
 
-    def score(
-        self,
-        tokens_BT: Tensor,
-        temperature: float,
-        *,
-        length_B: Tensor | None = None,
-        packing: Packing | None = None,
-        entropy_gradient: bool = False,
-    ) -> Scores:
-        """As `Policy.score`."""
-        logprobs_BT, entropy_BT, balance_B = self.network(
-            tokens_BT, temperature, length_B=length_B, packing=packing, entropy_gradient=entropy_gradient
-        )
+    def score(self, *arguments: Any, **named: Any) -> Scores:
+        """As `Policy.score`, which says what may be asked."""
+        logprobs_BT, entropy_BT, balance_B = self.network(*arguments, **named)
         return Scores(logprobs_BT=logprobs_BT, entropy_BT=entropy_BT, balance_B=balance_B)
+
+
+Scoring = Policy | ScoringNetwork
+"""Whatever says how probable tokens are: a policy, or a network of one on its ranks."""
 
 
 class EngineMaker(Protocol):

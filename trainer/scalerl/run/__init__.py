@@ -1,7 +1,8 @@
 """One run: a resolved recipe to a curve. A map of the room:
 
 assemble      the parts of a run, put together; another engine is put in here
-train         the loop, evaluations, checkpoints
+train         one attempt: the run's lock, signals, how it ended
+loop          the loop, evaluations, checkpoints
 warm_start    the supervised start, shared by all runs of a scale and seed
 team          the other ranks of its learner; follower: what each of them does
 run_folder    the files of a run; errors: why one ends that is not at fault

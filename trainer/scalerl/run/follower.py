@@ -21,10 +21,10 @@ from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUs
 from scalerl.learner.ranks import Ranks, join, leave
 from scalerl.run.checkpoint import Manifest
 from scalerl.run.errors import Cancelled
+from scalerl.run.loop import Run
 from scalerl.run.metrics import LogMark, Row
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.team import ready
-from scalerl.run.train import Run
 
 
 class UnwrittenLog:

@@ -1,0 +1,324 @@
+"""One run: from the resolved recipe in a run folder to its curve.
+
+    warm start -> [schedule: decode, verify, optimiser step]* -> evaluation at every compute interval
+
+The loop stops at the first optimiser step whose compute reaches the budget, so a run extended later and a run given
+the larger budget at once are the same run.
+"""
+
+import json
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from scalerl.cluster.cluster import TrainedStep
+from scalerl.learner.ranks import Ranks
+from scalerl.model.device import device_of, device_text
+from scalerl.processes.coordinator import Coordinator
+from scalerl.run.assemble import assemble
+from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Cancelled, CannotResume
+from scalerl.run.health import Health
+from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Row, read_rows
+from scalerl.run.model_folder import write_model
+from scalerl.run.old_checkpoint import read_old_checkpoint
+from scalerl.run.run_folder import RunFolder, write_atomically
+from scalerl.run.save_interval import SaveInterval
+from scalerl.run.train_row import progress_of, train_row
+from scalerl.run.warm_start import Listener
+from scalerl.schedules import SCHEDULES
+
+MOST_EVENTS = 5
+"""Kept in the status; the log has all of them."""
+
+
+class Log(Protocol):
+    """Where the rows of a run go."""
+
+    def write(self, row: Row) -> None:
+        """Append one row."""
+
+    def sync(self) -> LogMark:
+        """Make all rows durable."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Status(Protocol):
+    """Where a run says how it is."""
+
+    damage: str
+
+    def beat(self, **progress: Any) -> None:
+        """Note fields of the status."""
+
+    def write(self, state: str, message: str = "") -> None:
+        """Write the state and all that is known."""
+
+
+class Run:
+    """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        warm_starts: Path,
+        status: Status,
+        stop_asked: threading.Event,
+        *,
+        join: Callable[[], Ranks],
+        coordinator: Coordinator | None = None,
+    ) -> None:
+        self.folder, self.status, self.stop_asked = folder, status, stop_asked
+        self.recipe, self.seed = folder.read_recipe()
+        torch.set_num_threads(self.recipe.threads)
+        self.device = device_of(self.recipe)
+        # Results are equal to the bit on a CPU alone: some products of a GPU have no deterministic form.
+        torch.use_deterministic_algorithms(self.device.type == "cpu")
+        print(f"device: {device_text(self.device)}", flush=True)
+        status.beat(threads=self.recipe.threads)
+        self.evaluations = 0
+        """Points of the grid of compute that are behind."""
+        self.num_readings = 0
+        """Evaluations taken: fewer, where a long step passed several points."""
+        self.wall_s = 0.0
+        self.started = time.monotonic()
+        self.off_clock_s = {"start": 0.0, "evaluate": 0.0, "checkpoint": 0.0}
+        """Seconds of work that cost no compute, over all attempts."""
+        self.faults: tuple[str, ...] = ()
+        """Files of the run that were damaged, and what is used instead; a device that has changed."""
+        self.events: deque[str] = deque(maxlen=MOST_EVENTS)
+        """The last things that befell the cluster's processes."""
+        self.last: Manifest | None = None
+        """The checkpoint that the run resumed from, or the last that it wrote."""
+        if status.damage:
+            self.warn(status.damage)
+        self.parts = assemble(
+            self.recipe, self.seed, warm_starts, _OfWarmStart(self), join=join, coordinator=coordinator
+        )
+        self.cluster, self.ranks = self.parts.cluster, self.parts.ranks
+        self._write_left_out()
+        try:
+            self.metrics = self._open_log(self._restore())
+        except BaseException:
+            self.cluster.close()
+            raise
+        self.health = Health()
+        with suppress(ValueError):  # a damaged log costs its warnings, not the run; `platform compare` names the line
+            for row in read_rows(folder.metrics, kind="train"):
+                self.health.add(row)
+        self.interval = SaveInterval(self.recipe.checkpoint_every_s)
+        self.off_clock_s["start"] += time.monotonic() - self.started
+
+    def close(self) -> None:
+        """Close the log and end what runs beside this process."""
+        self._tell_news()
+        self.metrics.close()
+        self.cluster.close()
+
+    def advance(self, budget_gpu_hours: float) -> None:
+        """Optimiser steps, evaluations and checkpoints until the budget is reached; then the model is written."""
+        schedule = SCHEDULES[self.recipe.off_policy.type]
+        self._stop_if_asked()
+        if self.evaluations == 0:
+            self._evaluate()
+        if self.cluster.compute_gpu_hours < budget_gpu_hours:
+            with self._off_clock("start"):
+                self.cluster.start()
+        while self.cluster.compute_gpu_hours < budget_gpu_hours:
+            self._log(schedule(self.cluster))
+            self._evaluate_if_due()
+            self._stop_if_asked()
+            if self.ranks.agreed(self.interval.is_due):
+                self.save()
+        self._say_health(ended=True)
+        self.save()
+        self._write_model()
+        self.status.write("done")
+
+    def _stop_if_asked(self) -> None:
+        if self.ranks.agreed(self.stop_asked.is_set()):
+            self.save()
+            raise Cancelled("asked to stop")
+
+    def _open_log(self, mark: LogMark) -> Log:
+        return MetricsLog(self.folder.metrics, mark.bytes)
+
+    def _write_model(self) -> None:
+        write_model(self.folder.model, self.cluster.learner, self.parts.start)
+
+    def _evaluate_if_due(self) -> None:
+        """Measure if the step has reached the next point of the grid of compute, and move to the point after it."""
+        every = self.recipe.evaluation.every * self.recipe.compute_unit_gpu_hours
+        compute = self.cluster.compute_gpu_hours
+        if compute >= self.evaluations * every:
+            self._evaluate()
+            # A long step may pass several points of the grid; rounding must not repeat one.
+            self.evaluations = max(self.evaluations, math.floor(compute / every) + 1)
+
+    def _evaluate(self) -> None:
+        """Measure the present weights, off the clock."""
+        progress, cluster = progress_of(self.cluster), self.cluster
+        with cluster.paused(), self._off_clock("evaluate"):
+            held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
+            downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+        self.evaluations += 1
+        self.num_readings += 1
+        for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
+            for one in measured:
+                self.metrics.write(
+                    kind(progress=progress, weight_version=progress.step, measured=one, wall_s=self._wall())
+                )
+        step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
+        self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall(), pass_rate=rate)
+        print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
+
+    def _log(self, step: TrainedStep) -> None:
+        """Write the row of a step, and what it says of the run's health."""
+        row = train_row(self.cluster, step, self._wall(), self.off_clock_s)
+        self.metrics.write(row)
+        self.health.add(row.to_json())
+        self.status.beat(
+            step=row.progress.step,
+            compute_gpu_hours=row.progress.compute_gpu_hours,
+            wall_s=row.wall_s,
+            units=self.cluster.units(),
+        )
+        self._tell_news()
+        self._say_health()
+
+    def _tell_news(self) -> None:
+        """Print what befell the cluster's processes, and keep it for the status."""
+        for text in self.cluster.news:
+            print(f"step {progress_of(self.cluster).step:6d}  warning: {text}", flush=True)
+        self.events.extend(self.cluster.news)
+        self.cluster.news.clear()
+
+    def _say_health(self, *, ended: bool = False) -> None:
+        """Print each warning once, and keep those that last in the status."""
+        for text in self.health.unsaid(ended=ended):
+            print(f"step {progress_of(self.cluster).step:6d}  warning: {text}", flush=True)
+        lasting = self.health.warnings(ended=ended).values()
+        self.status.beat(warnings=(*self.faults, *self.events, *lasting))
+
+    @contextmanager
+    def _off_clock(self, work: str) -> Iterator[None]:
+        """Count the time inside as work that costs no compute."""
+        began = time.monotonic()
+        yield
+        self.off_clock_s[work] += time.monotonic() - began
+
+    def _wall(self) -> float:
+        return round(self.wall_s + time.monotonic() - self.started, 3)
+
+    def save(self) -> None:
+        """Write a checkpoint; metrics up to here are made durable first, so it never points past their end.
+
+        Not where nothing has happened since the last one: the one before it would be lost for an equal one.
+        """
+        with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
+            log = self.metrics.sync()
+            if self.ranks.agreed(self.last is None or self.last.log != log):
+                state = {
+                    "cluster": self.cluster.state_dict(),
+                    "evaluations": self.evaluations,
+                    "num_readings": self.num_readings,
+                    "wall_s": self._wall(),
+                    "off_clock_s": dict(self.off_clock_s),
+                    "left_out": self.parts.tasks.newly_left_out,
+                    "start_sha256": self.parts.start_sha256,
+                    "device": self.device.type,
+                }
+                self.last = self._write_checkpoint(state, log)
+
+    def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
+        manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last)
+        self.folder.old_checkpoint.unlink(missing_ok=True)
+        return manifest
+
+    def _restore(self) -> LogMark:
+        """Bring everything to where the newest whole checkpoint was; returns how the run log was then."""
+        try:
+            found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train)
+        except CannotResume as error:
+            is_of_other_data = isinstance(error.__cause__, ValueError)  # it names a prompt that the task does not have
+            if is_of_other_data and self.parts.tasks.newly_left_out:
+                raise self._other_data() from error
+            raise
+        if found is not None:
+            state, self.last, log = found.state, found.manifest, found.log
+            for fault in found.faults:
+                self.warn(f"{fault}; resumed from the checkpoint before")
+        elif self.folder.old_checkpoint.exists():
+            state = read_old_checkpoint(self.folder.old_checkpoint, self.recipe)
+            log = LogMark(bytes=state["metrics_length"], sha256=None)
+            if fault := log.fault(self.folder.metrics):
+                raise damaged([fault], self.folder.old_checkpoint)
+        else:
+            return EMPTY_LOG
+        if state.get("left_out", []) != self.parts.tasks.newly_left_out:
+            raise self._other_data()
+        if state.get("start_sha256", self.parts.start_sha256) != self.parts.start_sha256:
+            raise damaged(
+                [f"{self.parts.start} is not the model that the run started from: its content has changed"],
+                self.folder.checkpoint,
+            )
+        self.cluster.load_state_dict(state["cluster"])
+        before = state.get("device", "cpu")
+        if before != self.device.type:
+            self.warn(
+                f"the run resumes on {self.device.type} and was trained on {before} so far: from here on its numbers "
+                f"differ by rounding from those of a run that stays on one device"
+            )
+        self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
+        self.wall_s = state["wall_s"]
+        self.off_clock_s |= state.get("off_clock_s", {})
+        return log
+
+    def _other_data(self) -> CannotResume:
+        """The error where an earlier version trained on, or measured, problems that are left out now."""
+        return CannotResume(
+            f"{self.folder.path}: an earlier version used problems in this run that are left out now, because they "
+            f"repeat others; {self.folder.left_out} names them. Finish the run with the version that began it, or "
+            f"delete it, `rm -r {self.folder.path}`, and repeat the command to train it again from its start"
+        )
+
+    def _write_left_out(self) -> None:
+        """Write which rows of the task files are not used, one per line."""
+        rows = self.parts.tasks.left_out.items()
+        lines = [json.dumps({"task": name, **asdict(row)}) for name, several in rows for row in several]
+        if lines:
+            write_atomically(self.folder.left_out, "".join(f"{line}\n" for line in lines).encode())
+
+    def warn(self, fault: str) -> None:
+        """Say what is not as it was, such as a damaged file, here and in the status of this attempt."""
+        print(f"warning: {fault}", flush=True)
+        self.faults += (fault,)
+        self.status.beat(every=0.0, warnings=self.faults)
+
+
+class _OfWarmStart(Listener):
+    """Brings what a warm start says into the status of the run, and the wish to stop to the warm start."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def at_step(self, step: int, text: str) -> None:
+        """Raises Cancelled if the run was asked to stop."""
+        self.run.status.beat(warm_start_step=step, message=text)
+        if self.run.stop_asked.is_set():
+            raise Cancelled("asked to stop")
+
+    def warn(self, fault: str) -> None:
+        """Part of the run's warnings."""
+        self.run.warn(fault)
