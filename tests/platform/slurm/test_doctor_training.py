@@ -2,6 +2,10 @@
 
 import pytest
 
+from ablations.home.home import Home
+from ablations.slurm import doctor
+from ablations.slurm.doctor import Question, examine
+from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.training import check_training_here, engine_settings, training_finding
 from ablations.study.resolve import load_resolved
 
@@ -57,6 +61,23 @@ def test_an_engine_that_is_missing_is_replaced_by_what_is_built_in(installed, ge
     recipe = load_resolved("scalerl", "doctor", engine_settings(installed))
     assert (recipe.generator.type, recipe.learner.type, recipe.learner.ranks) == (generator, learner, 2)
     assert recipe.cluster.generators == 2
+
+
+@pytest.mark.parametrize("commands", ["ok", "warning"])
+@pytest.mark.parametrize("controller", ["ok", "error"])
+def test_it_trains_here_without_a_job_whether_slurm_answers_or_not(tmp_path, monkeypatch, commands, controller):
+    def finding(check, level):
+        return Finding(part="Slurm", check=check, level=level, found="as this test says", remedy="")
+
+    monkeypatch.setattr(doctor, "check_commands", lambda: finding("commands", commands))
+    monkeypatch.setattr(doctor, "check_controller", lambda: finding("controller", controller))
+    monkeypatch.setattr(doctor, "check_here", lambda home, uri: [])
+    monkeypatch.setattr(doctor, "check_training_here", lambda installed, say: finding("training", "ok"))
+    for name in ("probed_partitions", "check_partitions", "check_preemption", "check_job_rules"):
+        monkeypatch.setattr(doctor, name, lambda *given: ())
+    monkeypatch.setattr(doctor, "check_accounting", lambda: finding("accounting", "ok"))
+    question = Question(home=Home(tmp_path), tracking_uri="", with_job=False, trains=True)
+    assert [found.check for found in examine(question, print)].count("training") == 1
 
 
 @pytest.mark.engines

@@ -1,8 +1,7 @@
 """What the generator makes of what vLLM says, without vLLM."""
 
-import json
-import logging
-from logging.config import dictConfig
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,22 +75,26 @@ def test_what_older_weights_may_have_read_without_a_token_of_theirs_is_asked_for
     assert SLOTS > 9
 
 
-def test_the_log_of_vllm_is_its_warnings_without_those_of_every_start(capsys):
-    logger = logging.getLogger("vllm")
-    before = logger.handlers, logger.level, logger.propagate
-    try:
-        dictConfig(json.loads(LOGGING.read_text()))
-        inside = logging.getLogger(
-            "vllm.of_this_test"
-        )  # MLflow disables those that are there when it makes its database
-        inside.warning("%s is not found in LD_PRELOAD. For best performance", "libtcmalloc")
-        inside.warning("Enforce eager set, disabling torch.compile")
-        inside.info("Available KV cache memory: 1 GiB")
-        inside.warning("cache is %d %% full", 99)
-        inside.error("Worker proc %s died unexpectedly", "VllmWorker-1")
-    finally:
-        logger.handlers, logger.level, logger.propagate = before
-    assert [line.partition(") ")[2] for line in capsys.readouterr().out.splitlines()] == [
+SAYS = """
+import json, logging, sys
+from logging.config import dictConfig
+from pathlib import Path
+
+dictConfig(json.loads(Path(sys.argv[1]).read_text()))
+inside = logging.getLogger("vllm.engine")
+inside.warning("%s is not found in LD_PRELOAD. For best performance", "libtcmalloc")
+inside.warning("Enforce eager set, disabling torch.compile")
+inside.info("Available KV cache memory: 1 GiB")
+inside.warning("cache is %d %% full", 99)
+inside.error("Worker proc %s died unexpectedly", "VllmWorker-1")
+"""
+
+
+def test_the_log_of_vllm_is_its_warnings_without_those_of_every_start():
+    # In a process of its own: other libraries change the loggers of the one that runs the tests.
+    said = subprocess.run([sys.executable, "-c", SAYS, LOGGING], capture_output=True, text=True, check=True)
+    assert said.stderr == ""
+    assert [line.partition(") ")[2] for line in said.stdout.splitlines()] == [
         "WARNING: cache is 99 % full",
         "ERROR: Worker proc VllmWorker-1 died unexpectedly",
     ]

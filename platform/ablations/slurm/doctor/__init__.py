@@ -86,6 +86,8 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
     partitions = probed_partitions(question.partitions) if controller.level == "ok" else ()
     options = probe_options(question.sbatch)
     yield from here
+    if question.trains and not question.with_job:
+        yield check_training_here(look_at_engines(), say)
     yield installed
     yield controller
     if controller.level != "ok":
@@ -98,8 +100,6 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
         yield check_accounting()
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
-        elif question.trains:
-            yield check_training_here(look_at_engines(), say)
     except commands.SlurmError as error:
         yield Finding(part="Slurm", check="controller", level="error", found=str(error), remedy="run the doctor again")
 

@@ -41,7 +41,8 @@ def engine_settings(installed: Iterable[str]) -> tuple[str, ...]:
 def check_training_here(installed: Iterable[str], say: Callable[[str], None]) -> Finding:
     """Train in a process of its own on this machine; what it wrote is deleted."""
     part = "this machine"
-    with tempfile.TemporaryDirectory(prefix="doctor-") as name:
+    # Processes of a run that is interrupted may write for a moment longer.
+    with tempfile.TemporaryDirectory(prefix="doctor-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         recipe, question = lay_run(folder, installed)
         (folder / "question.json").write_text(json.dumps(question))
