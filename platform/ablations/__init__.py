@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ablations.errors import AblationsError
-    from ablations.fit.curve import Curve, read_curves
+    from ablations.fit.curve import Curve
+    from ablations.fit.curve_file import read_curves
     from ablations.fit.fitting import fit_curve
     from ablations.fit.result import Fit
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
@@ -70,7 +71,7 @@ MODULES = {
     "forecast_sweep": "forecast.of_sweep",
     "open_sweep": "verdict.results",
     "paper_comparison": "paper.comparison",
-    "read_curves": "fit.curve",
+    "read_curves": "fit.curve_file",
 }
 """Where each of `__all__` is defined."""
 

@@ -22,7 +22,13 @@ from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
 
 
 def fit(
-    source: Annotated[str, typer.Argument(help="CSV file with columns curve,compute,score, or a sweep.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="CSV file with columns curve,compute,score, or a sweep. A CSV file may also have seed, and samples "
+            "(all generations behind a score) or prompts and samples_per_prompt."
+        ),
+    ],
     fit_from: Annotated[
         str | None,
         typer.Option("--from", help='Compute up to which readings are left out; "auto": until they follow the law.'),

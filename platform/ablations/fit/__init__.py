@@ -1,6 +1,7 @@
 """Fits of ScaleRL eq. 1 to curves, with a posterior that holds under autocorrelated noise. A map of the room:
 
     curve.py       Curve: pass rate against compute, the thing every fit starts from
+    curve_file.py  the curves of a CSV file
     options.py     how curves are fitted, as a sweep file says it
     fitting.py     fit_curve: a curve in, a fit out
     window.py      which readings count; nothing beyond a collapse, never fewer than six

@@ -10,7 +10,8 @@ from typing import Any
 
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.fit.curve import Curve, read_curves
+from ablations.fit.curve import Curve
+from ablations.fit.curve_file import read_curves
 from ablations.fit.cutoff import CutoffRow
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_with

@@ -10,7 +10,7 @@ from formats_page import section
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.fit.curve import COLUMNS
+from ablations.fit.curve_file import COLUMNS
 
 FIT = section("`platform fit --json`").table().keys()
 COMPARE = section("`platform compare --json`")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ablations.errors import AblationsError, FileError
-from ablations.fit.curve import Curve, read_curves
+from ablations.fit.curve import Curve
+from ablations.fit.curve_file import read_curves, read_seed_curves
 from ablations.text import compute_text
 
 
@@ -35,6 +36,24 @@ def test_columns_may_come_in_any_order_beside_others(tmp_path):
     assert (curve.compute[0], curve.score[0], curve.step[0]) == (1.5, 0.2, 100)
 
 
+def test_samples_are_all_generations_behind_a_score(tmp_path):
+    head, rows = "curve,compute,score,prompts,", ("a,0,.2,1000,", "a,1,.3,500,")
+    (each,) = read_curves(written(tmp_path, head + "samples_per_prompt\n" + "".join(f"{row}16\n" for row in rows)))
+    (in_all,) = read_curves(written(tmp_path, f"{head}samples\n{rows[0]}16000\n{rows[1]}8000\n"))
+    assert each.samples.tolist() == in_all.samples.tolist() == [16_000, 8_000]
+    assert each.prompts.tolist() == [1000, 500]
+
+
+def test_seeds_of_one_variant_are_curves_of_their_own(tmp_path):
+    runs = read_seed_curves(written(tmp_path, "seed,curve,compute,score\n1,b,5,.2\n0,b,5,.3\n1,a,5,.4\n0,b,4,.1\n"))
+    assert [(run.variant, run.seed, run.curve.name) for run in runs] == [
+        ("b", 1, "b-s1"),
+        ("b", 0, "b-s0"),
+        ("a", 1, "a-s1"),
+    ]
+    assert [run.curve.score.tolist() for run in runs] == [[0.2], [0.1, 0.3], [0.4]]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -59,7 +78,35 @@ def test_columns_may_come_in_any_order_beside_others(tmp_path):
             "curve,compute,score,score\na,0,.2,.3\n",
             "curves.csv:1: 2 columns are called 'score'; each is there once; rename the others",
         ),
-        ("curve,compute,score\na,1,.2\na,1.0,.3\n", "curves.csv:3: compute: 1 appears twice in curve 'a'"),
+        (
+            "curve,compute,score\na,1,.2\na,1.0,.3\n",
+            "curves.csv:3: compute: 1 appears twice in curve 'a'; "
+            "a curve has one score at each compute; runs differ by a column 'seed'",
+        ),
+        (
+            "curve,seed,compute,score\na,7,1,.2\na,7,1,.3\n",
+            "curves.csv:3: compute: 1 appears twice in curve 'a', seed 7; a curve has one score at each compute",
+        ),
+        ("curve,seed,compute,score\na,.5,1,.2\n", "curves.csv:2: seed: found .5; a seed is a whole number"),
+        ("curve,seed,compute,score\na,,1,.2\n", "curves.csv:2: seed: found ''; it must be a number"),
+        (
+            "curve,compute,score,prompts,samples\na,1,.2,1000,16000\na,2,.3,1000,16\n",
+            "curves.csv:3: samples: found 16 beside 1000 prompts; samples are all generations behind the score: "
+            "16 for each prompt are 16000, or stand in a column 'samples_per_prompt'",
+        ),
+        (
+            "curve,compute,score,prompts,samples,samples_per_prompt\na,1,.2,1000,1000,16\n",
+            "curves.csv:2: samples: found 1000 beside 1000 prompts with 16 samples_per_prompt; "
+            "samples are all generations behind the score, 16000; leave the column out",
+        ),
+        (
+            "curve,compute,score,samples_per_prompt\na,1,.2,16\n",
+            "curves.csv: a column 'samples_per_prompt' and none 'prompts'; the samples behind a score",
+        ),
+        (
+            "curve,compute,score,prompts,samples_per_prompt\na,1,.2,9,0\n",
+            "curves.csv:2: samples_per_prompt: found 0; a reading needs at least one",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place_the_finding_and_the_remedy(tmp_path, text, message):

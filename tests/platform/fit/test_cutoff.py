@@ -9,7 +9,8 @@ from curves import curve_of, eq1, readings
 from places import DATA
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import Curve, read_curves
+from ablations.fit.curve import Curve
+from ablations.fit.curve_file import read_curves
 from ablations.fit.cutoff import automatic_cutoff, check_block, normal_equivalent, num_early, sensitivity
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.fitting import fit_curve

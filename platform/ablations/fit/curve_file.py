@@ -1,0 +1,166 @@
+"""Curves of a CSV file, each of one run: a variant and, where the file says it, a seed."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ablations.errors import Place
+from ablations.fit.curve import Curve, requirement
+
+REQUIRED_COLUMNS = ("curve", "compute", "score")
+COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
+SEED = "seed"
+COLUMNS = (*REQUIRED_COLUMNS, SEED, *COUNT_COLUMNS)
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeedCurve:
+    """The curve of one run of a variant: `SeedCurve(variant="dapo", seed=1, curve=<Curve 'dapo-s1': ...>)`."""
+
+    variant: str
+    seed: int
+    curve: Curve
+
+
+def read_curves(path: Path | str) -> list[Curve]:
+    """Curves of a CSV file with columns curve, compute, score and, if known, seed, prompts, samples,
+    samples_per_prompt, step.
+
+    Curves come in the order in which they first appear; the readings of each are sorted by compute. With a seed column
+    each seed is a curve, `scalerl-s0`. Raises FileError naming line and column of what cannot be used.
+    """
+    return [run.curve for run in read_seed_curves(path)]
+
+
+def read_seed_curves(path: Path | str) -> list[SeedCurve]:
+    """The same as runs: the column `curve` names the variant, and without a column `seed` it is 0."""
+    header, rows = _read_rows(Path(path))
+    _check_header(header, Place(source=str(path)))
+    columns = ["compute", "score", *(column for column in COUNT_COLUMNS if column in header)]
+    readings: dict[tuple[str, int], dict[float, dict[str, float]]] = {}
+    for line, row in rows:
+        place = Place(source=str(path), line=line)
+        name = _name(row["curve"], place.inside("curve"))
+        seed = _seed(row[SEED], place.inside(SEED)) if SEED in header else 0
+        reading = {column: _number(row[column], place.inside(column)) for column in columns}
+        _count_samples(reading, place)
+        compute = reading["compute"]
+        if compute in readings.setdefault((name, seed), {}):
+            of_seed = f", seed {seed}" if SEED in header else ""
+            right = "a curve has one score at each compute" + ("" if of_seed else "; runs differ by a column 'seed'")
+            raise place.inside("compute").error(f"{compute:g} appears twice in curve {name!r}{of_seed}", right)
+        readings[name, seed][compute] = reading
+    if not readings:
+        raise Place(source=str(path)).error("no rows below a header", "a curve needs one row per reading")
+    return [
+        SeedCurve(
+            variant=name,
+            seed=seed,
+            curve=_curve(
+                f"{name}-s{seed}" if SEED in header else name, [of_run[compute] for compute in sorted(of_run)]
+            ),
+        )
+        for (name, seed), of_run in readings.items()
+    ]
+
+
+def _check_header(header: list[str], place: Place) -> None:
+    if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
+        raise place.error(
+            f"missing columns {missing}, found {header}",
+            f"needed are {list(REQUIRED_COLUMNS)} and, if known, {[SEED, *COUNT_COLUMNS]}",
+        )
+    if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
+        raise place.error(
+            "a column 'samples_per_prompt' and none 'prompts'", "the samples behind a score are their product"
+        )
+
+
+def _count_samples(reading: dict[str, float], place: Place) -> None:
+    """Make `samples` the generations behind the score, from what the row has; FileError where it cannot be that."""
+    each, prompts, samples = reading.pop("samples_per_prompt", None), reading.get("prompts"), reading.get("samples")
+    if each is not None and prompts is not None:
+        product = reading["samples"] = each * prompts
+        if samples not in (None, product):
+            raise place.inside("samples").error(
+                f"found {samples:g} beside {prompts:g} prompts with {each:g} samples_per_prompt",
+                f"samples are all generations behind the score, {product:g}; leave the column out",
+            )
+    elif samples is not None and prompts is not None and samples < prompts:
+        raise place.inside("samples").error(
+            f"found {samples:g} beside {prompts:g} prompts",
+            f"samples are all generations behind the score: {samples:g} for each prompt are "
+            f"{samples * prompts:g}, or stand in a column 'samples_per_prompt'",
+        )
+
+
+def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
+    """The header and every row with its line; every field belongs to one column."""
+    place = Place(source=str(path))
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, skipinitialspace=True)
+            header = [column.strip() for column in reader.fieldnames or []]
+            reader.fieldnames = header
+            _refuse_second_columns(header, Place(source=str(path), line=reader.line_num))
+            rows = [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise place.error(f"cannot be read ({error.strerror})", "name a CSV file that can") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise place.error(f"not CSV text ({error})", "save the file as UTF-8 CSV") from None
+    for line, row in rows:
+        if surplus := row.get(None):
+            raise Place(source=str(path), line=line).error(
+                f"{len(header) + len(surplus)} fields below a header of {len(header)}",
+                "numbers take a decimal point, not a comma, and a name with a comma stands in double quotes",
+            )
+    return header, rows
+
+
+def _refuse_second_columns(header: list[str], place: Place) -> None:
+    for column in COLUMNS:
+        if (count := header.count(column)) > 1:
+            raise place.error(f"{count} columns are called {column!r}", "each is there once; rename the others")
+
+
+def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
+    columns = {column: np.array([row[column] for row in rows]) for column in rows[0]}
+    return Curve(
+        name=name,
+        compute=columns["compute"],
+        score=columns["score"],
+        samples=columns.get("samples"),
+        prompts=columns.get("prompts"),
+        step=columns.get("step"),
+    )
+
+
+def _name(text: str | None, place: Place) -> str:
+    name = (text or "").strip()
+    if not name:
+        raise place.error("empty", "every row names its curve")
+    if CONTROL_CHARACTER.search(name):
+        raise place.error(f"found {name!r}", "a name has no control characters")
+    return name
+
+
+def _seed(text: str | None, place: Place) -> int:
+    seed = _number(text, place)
+    if seed != int(seed):
+        raise place.error(f"found {text}", "a seed is a whole number")
+    return int(seed)
+
+
+def _number(text: str | None, place: Place) -> float:
+    try:
+        # float would read 1_0 as 10.
+        value = float((text or "").replace("_", "?"))
+    except ValueError:
+        raise place.error(f"found {text!r}", "it must be a number") from None
+    if right := requirement(place.key, value):
+        raise place.error(f"found {text}", right)
+    return value
