@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from ablations.cli.options import (
 )
 from ablations.errors import AblationsError
 from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
+
+if TYPE_CHECKING:
+    from ablations.verdict.results import Results
 
 
 def fit(
@@ -90,19 +93,67 @@ def check_end(fit_to: float | None, fit_from: float | Auto | None) -> None:
 
 
 def compare(
-    sweep: SweepArgument = None,
+    sweep: Annotated[
+        str | None,
+        typer.Argument(help="Sweep name or file, by default the one last started; or a CSV file of curves."),
+    ] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Compare as arXiv 2510.13786 does: its grid, its rule of 0.02.")
     ] = False,
     task: TaskOption = None,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", help="Variant that the others are compared with; a sweep names its own."),
+    ] = None,
+    fit_from: Annotated[
+        str | None,
+        typer.Option("--from", help='Of a CSV file or experiment, as in `fit`: a compute, or "auto".'),
+    ] = None,
+    loss: Annotated[Loss | None, typer.Option(help="Of a CSV file or experiment; huber: outliers count less.")] = None,
+    mlflow: Annotated[
+        str | None, typer.Option("--mlflow", help="MLflow server or store whose --experiment is compared.")
+    ] = None,
+    experiment: Annotated[str | None, typer.Option("--experiment", help="Name of the MLflow experiment.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="MLflow metric with the held-out pass rate.")] = None,
+    compute: Annotated[
+        str | None, typer.Option("--compute", help='MLflow metric with the compute at the same steps, or "step".')
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="MLflow param or tag that names the variant; by default variant.")
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            "--seed", help="MLflow param or tag with the seed; by default runs count in the order they began."
+        ),
+    ] = None,
+    samples: Annotated[
+        str | None, typer.Option("--samples", help="MLflow metric, or a number: all generations behind a score.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the variants of a sweep with its reference."""
-    from ablations.verdict.results import read_results
-    from ablations.verdict.task_curves import with_task
-
-    results = read_results(with_task(find_sweep(home, sweep), task))
+    """Compare the variants of a sweep with its reference, or those of a CSV file or an MLflow experiment."""
+    settings = {name: value for name, value in {"fit_from": check_cutoff(fit_from), "loss": loss}.items() if value}
+    of_mlflow = {
+        "experiment": experiment,
+        "metric": metric,
+        "compute": compute,
+        "variant": variant,
+        "seed": seed,
+        "samples": samples,
+    }
+    of_mlflow = {name: value for name, value in of_mlflow.items() if value is not None}
+    if mlflow is not None:
+        _refuse("an MLflow experiment", {"SWEEP": sweep, "--task": task})
+        results = _of_experiment(mlflow, of_mlflow, reference, FitSettings(**settings))
+    elif sweep is not None and sweep.lower().endswith(".csv"):
+        _refuse("a CSV file", {"--task": task} | {f"--{name}": value for name, value in of_mlflow.items()})
+        results = _of_file(Path(sweep), reference, FitSettings(**settings))
+    else:
+        options = {"reference": reference, "from": fit_from, "loss": loss} | of_mlflow
+        _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
+        results = _of_sweep(home, sweep, task)
     if paper:
         from ablations.paper.comparison import paper_comparison
         from ablations.report.tables import paper_table
@@ -121,6 +172,34 @@ def compare(
         console().print(comparison_table(results))
         if spent := hours_table(results):
             console().print("", spent)
+
+
+def _refuse(source: str, options: dict[str, str | None]) -> None:
+    """AblationsError when one of the options is given, as it has no effect on what is compared."""
+    if given := [name for name, value in options.items() if value is not None]:
+        raise AblationsError(f"{given[0]} {options[given[0]]} has no effect on {source}; leave it out")
+
+
+def _of_sweep(home: Path | None, sweep: str | None, task: str | None) -> "Results":
+    from ablations.verdict.results import read_results
+    from ablations.verdict.task_curves import with_task
+
+    return read_results(with_task(find_sweep(home, sweep), task))
+
+
+def _of_file(path: Path, reference: str | None, settings: FitSettings) -> "Results":
+    from ablations.verdict.elsewhere import compare_elsewhere, study_of_file
+
+    return compare_elsewhere(study_of_file(path), reference, settings)
+
+
+def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | None, settings: FitSettings) -> "Results":
+    from ablations.tracking.experiment import ExperimentNames, study_of_experiment
+    from ablations.verdict.elsewhere import compare_elsewhere
+
+    if missing := [f"--{name}" for name in ("experiment", "metric", "compute") if name not in named]:
+        raise AblationsError(f"--mlflow needs {', '.join(missing)} too")
+    return compare_elsewhere(study_of_experiment(tracking_uri, ExperimentNames(**named)), reference, settings)
 
 
 def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:

@@ -11,7 +11,7 @@ from ablations.fit.words import in_words
 from ablations.paper.comparison import PaperComparison
 from ablations.paper.words import paper_line, paper_notes
 from ablations.report.headings import paper_headings, under
-from ablations.text import compute_text, interval_text
+from ablations.text import compute_text, counted, interval_text
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import FittedCurve, Results
 from ablations.verdict.words import (
@@ -55,10 +55,8 @@ def comparison_table(results: Results) -> Table:
         *warnings(results),
         *results.reasons,
     ]
-    of_task = f", task {escape(plan.fit_settings.task)}" if plan.fit_settings.task else ""
-    budget = f"{plan.budget_gpu_hours:g} {plan.compute_name} per run"
     table = Table(
-        title=f"{escape(plan.sweep)} at scale {escape(plan.scale)}{of_task}, {budget}",
+        title=escape(_title(results)),
         caption="\n".join(escape(note) for note in notes if note),
         title_justify="left",
         caption_justify="left",
@@ -74,6 +72,14 @@ def comparison_table(results: Results) -> Table:
             *map(escape, cells.values()), style=ROW_STYLES.get(line.ceiling) or ROW_STYLES.get(line.efficiency)
         )
     return table
+
+
+def _title(results: Results) -> str:
+    plan = results.plan
+    if not plan.scale:  # curves of another trainer
+        return f"{plan.sweep}, {counted(len(results.runs), 'run')}"
+    of_task = f", task {plan.fit_settings.task}" if plan.fit_settings.task else ""
+    return f"{plan.sweep} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
 
 
 def hours_table(results: Results) -> Table | None:

@@ -7,5 +7,6 @@ rules        what an interval says: up, down, no difference seen, or cannot tell
 compare      all of that for every variant
 hours        where the hours of a run or a variant went
 results      the same for one sweep, as data
+elsewhere    the same for curves that other trainers have left
 words        the same in words
 """

@@ -142,6 +142,8 @@ class Results:
     """Runs that a rule of the sweep has stopped or flagged, by id."""
     allocation: Allocation | None = None
     """How a total is shared out."""
+    notes: tuple[str, ...] = ()
+    """What could not be read of runs that other trainers have left."""
 
     @property
     def plan(self) -> Plan:
@@ -161,8 +163,8 @@ class Results:
 
     @property
     def reasons(self) -> list[str]:
-        """Why runs have no fit."""
-        return [reason for variant in self.variants for reason in variant.reasons]
+        """Why runs have no fit, or are not there."""
+        return [*self.notes, *(reason for variant in self.variants for reason in variant.reasons)]
 
     @property
     def code_versions(self) -> list[str]:
@@ -267,7 +269,7 @@ def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
     """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
     fitted = []
     for curve in read_curves(path):
-        fit, reason = _try_fit(curve, settings)
+        fit, reason = try_fit(curve, settings)
         fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
     return fitted
 
@@ -300,7 +302,7 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
         if curve is None:
             reason = _why_empty(folder)
         else:
-            fit, reason = _try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
+            fit, reason = try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
     except ValueError as error:
         reason = str(error)
     status = folder.read_status()
@@ -325,7 +327,7 @@ def _reading_at(curve: Curve, compute: float) -> float:
     return float(due[0]) if due.size else compute
 
 
-def _try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
+def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
     """The fit, or why the curve has none."""
     try:
         return fit_with(curve, settings), ""

@@ -93,7 +93,7 @@ def line_of(results: Results, variant: FittedVariant) -> Line:
         C_mid=compute_interval_text(shown.get("C_mid"), None, None),
         R_0=f"{compared.R_0:.3f}" if compared else "",
         fit=_fit_cell(results, variant),
-        cost=f"{variant.cost_gpu_hours:.0f}",
+        cost=f"{variant.cost_gpu_hours:.0f}" if variant.cost_gpu_hours >= 10 else compute_text(variant.cost_gpu_hours),
         published=", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published),
     )
 

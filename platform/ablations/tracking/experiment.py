@@ -1,0 +1,170 @@
+"""The curves of an MLflow experiment, whoever made it: metrics are named, and so is what tells variants and seeds."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.fit.curve import Curve
+from ablations.tracking.synchroniser import CLIENT_SETTINGS, PARENT_TAG, short_reason
+from ablations.verdict.elsewhere import MeasuredRun, MeasuredStudy
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+STEP = "step"
+"""As the name of the compute: MLflow's own step."""
+SQLITE = "sqlite:///"
+HEALTHY_STATES = ("FINISHED", "SCHEDULED")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentNames:
+    """How an experiment says what a run is: the names of two metrics, and of a param or tag for variant and seed.
+
+    ExperimentNames(experiment="grpo", metric="pass_rate", compute="gpu_hours", variant="loss", seed="seed")
+    """
+
+    experiment: str
+    metric: str
+    compute: str
+    """A metric logged at the same steps, or `step`."""
+    variant: str = "variant"
+    seed: str | None = None
+    """Without it the runs of a variant are numbered in the order in which they began."""
+    samples: str | None = None
+    """A metric, or a number: all generations behind a score."""
+
+
+def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredStudy:
+    """The runs of an experiment; those that cannot be read are in the notes, with the reason.
+
+    A run has the params and tags of its parent too. Of two runs with one variant and seed the later one counts.
+    Raises AblationsError when the server or the experiment cannot be read.
+    """
+    os.environ.update({name: os.environ.get(name, value) for name, value in CLIENT_SETTINGS.items()})
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if tracking_uri.startswith(SQLITE) and not Path(tracking_uri.removeprefix(SQLITE)).exists():
+        raise AblationsError(f"--mlflow {tracking_uri}: there is no such file")  # MLflow would make one
+    try:
+        return _read_study(MlflowClient(tracking_uri), names)
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        raise AblationsError(f"--mlflow {tracking_uri}: {short_reason(error)}") from error
+
+
+def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy:
+    experiment = client.get_experiment_by_name(names.experiment)
+    if experiment is None:
+        others = [other.name for other in client.search_experiments()]
+        raise AblationsError(
+            f"--experiment: no experiment {names.experiment!r}; {did_you_mean(names.experiment, others, 'experiments')}"
+        )
+    every = {run.info.run_id: run for run in _runs(client, experiment.experiment_id)}
+    parents = {run.data.tags.get(PARENT_TAG) for run in every.values()}
+    found: dict[tuple[str, int], MeasuredRun] = {}
+    notes, begun = [], dict[str, int]()
+    for run in every.values():
+        if run.info.run_id in parents and names.metric not in run.data.metrics:
+            continue  # it only holds others together
+        try:
+            variant = _named(run, every, names.variant, "--variant")
+            seed = begun.get(variant, 0) if names.seed is None else _seed(_named(run, every, names.seed, "--seed"))
+            begun[variant] = begun.get(variant, 0) + 1
+            measured = _measured(client, run, names, variant, seed)
+        except AblationsError as error:
+            notes.append(f"MLflow's run {run.info.run_name!r} is left out: {error}.")
+            continue
+        if earlier := found.get((variant, seed)):
+            notes.append(
+                f"{variant}, seed {seed}, is there twice: MLflow's run {earlier.id} began before {measured.id} "
+                "and is left out."
+            )
+        found[variant, seed] = measured
+    if not found:
+        raise AblationsError("\n".join([f"--experiment {names.experiment!r} has no run that can be read", *notes]))
+    return MeasuredStudy(
+        name=names.experiment,
+        compute_name="steps" if names.compute == STEP else names.compute,
+        runs=tuple(found.values()),
+        notes=tuple(notes),
+    )
+
+
+def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
+    """All runs in the order in which they began."""
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], order_by=["attributes.start_time ASC"], page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _named(run: "Run", every: dict[str, "Run"], name: str, option: str) -> str:
+    """The param or tag of a run or of its parent."""
+    parent = every.get(run.data.tags.get(PARENT_TAG, ""))
+    for one in (run, parent):
+        for values in (one.data.params, one.data.tags) if one else ():
+            if values.get(name):
+                return values[name]
+    known = sorted({*run.data.params, *(tag for tag in run.data.tags if not tag.startswith("mlflow."))})
+    raise AblationsError(
+        f"{option}: it has no param or tag {name!r}; {did_you_mean(name, known, 'its params and tags')}"
+    )
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise AblationsError(f"--seed: found {text!r}; a seed is a whole number")
+    return int(text)
+
+
+def _measured(client: "MlflowClient", run: "Run", names: ExperimentNames, variant: str, seed: int) -> MeasuredRun:
+    history = {names.metric: _history(client, run, names.metric)}
+    if names.compute != STEP:
+        history[names.compute] = _history(client, run, names.compute)
+    fixed = _number(names.samples)
+    if names.samples is not None and fixed is None:
+        history[names.samples] = _history(client, run, names.samples)
+    steps = sorted(set.intersection(*(set(values) for values in history.values())))
+    if not steps:
+        raise AblationsError(f"no step has all of {', '.join(history)}")
+    score = history[names.metric]
+    samples = None
+    if names.samples is not None:
+        samples = np.array([history[names.samples][step] if fixed is None else fixed for step in steps])
+    curve = Curve(
+        name=f"{variant}-s{seed}",
+        compute=np.array([step if names.compute == STEP else history[names.compute][step] for step in steps], float),
+        score=np.array([score[step] for step in steps]),
+        samples=samples,
+        step=np.array(steps, float) if steps[0] >= 0 else None,
+    )
+    warnings = [] if run.info.status in HEALTHY_STATES else [f"MLflow has it as {run.info.status}"]
+    if dropped := len(score) - len(steps):
+        warnings.append(f"{dropped} of {len(score)} readings have no {' or '.join(list(history)[1:])} at their step")
+    return MeasuredRun(variant=variant, seed=seed, id=run.info.run_id, curve=curve, warnings=tuple(warnings))
+
+
+def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
+    """The values of a metric by step, the last one logged where a step has several."""
+    if metric not in run.data.metrics:
+        raise AblationsError(f"it has no metric {metric!r}; {did_you_mean(metric, run.data.metrics, 'its metrics')}")
+    points = client.get_metric_history(run.info.run_id, metric)
+    return {point.step: point.value for point in sorted(points, key=lambda point: point.timestamp)}
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None

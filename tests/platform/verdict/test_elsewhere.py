@@ -1,0 +1,122 @@
+"""Curves of other trainers are compared as the runs of a sweep are, to the last digit."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from fixtures_home import BUDGET, TRUTH, make_home
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.home.started_sweep import StartedSweep
+from scalerl.run.metrics import read_rows
+
+OF_THE_PLATFORM = {"hours", "cost"}
+
+
+def printed(*arguments: str) -> dict:
+    result = CliRunner().invoke(app, ["compare", *arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["compare", *arguments])
+    assert result.exception is not None
+    return str(result.exception)
+
+
+def shown(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["compare", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+def as_csv(sweep: StartedSweep, path: Path, *, last: dict[str, float] | None = None, unit: float = 1.0) -> Path:
+    """The evaluations of a sweep's runs as another trainer would write them, of some variants only up to `last`."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["curve", "seed", "compute", "score", "prompts", "samples_per_prompt"])
+        for variant in sweep.plan.variants:
+            for run in variant.runs:
+                for row in read_rows(sweep.run(run.id).metrics):
+                    if row["kind"] == "eval" and row["compute_gpu_hours"] <= (last or {}).get(variant.name, BUDGET):
+                        out.writerow(
+                            [
+                                variant.name,
+                                run.seed,
+                                row["compute_gpu_hours"] / unit,
+                                row["pass_rate"],
+                                row["num_prompts"],
+                                16,
+                            ]
+                        )
+    return path
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
+def test_a_csv_file_of_a_sweeps_readings_is_compared_as_the_sweep_is(tmp_path, seeds):
+    sweep = make_home(tmp_path / "home", seeds=seeds)
+    of_sweep = printed("loo", "--home", str(tmp_path / "home"))
+    of_file = printed(str(as_csv(sweep, tmp_path / "mine.csv")), "--reference", "scalerl")
+    assert (of_file["sweep"], of_file["reference"], of_file["reasons"]) == ("mine", "scalerl", [])
+    for theirs, ours in zip(of_file["variants"], of_sweep["variants"], strict=True):
+        assert theirs.keys() == ours.keys()
+        assert {k: v for k, v in theirs.items() if k not in OF_THE_PLATFORM} == {
+            k: v for k, v in ours.items() if k not in OF_THE_PLATFORM
+        }
+        assert theirs["cost"] == len(seeds) * BUDGET
+    assert [run["variant"] for run in of_file["runs"]] == [name for name in TRUTH for _ in seeds]
+
+
+def test_costs_in_a_large_unit_are_shown_with_their_digits(tmp_path):
+    path = as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv", unit=16_000.0)
+    assert " 0.125 " in shown(str(path), "--reference", "scalerl")
+
+
+def test_another_reference_turns_the_difference_round(tmp_path):
+    path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
+    one, other = (printed(path, "--reference", name)["variants"] for name in ("scalerl", "loo-loss"))
+    assert other[0]["delta_A"] == -one[1]["delta_A"] > 0.04
+
+
+def test_the_table_says_what_was_compared_and_which_runs_end_early(tmp_path):
+    sweep = make_home(tmp_path / "home", seeds=(0, 1))
+    path = as_csv(sweep, tmp_path / "mine.csv", last={"loo-loss": 1200.0, "loo-curriculum": 100.0})
+    said = shown(str(path), "--reference", "scalerl")
+    assert said.startswith("mine, 6 runs ")
+    assert "compare with scalerl. C_mid and cost: compute." in said
+    assert "The last readings of the 6 runs lie between 100 and 2,000 compute." in said
+    assert "loo-curriculum, seed 1: curve 'loo-curriculum-s1': 2 readings" in said
+    assert "no fit" in said
+
+
+def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path):
+    path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
+    assert printed(path, "--reference", "scalerl", "--paper")["mode"] == "paper"
+    whole, late = (printed(path, "--reference", "scalerl", *more)["runs"][0] for more in ((), ("--from", "500")))
+    assert (whole["window"][0], late["window"][0]) == (50, 550)
+    huber = printed(path, "--reference", "scalerl", "--loss", "huber")["runs"][0]
+    assert huber["A_hi"] != whole["A_hi"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "mine: compare needs --reference NAME; variants are: scalerl, loo-loss, loo-curriculum"),
+        (["--reference", "scaler"], "--reference: no variant 'scaler'; did you mean 'scalerl'?"),
+        (["--task", "code"], "--task code has no effect on a CSV file; leave it out"),
+        (["--metric", "x"], "--metric x has no effect on a CSV file; leave it out"),
+        (["--mlflow", "sqlite:///none.db"], "has no effect on an MLflow experiment; leave it out"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path, options, said):
+    path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
+    assert said in refused(path, *options)
+
+
+def test_a_sweep_names_its_own_reference(tmp_path):
+    make_home(tmp_path)
+    said = refused("loo", "--home", str(tmp_path), "--reference", "loo-loss")
+    assert said == "--reference loo-loss has no effect on a sweep; leave it out"
