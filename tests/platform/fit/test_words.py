@@ -1,7 +1,10 @@
 """A fit in words, and A against the cut-off."""
 
+import json
+
 import numpy as np
 import pytest
+from places import REPOSITORY
 
 from ablations.fit.curve import Curve
 from ablations.fit.doubt import cutoff_table
@@ -71,10 +74,27 @@ def test_without_a_reading_before_rl_the_words_say_that_r_0_is_free():
     assert "R_0 is free" in in_words(fit_curve(Curve(name="c", compute=whole.compute[1:], score=whole.score[1:])))
 
 
-def test_the_reach_needed_is_that_of_the_two_slopes_measured():
-    # 2 C_mid at B = 1.9, 4 C_mid at B = 1.1 (simulations of table 1); half-way between in B the geometric mean.
-    assert [least_reach(B) for B in (2.4, 1.9, 1.5, 1.1)] == pytest.approx([2, 2, np.sqrt(8), 4])
-    assert [least_reach(B) for B in (0.7, 0.4)] == pytest.approx([np.sqrt(32), np.sqrt(32)])
+def test_the_reach_needed_is_the_one_that_was_measured():
+    record = json.loads((REPOSITORY / "benchmarks" / "results" / "least_reach.json").read_text())
+    needed = {row["B"]: row["reach_needed"] for row in record["results"]}
+    assert len(needed) >= 5
+    assert [least_reach(B) for B in needed] == pytest.approx([*needed.values()])
+    # Half-way between in B it is the geometric mean; beyond what was measured, the nearest.
+    assert least_reach(1.7) == pytest.approx((needed[1.5] * needed[1.9]) ** 0.5)
+    assert (least_reach(0.4), least_reach(5.0)) == (pytest.approx(needed[0.8]), pytest.approx(needed[2.4]))
+
+
+def test_a_fit_that_is_not_resolved_says_how_far_the_readings_must_go_and_a_resolved_one_does_not():
+    noise = 0.006 * np.random.default_rng(3).standard_normal(COMPUTE.size)
+    weak = fit_curve(Curve(name="c", compute=COMPUTE, score=curve().score + noise))
+    assert weak.verdict == "weak"
+    assert f"readings up to about {least_reach(weak.B):.0f} C_mid at this B, where they scatter by" in in_words(weak)
+    # The same law read ten times as precisely, still at a reach under the one that .006 would take.
+    law = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
+    resolved = fit_curve(Curve(name="c", compute=COMPUTE, score=law + noise / 10))
+    assert COMPUTE[-1] / resolved.C_mid < least_reach(resolved.B)
+    assert resolved.verdict == "resolved"
+    assert "To know A" not in in_words(resolved)
 
 
 def test_the_table_of_cut_offs_refits_the_same_curve_with_the_same_settings():
