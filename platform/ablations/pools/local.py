@@ -4,12 +4,10 @@ submitit only starts the processes. How a run ended is read from its status file
 submission has its own folder, because submitit returns old results from a folder that is used twice.
 """
 
-import os
 import signal
 import time
 import uuid
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from ablations.home.state import State, ask_to_stop, read_state
 from ablations.pools.job import THREAD_VARIABLES, train_run
 from ablations.pools.pool import Ended, Tick
 from ablations.signals import handled
+from scalerl.environment import environment_with
 
 POLL_S = 0.5
 STOP_LIMIT_S = 60.0
@@ -129,7 +128,7 @@ class LocalPool:
         run = self.home.run(run_id).path
         threads = {variable: str(self.threads) for variable in THREAD_VARIABLES}
         # A terminal sends Ctrl-C to all of its processes; jobs ignore it, and the sweep asks them to stop.
-        with environment(threads), handled(signal.SIG_IGN, signal.SIGINT):
+        with environment_with(threads), handled(signal.SIG_IGN, signal.SIGINT):
             return executor.submit(train_run, run, budget_gpu_hours, self.home.warm_starts)
 
     def _reap(self) -> list[Ended]:
@@ -162,18 +161,3 @@ class LocalPool:
         while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
             self._ask_to_stop(self._running)
             time.sleep(POLL_S)
-
-
-@contextmanager
-def environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for the processes started inside."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,6 +85,24 @@ def test_a_killed_worker_or_engine_is_a_dead_generator_that_is_started_again(tmp
     finally:
         cluster.close()
     wait_until(lambda: not members(groups), "the end of all processes", limit_s=NOTICED_S)
+
+
+def test_an_engine_that_dies_while_it_takes_weights_is_dead_at_once(tmp_path):
+    recipe = wall(driver="async")
+    policy = new_policy(recipe)
+    policy.init_weights(torch.Generator().manual_seed(0))
+    policy.save(tmp_path, eos_token_id=1)
+    generator = make_vllm_generator(recipe, tmp_path, slots=4, max_prompt=8)
+    try:
+        (core,) = (process.pid for process in generator.engine.processes)
+        os.kill(core, signal.SIGSTOP)  # it gets the order, and does not answer
+        with ThreadPoolExecutor(1) as thread:
+            update = thread.submit(generator.set_weights, policy.exported_weights(), 1)
+            os.kill(core, signal.SIGKILL)
+            with pytest.raises(EngineFailed, match="did not take new weights"):
+                update.result(NOTICED_S)
+    finally:
+        generator.close()
 
 
 def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path):

@@ -10,6 +10,7 @@ vllm_generator   vLLM as a generator: rollouts in parts that vLLM completes, int
 vllm_engine      what it asks of vLLM, whatever drives it, and with which arguments
 vllm_steps       vLLM in this process, one step at a time
 vllm_async       vLLM in a process of its own, driven from a thread: it runs ahead
+vllm_together    its processes end together
 vllm_worker      what runs inside vLLM's workers: new weights into the model they serve
 vllm_import      vLLM's parts, imported in the environment that they need
 vllm_log         what of vLLM's log is news

@@ -10,7 +10,7 @@ import asyncio
 import threading
 import warnings
 from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -32,12 +32,14 @@ from scalerl.generator.vllm_engine import (
     weights_file,
 )
 from scalerl.generator.vllm_import import environment_of_engine, vllm_module
+from scalerl.generator.vllm_together import Together
 from scalerl.weights.hugging_face import Weights
 
 START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
 """For new weights, a probe, a pause, and the next token of anything that was asked."""
 CLOSE_LIMIT_S = 5.0
+ENDED = "one of its processes has ended"
 
 Answer = TypeVar("Answer")
 
@@ -56,6 +58,7 @@ class AsyncEngine:
         self._thread = threading.Thread(target=self._loop.run_forever, name="vllm", daemon=True)
         self._thread.start()
         self.engine: Any = None
+        self._together: Together | None = None
         self._call(self._start(arguments), "start", START_LIMIT_S)
 
     async def _start(self, arguments: dict[str, Any]) -> None:
@@ -66,6 +69,9 @@ class AsyncEngine:
                 engine_args, stat_loggers=[self._preemptions.logger]
             )
         await self.engine.update_weight_version("0")
+        workers = await self.engine.collective_rpc("process_id")
+        self._together = Together(sorted({process.pid for process in self.processes if process.pid} | set(workers)))
+        self._together.broken.add_done_callback(lambda _: self._pieces.put(RuntimeError(ENDED)))
 
     @property
     def preemptions(self) -> int:
@@ -77,6 +83,10 @@ class AsyncEngine:
         """Those of the engine, which start its workers."""
         manager = self.engine.engine_core.resources.engine_manager
         return list(manager.processes) if manager else []
+
+    @property
+    def _is_broken(self) -> bool:
+        return self._together is not None and self._together.broken.done()
 
     def ask(self, ask: Ask) -> None:
         """Begin it as soon as the engine has room."""
@@ -118,7 +128,7 @@ class AsyncEngine:
 
     def check(self) -> None:
         """Raises EngineFailed where the engine has ended."""
-        if self._is_closed or self.engine.errored:
+        if self._is_closed or self.engine.errored or self._is_broken:
             raise EngineFailed("vLLM's engine has ended")
 
     def close(self) -> None:
@@ -128,12 +138,16 @@ class AsyncEngine:
         self._is_closed = True
         if self.engine is not None:
             processes = self.processes
+            if self._together is not None:
+                self._together.part()
             stopping = self._submit(self._stop())
             with suppress(Exception):
                 stopping.result(2 * CLOSE_LIMIT_S)
             for process in processes:
                 process.kill()  # one that hangs
                 process.join(CLOSE_LIMIT_S)
+            if self._together is not None:
+                self._together.end()
             self.engine = None  # its finaliser needs modules that Python's end takes first
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_LIMIT_S)
@@ -147,8 +161,14 @@ class AsyncEngine:
 
     def _call(self, work: Coroutine[Any, Any, Answer], what: str, limit_s: float) -> Answer:
         """What the work gives; an engine that fails to give it is ended, for nobody knows its state."""
+        future = self._submit(work)
+        # vLLM itself answers what is under way only as long as its engine lives.
+        events: list[Future[Any]] = [future, self._together.broken] if self._together else [future]
+        wait(events, limit_s, FIRST_COMPLETED)
         try:
-            return self._submit(work).result(limit_s)
+            if self._is_broken and not future.done():
+                raise RuntimeError(ENDED)
+            return future.result(0)
         except Exception as error:
             self.close()
             why = f"within {limit_s:g} s" if isinstance(error, TimeoutError) else f"({error or type(error).__name__})"

@@ -1,7 +1,7 @@
 """What the generator asks of vLLM, whatever drives it: `vllm_steps` one step at a time, in this process, `vllm_async`
 in a process of its own that runs ahead."""
 
-import tempfile
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from scalerl.generator.vllm_import import vllm_module
 from scalerl.model.device import UnfitMachine, device_of
@@ -23,7 +23,6 @@ DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "f
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 PROBE = "probe"
 """Name and salt of the tokens that are only scored."""
-SHARED_MEMORY = Path("/dev/shm")
 
 
 class EngineFailed(RuntimeError):
@@ -173,11 +172,17 @@ def scores_of_probe(output: Any, tokens: tuple[int, ...]) -> NDArray[np.float32]
 
 @contextmanager
 def weights_file(weights: Weights) -> Iterator[Path]:
-    """The weights as a safetensors file in shared memory, for workers that are processes of their own."""
-    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as folder:
-        path = Path(folder) / "weights.safetensors"
-        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}, path)
-        yield path
+    """The weights as a safetensors file in shared memory, for workers that are processes of their own.
+
+    The file has no name that would hold its memory after this process was killed.
+    """
+    descriptor = os.memfd_create("weights")
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in weights.items()}))
+        yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 class PreemptionCount:

@@ -9,14 +9,15 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from logging.config import dictConfig
 from types import ModuleType
 
 import torch
 
+from scalerl.environment import environment_with
 from scalerl.generator.vllm_log import LOGGING
+from scalerl.left_names import SILENT_TRACKER
 from scalerl.model.device import UnfitMachine
 
 ENVIRONMENT = {
@@ -57,21 +58,11 @@ def vllm_module(name: str) -> ModuleType:
         return importlib.import_module(f"vllm.{name}")
 
 
-@contextmanager
-def environment_of_engine() -> Iterator[None]:
+def environment_of_engine() -> AbstractContextManager[None]:
     """Processes that vLLM starts inside compute with as many threads as this one, and say what matters."""
     own = {
         "OMP_NUM_THREADS": str(torch.get_num_threads()),
-        "PYTHONWARNINGS": "ignore::FutureWarning",  # of its dependencies
+        "PYTHONWARNINGS": f"ignore::FutureWarning,{SILENT_TRACKER}",  # the first of its dependencies
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
-    before = {name: os.environ.get(name) for name in own}
-    os.environ.update(own)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return environment_with(own)

@@ -3,12 +3,9 @@
 The exact driver, for the virtual clock, for tests, and for processes that only decode.
 """
 
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import wait
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
@@ -27,6 +24,7 @@ from scalerl.generator.vllm_engine import (
     weights_file,
 )
 from scalerl.generator.vllm_import import environment_of_engine, vllm_module
+from scalerl.generator.vllm_together import Together
 from scalerl.weights.hugging_face import Weights
 
 
@@ -45,9 +43,9 @@ class SteppedEngine:
             self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
                 engine_args, stat_loggers=[self._preemptions.logger], enable_multiprocessing=False
             )
+        self._workers: Together | None = None
         if self._has_workers:
-            workers = [worker.proc for worker in self._executor.workers]
-            threading.Thread(target=end_together, args=(workers,), name="vLLM's workers", daemon=True).start()
+            self._workers = Together([worker.proc.pid for worker in self._executor.workers])
 
     @property
     def _executor(self) -> Any:
@@ -117,14 +115,12 @@ class SteppedEngine:
 
     def close(self) -> None:
         """Release its memory and end its processes."""
+        if self._workers is not None:
+            self._workers.part()
         self.engine.engine_core.shutdown()
-
-
-def end_together(workers: Sequence[BaseProcess]) -> None:
-    """Wait for the end of one of them and kill the others, which wait for it: vLLM would give them eight seconds."""
-    wait([worker.sentinel for worker in workers])
-    for worker in workers:
-        worker.kill()
+        if self._workers is not None:
+            self._workers.end()
+            self._workers = None
 
 
 @contextmanager

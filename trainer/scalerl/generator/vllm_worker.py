@@ -4,6 +4,7 @@ vLLM keeps its own layout of the weights: several are one matrix, experts are pa
 group has its part. Its layer-wise reload goes from Hugging Face's names to that layout once more, in place.
 """
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,10 @@ class WeightReceiver:
 
     model_runner: Any
     vllm_config: Any
+
+    def process_id(self) -> int:
+        """Of the process that the worker is in."""
+        return os.getpid()
 
     def receive_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replace the model's weights. An error leaves the engine unusable: check names and shapes before."""

@@ -36,7 +36,7 @@ from scalerl.processes.agent_messages import (
     unpacked,
 )
 from scalerl.processes.authenticated import call, give_up_soon, interface_of, own_address
-from scalerl.processes.launch import VISIBLE
+from scalerl.processes.launch import VISIBLE, end_group
 from scalerl.processes.meeting_file import MeetingIsOver, MeetingPoint, read_meeting
 
 MEET_LIMIT_S = 900.0
@@ -195,8 +195,7 @@ class Agent:
 def kill_group(leader: subprocess.Popen[bytes]) -> None:
     """Kill a process that leads a group, and the group; nothing once it has been reaped."""
     if leader.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(leader.pid, signal.SIGKILL)
+        end_group(leader.pid)
 
 
 def num_devices(variables: Mapping[str, str]) -> int:

@@ -4,10 +4,12 @@ import os
 import pickle
 import signal
 import socket
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
+from multiprocessing import current_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, SIGTERM, SIGUSR2, pthread_sigmask
@@ -16,6 +18,8 @@ from typing import Protocol
 import torch.multiprocessing
 
 from scalerl.cluster.placement import PlacedUnit
+from scalerl.environment import environment_with
+from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
 
 Work = Callable[[Connection], None]
 """What a unit's process executes, with its connection to the coordinator; it can be pickled."""
@@ -110,8 +114,8 @@ class LocalBody:
         """At once; after its burial nothing happens, for its number may be another's."""
         with self._lock:
             if not self._is_buried:
-                self._process.kill()
                 end_group(self.process_id)
+                self._process.kill()
 
     def bury(self) -> int | None:
         """Its exit code; what it has started itself is ended."""
@@ -126,17 +130,33 @@ class LocalBody:
 def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None:
     """What a started process executes: its work, until the coordinator closes the connection or dies.
 
-    What the process starts is in a process group with it and ends with it. Devices are hidden before `work` is
-    unpickled, since tensors in it could begin CUDA.
+    What the process starts is in a process group with it; whoever has started it ends the group. Devices are hidden
+    before `work` is unpickled, since tensors in it could begin CUDA.
     """
     os.setpgid(0, 0)
     os.environ[VISIBLE] = visible(devices, os.environ.get(VISIBLE))
     try:
         pickle.loads(work)(connection)
-    except (EOFError, ConnectionError, TimeoutError):  # the last where the coordinator's node is gone
-        # Nothing here needs an orderly end, and taking torch down takes a busy machine seconds.
-        end_group(os.getpid())
-        os._exit(0)
+    except Exception as error:
+        # Nothing here needs an orderly end, taking torch down takes a busy machine ten seconds, and a death is not
+        # noticed before the process has ended.
+        if isinstance(error, EOFError | OSError) and is_closed(connection):
+            end_group(os.getpid())
+        with suppress(OSError):  # nobody reads it
+            sys.stderr.write(f"{current_process().name}:\n{traceback.format_exc()}")
+            sys.stderr.flush()
+            sys.stdout.flush()
+        os._exit(1)
+
+
+def is_closed(connection: Connection) -> bool:
+    """Whether the other end is gone; what it has said before is dropped."""
+    try:
+        while connection.poll():
+            connection.recv_bytes()
+    except (EOFError, OSError):
+        return True
+    return False
 
 
 def visible(devices: tuple[int, ...], outer: str | None) -> str:
@@ -151,7 +171,8 @@ def visible(devices: tuple[int, ...], outer: str | None) -> str:
 
 
 def end_group(process_id: int) -> None:
-    """Kill the process group that a started process leads, if anything is left of it."""
+    """Kill the process group that a started process leads, if anything is left of it and of its shared memory."""
+    take_names_away(members_of_group(process_id))
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process_id, signal.SIGKILL)
 
@@ -162,7 +183,9 @@ def no_signals() -> Iterator[None]:
     # Slurm's signal before a time limit reaches all processes of a job.
     before = pthread_sigmask(SIG_BLOCK, {SIGUSR2})
     try:
-        resource_tracker.ensure_running()  # the first start would do it, and leave the other signals unblocked
+        warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), SILENT_TRACKER)))
+        with environment_with({"PYTHONWARNINGS": warnings}):
+            resource_tracker.ensure_running()  # the first start would do it, and leave the other signals unblocked
         pthread_sigmask(SIG_BLOCK, {SIGINT, SIGTERM})
         yield
     finally:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from multiprocessing import current_process
 
 from scalerl.processes.agent_messages import Called, packed
 from scalerl.processes.authenticated import call
@@ -17,6 +18,7 @@ from scalerl.processes.launch import begin, end_group
 def do_work() -> None:
     """Do what the coordinator sends, for as long as the agent lives."""
     card = json.loads(sys.stdin.buffer.readline())
+    current_process().name = card["ticket"]
     threading.Thread(target=_end_with_the_agent, daemon=True).start()
     connection = call(card["host"], card["port"], bytes.fromhex(card["key"]))
     connection.send_bytes(packed(Called(ticket=card["ticket"])))
