@@ -69,11 +69,11 @@ def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsew
             found, right = f"unknown key '{key[-1]}'", _right_key(detail["loc"], model, elsewhere)
         case "literal_error":
             found = f"unknown value {shown_value(value)}" if isinstance(value, str) else found
-            right = did_you_mean(str(value), _quoted(context["expected"]), "values")
+            right = did_you_mean(str(value), _choices(context["expected"]), "values")
         case "union_tag_invalid":
             key = (*key, "type")
             found = f"unknown type '{context['tag']}'"
-            right = did_you_mean(context["tag"], _quoted(context["expected_tags"]), "types")
+            right = did_you_mean(context["tag"], _choices(context["expected_tags"]), "types")
         case "union_tag_not_found":
             found, right = "no type", _right_mapping(detail["loc"], model)
         case "dict_type" | "model_type":
@@ -117,8 +117,9 @@ def _whole(bounds: Mapping[str, Any]) -> dict[str, Any]:
     return {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in bounds.items()}
 
 
-def _quoted(names: str) -> list[str]:
-    return re.findall(r"'([^']*)'", names)
+def _choices(names: str) -> list[str]:
+    """Of a list as pydantic writes it: "'torch' or 'vllm'", "2 or 3"."""
+    return [text or number for text, number in re.findall(r"'([^']*)'|(\S*\d)", names)]
 
 
 def _right_mapping(loc: Sequence[str | int], model: type[BaseModel]) -> str:

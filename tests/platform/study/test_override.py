@@ -101,6 +101,7 @@ def test_a_setting_on_the_command_line_is_read_as_yaml():
         ("batch.prompts", "--set batch.prompts: not a setting; write --set path=value"),
         ("=1", "--set =1: not a setting; write --set path=value"),
         ("logits=fp16", "--set logits=fp16: unknown value 'fp16'; did you mean 'bf16'? values are: fp32, bf16"),
+        ("learner={type: deepspeed, zero: 5}", "--set learner={type: deepspeed, zero: 5}: found 5; values are: 2, 3"),
         ("logits=", "--set logits=: found nothing; values are: fp32, bf16"),
         ("batch.x.y=1", "--set batch.x.y=1: unknown key 'x'; keys are: prompts, generations"),
         ("tasks.first.symbols=9", "--set tasks.first.symbols=9: no entry 'first'; entries are 0 to 0"),
