@@ -10,6 +10,7 @@
     readings.py    what of a curve enters the fit; outliers made harmless
     asymptote.py   A with its interval, in the forms in which it may be shown; what each verdict means
     result.py      Fit: parameters, intervals, predictions, verdict
+    oddities.py    readings that look wrong, in words
     words.py       a fit in one paragraph
     doubt.py       A against the cut-off
     averaging.py   the other families, weighed: model error beyond twice the fitted range

@@ -69,8 +69,8 @@ def fit_curve(
     _check_modes(curve, window.start_score, r0, loss)
     found = _estimate(_readings(window, r0, loss))
     x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
-    B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1])
-    C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], unit=C_max)
+    B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
+    C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
     A_lo, A_hi = _ceiling_interval(found, is_open=C_mid_hi is None)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
     return Fit(
@@ -178,9 +178,16 @@ def _rises(found: Estimate) -> bool:
     return flat - deviance(best.residuals, best.r) > FLAT_LIMIT
 
 
-def _ends(values: np.ndarray, side: tuple[float, float], unit: float = 1.0) -> tuple[float | None, float | None]:
-    """The 95 % interval of e^values; no end where the range searched is what ends it."""
+def _ends(
+    values: np.ndarray, side: tuple[float, float], estimate: float, unit: float = 1.0
+) -> tuple[float | None, float | None]:
+    """The 95 % interval of e^values; no end where the range searched is what ends it.
+
+    It holds the estimate, which least squares give without the prior of B: where the two disagree nothing is known
+    better than that.
+    """
     lo, hi = np.quantile(values, (0.025, 0.975))
+    lo, hi = min(lo, estimate), max(hi, estimate)
     below = None if lo < side[0] + EDGE else float(unit * np.exp(lo))
     return below, None if hi > side[1] - EDGE else float(unit * np.exp(hi))
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ablations.fit.asymptote import VERDICT_MEANINGS, AsymptoteEstimate, Verdict
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
+from ablations.fit.oddities import oddities
 from ablations.fit.options import FitSettings, R0Mode
 from ablations.fit.readings import Readings
 from ablations.text import compute_interval_text, compute_text, interval_text
@@ -109,7 +110,21 @@ class Fit:
             found.append("neighbouring readings err together, or eq. 1 is not exactly the law of this curve")
         if self.r0_slack is not None and self.r0_slack > OFF_THE_LAW:
             found.append("the early phase is off the law")
-        return found
+        return found + self.oddities
+
+    @property
+    def oddities(self) -> list[str]:
+        """What looks wrong with the readings, in words: outliers, a fall, samples that cannot be, B at its wall."""
+        first, last = self.window
+        inside = (first <= self.curve.compute) & (self.curve.compute <= last)
+        return oddities(
+            self.curve.compute[inside],
+            self.curve.score[inside],
+            self.residuals,
+            sampling_variance=self.readings.sampling_variance,
+            B=self.B,
+            rises=self.rises,
+        )
 
     def predict(self, compute: ArrayLike) -> np.ndarray:
         """Fitted pass rate at each compute."""

@@ -11,6 +11,7 @@ def in_words(fit: Fit, unit: str = "") -> str:
     parts = [_what(fit, unit), _reach(fit), _noise(fit), _start(fit)]
     if fit.verdict == "collapsed":
         parts.insert(1, "The score falls after that: the run collapsed. Only the readings before the fall are fitted.")
+    parts += [f"{text[0].upper()}{text[1:]}." for text in fit.oddities]
     return " ".join(part for part in parts if part)
 
 

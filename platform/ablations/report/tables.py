@@ -122,8 +122,10 @@ def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -
 
 
 def fit_table(fitted: Sequence[FittedCurve]) -> Table:
-    """One line per curve, or why it has no fit."""
-    table = Table("curve", box=None, pad_edge=False)
+    """One line per curve, or why it has no fit; below, what looks wrong with readings."""
+    odd = [f"{one.name}: {text}." for one in fitted if one.fit for text in one.fit.oddities]
+    caption = "\n".join(map(escape, odd)) or None
+    table = Table("curve", box=None, pad_edge=False, caption=caption, caption_justify="left")
     for name in ("A [95 %]", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
         table.add_column(name, justify="right")
     table.add_column("verdict", overflow="fold")

@@ -89,7 +89,7 @@ def _fitted(run: MeasuredRun, settings: FitSettings) -> FittedRun:
         id=run.id,
         cost_gpu_hours=0.0 if run.curve is None else float(run.curve.compute[-1]),
         code_versions=(),
-        warnings=run.warnings,
+        warnings=(*run.warnings, *(fit.oddities if fit else ())),
     )
 
 

@@ -307,3 +307,16 @@ def test_hubers_intervals_are_as_wide_as_those_of_squares_without_outliers():
         assert squares.A_hi is not None
         widths.append((huber.A_hi - huber.A_lo) / (squares.A_hi - squares.A_lo))
     assert 0.9 < np.median(widths) < 1.4
+
+
+def test_every_interval_holds_its_estimate():
+    """Least squares say B .6, the prior 1.75; the readings end long before the bend."""
+    compute = np.linspace(0, 2.5, 21)
+    law = np.append(0.3, 0.3 + 0.6 / (1 + compute[1:] ** -0.6))
+    for seed in range(6):
+        score = law + 0.004 * np.random.default_rng(seed).standard_normal(21)
+        fit = fit_curve(Curve(name="c", compute=compute, score=score))
+        for name in ("A", "B", "C_mid", "R_0"):
+            lo, hi = getattr(fit, f"{name}_lo"), getattr(fit, f"{name}_hi")
+            assert lo is None or lo <= getattr(fit, name), name
+            assert hi is None or getattr(fit, name) <= hi, name

@@ -1,0 +1,69 @@
+"""Readings that look wrong are named, with what would put it right, and sound ones are not."""
+
+import numpy as np
+import pytest
+
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+
+COMPUTE = np.arange(0, 8001, 213.0)
+LAW = np.append(0.3, 0.3 + 0.31 / (1 + (2542 / COMPUTE[1:]) ** 1.92))
+
+
+def noise(sd, seed=1):
+    return sd * np.random.default_rng(seed).standard_normal(COMPUTE.size)
+
+
+def fitted(score, *, samples=None, **settings):
+    counts = None if samples is None else np.full(score.size, samples)
+    return fit_curve(Curve(name="c", compute=COMPUTE[: score.size], score=score, samples=counts), **settings)
+
+
+def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them():
+    score = LAW + noise(0.0045)
+    score[-2:] = 0
+    broken = fitted(score)
+    assert broken.verdict == "no rise"
+    (said,) = [text for text in broken.doubts if "far off" in text]
+    assert said == (
+        "2 readings lie far off the others (0.000 at 7,668, 0.000 at 7,881): "
+        "delete them if the evaluation failed, or fit with loss: huber (--loss huber)"
+    )
+    mended = fitted(score, loss="huber")
+    assert mended.A_lo < 0.61 < mended.A_hi
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.7])
+def test_sound_readings_have_nothing_odd(rho):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        run = noise(0.004, seed)
+        for index in range(1, run.size):
+            run[index] = rho * run[index - 1] + np.sqrt(1 - rho**2) * run[index]
+        score = rng.binomial(16_000, LAW + run) / 16_000
+        assert fitted(score, samples=16_000).oddities == []
+
+
+def test_samples_that_would_scatter_more_than_the_readings_do_are_doubted():
+    # Sixteen samples a reading would scatter by .12; these do by .004.
+    (said,) = fitted(LAW + noise(0.004), samples=16).oddities
+    assert said.startswith("the readings scatter by 0.00")
+    assert "less than the 0.12" in said
+    assert "samples is too low, or every evaluation asks the same prompts" in said
+
+
+def test_a_falling_curve_is_said_to_fall_and_a_flat_one_is_not():
+    falling = fitted(0.5 - 0.1 * COMPUTE / COMPUTE[-1] + noise(0.004))
+    assert falling.verdict == "no rise"
+    (said,) = falling.oddities
+    assert said.startswith("the score falls, from 0.48")
+    assert "to 0.41" in said
+    flat = fitted(0.5 + noise(0.004))
+    assert (flat.verdict, flat.oddities) == ("no rise", [])
+
+
+def test_a_step_has_its_b_at_the_wall():
+    step = fitted(np.where(COMPUTE < 4000, 0.3, 0.6) + noise(0.002))
+    assert pytest.approx(6) == step.B
+    assert any(text.startswith("B is at the end of the range searched, 0.3 to 6") for text in step.oddities)
+    assert not any("range searched" in text for text in fitted(LAW + noise(0.004)).oddities)
