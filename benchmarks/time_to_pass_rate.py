@@ -43,6 +43,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from ablations.study.resolve import load_resolved
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.virtual_cluster import VirtualCluster
+from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Generator, decode_all
 from scalerl.generator.make import make_generator
@@ -172,7 +173,9 @@ def ours(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: flo
     torch.set_num_threads(recipe.threads)
     policy = new_policy(recipe)
     policy.load_weights(start)
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(policy))
+    evaluator = HeldOutEvaluator(
+        recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=frozen_copy(policy))
+    )
     cluster = cluster_of(recipe, task, policy, seed)
 
     def measure(index: int) -> float:
@@ -237,7 +240,9 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
     copy = new_policy(recipe)
     copy.load_weights(start)
     assert isinstance(copy, Llama)
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=frozen_copy(copy))
+    evaluator = HeldOutEvaluator(
+        recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=frozen_copy(copy))
+    )
 
     def measure(index: int) -> float:
         copy.import_weights(llama.state_dict())

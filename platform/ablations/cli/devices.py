@@ -30,7 +30,7 @@ def plan(
     data; exit code 1 if something does not fit."""
     from ablations.study.resolve import load_planned
     from scalerl.cluster.step_time import step_time
-    from scalerl.memory.forecast import PromptLengths
+    from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
     from scalerl.memory.per_device import plans, remedy, tensor_parallel
     from scalerl.memory.shape import shape_of
     from scalerl.recipe import Accelerator
@@ -39,7 +39,7 @@ def plan(
     resolved = planned.recipe
     shape = shape_of(resolved.model)
     accelerator = resolved.cluster.device if resolved.cluster.type == "virtual" else Accelerator()
-    lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=1)
+    lengths = PromptLengths(trained=PROMPT_TOKENS, measured=PROMPT_TOKENS, most_samples=MOST_EVALUATION_ROWS)
     found = plans(resolved, shape, lengths)
     refused = {
         one.role: remedy(resolved, shape, lengths, one.role, accelerator.memory_gb)
@@ -65,7 +65,7 @@ def plan(
         rollouts = resolved.batch.prompts * resolved.batch.generations
         out.print(f"\nA step of {rollouts:,} rollouts of {response:,.0f} tokens: {time_text(took)}", highlight=False)
         for role, settings in refused.items():
-            out.print(f"[red]refused[/red]: a {role} does not fit; it would with {settings}", highlight=False)
+            out.print(f"[red]refused[/red]: the {role} does not fit; it would with {settings}", highlight=False)
         if planned.refused:
             out.print(f"A run of it would be refused: {planned.refused}", highlight=False, markup=False)
     if refused:

@@ -9,19 +9,27 @@ from scalerl.recipe import ResolvedRecipe
 
 def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
     """Every process of a run on the wall clock with its node; ValueError where the nodes do not suit them."""
-    trainers, generators = recipe.trainers, recipe.cluster.generators
+    cluster, trainers = recipe.cluster, recipe.trainers
+    assert cluster.type == "wall", "only runs on the wall clock have processes to place"
     size = recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
     devices = [asked.num_gpus] * asked.nodes
     if not asked.num_gpus:
-        devices = split(asked.nodes, trainers=trainers, generators=generators, tensor_parallel=size)
-    return place(devices, trainers=trainers, generators=generators, tensor_parallel=size)
+        devices = split(asked.nodes, trainers=trainers, generators=cluster.decoders, tensor_parallel=size)
+    return place(
+        devices,
+        trainers=trainers,
+        generators=cluster.generators,
+        tensor_parallel=size,
+        evaluator=cluster.evaluator,
+    )
 
 
 def threads_of_node(recipe: ResolvedRecipe, asked: Resources) -> int:
     """CPU threads that a run keeps busy on its busiest node; where the nodes do not suit it, those of the whole run."""
     if asked.nodes == 1 or recipe.cluster.type != "wall":
         return recipe.total_threads
-    each = {"trainer": recipe.threads, "generator": recipe.cluster.generator_threads}
+    threads = recipe.cluster.generator_threads
+    each = {"trainer": recipe.threads, "generator": threads, "evaluator": threads}
     busy: Counter[int] = Counter()
     try:
         for unit in placed(recipe, asked):

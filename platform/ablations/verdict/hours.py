@@ -18,14 +18,21 @@ HEADINGS = {
     ("generator", "unsplit"): "generators idle",
     ("trainer", "forward_backward"): "trainers forward, backward",
     ("trainer", "wait_rollouts"): "trainers wait for rollouts",
+    ("trainer", "wait_evaluator"): "trainers wait for the evaluator",
     ("trainer", "sync"): "trainers sync",
     ("trainer", "coordinate"): "trainers coordinate",
     ("trainer", "dead"): "trainers dead",
     ("trainer", "unsplit"): "trainers idle",
+    ("evaluator", "evaluate"): "evaluator measures",
+    ("evaluator", "sync"): "evaluator syncs",
+    ("evaluator", "wait_weights"): "evaluator waits for weights",
+    ("evaluator", "dead"): "evaluator dead",
+    ("evaluator", "unsplit"): "evaluator idle",
 }
 """Of a table, by role and activity, in its order."""
 NOTE = (
-    "Shares of each role's device time; evaluations and checkpoints stop the clock and are in none. "
+    "Shares of each role's device time; checkpoints stop the clock and are in none, and so do evaluations where no "
+    "evaluator measures. "
     "MFU: FLOPs of the model over the peak rate of all devices of the role."
 )
 

@@ -314,7 +314,8 @@ def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSet
         variant=variant,
         seed=run.seed,
         id=run.id,
-        cost_gpu_hours=rows[-1]["compute_gpu_hours"] if rows else 0.0,
+        # The row of an evaluation may come after those of later steps.
+        cost_gpu_hours=max((row["compute_gpu_hours"] for row in rows), default=0.0),
         code_versions=status.code_versions,
         warnings=status.warnings,
         hours=Hours.of_rows(rows),

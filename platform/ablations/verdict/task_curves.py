@@ -59,7 +59,8 @@ def measured_tasks(sweep: StartedSweep) -> list[str]:
     names: dict[str, None] = {}
     for run in sweep.plan.runs:
         with suppress(ValueError):  # a broken log has no curve, and the result says why
-            first = takewhile(lambda row: row["kind"] != "train", read_rows(sweep.run(run.id).metrics))
+            readings = (row for row in read_rows(sweep.run(run.id).metrics) if row["kind"] != "train")
+            first = takewhile(lambda row: row["step"] == 0, readings)
             names |= dict.fromkeys(str(row.get("task")) for row in first)
     return list(names)
 

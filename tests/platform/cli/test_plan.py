@@ -30,8 +30,9 @@ def test_a_plan_names_parts_hours_and_the_settings_that_would_make_it_fit():
     for part in ("weights", "gradients", "AdamW", "activations", "logits", "keys and values", "total"):
         assert f"\n{part} " in shown
     assert "trainer (x 16)" in shown
-    assert "modelled GPU-hours on 80 devices" in shown
-    assert "refused: a generator does not fit; it would with parameters: mixed" in shown
+    assert "modelled GPU-hours on 79 devices" in shown  # the evaluator's is not counted
+    assert "refused: the generator does not fit; it would with parameters: mixed" in shown
+    assert "evaluator (x 1)" in shown
 
 
 def test_settings_that_no_run_may_have_together_can_be_planned_and_are_named():

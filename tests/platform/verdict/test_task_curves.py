@@ -68,6 +68,21 @@ def test_the_tasks_are_those_of_the_first_readings(sweep):
     assert measured_tasks(sweep) == list(RATES)
 
 
+def test_readings_that_come_after_later_steps_are_read_with_the_compute_of_when_they_were_due(tmp_path):
+    late, rng = make_home(tmp_path), np.random.default_rng(0)
+    first, second = (list(rows_at(compute, rng)) for compute in (0, 50))
+    steps = [{"kind": "train", "step": step, "compute_gpu_hours": float(step)} for step in (20, 50, 70)]
+    log = late.run(late.plan.runs[0].id).metrics
+    log.write_text("".join(json.dumps(row) + "\n" for row in [*steps[:2], *first, steps[2], *second]))
+    for run in late.plan.runs[1:]:
+        late.run(run.id).metrics.unlink()
+    assert measured_tasks(late) == list(RATES)
+    (read,) = read_results(late).variants[0].runs
+    assert read.curve is not None
+    assert read.curve.compute.tolist() == [0.0, 50.0]
+    assert read.cost_gpu_hours == 70.0
+
+
 @pytest.mark.parametrize("task", [None, *RATES])
 def test_a_plan_with_a_task_is_fitted_to_its_curves(sweep, task):
     (fit,) = read_results(with_task(sweep, task)).variant("scalerl").fits

@@ -10,6 +10,7 @@ from trainer.engines import LOGPROB, DamagingStore, ListGenerator
 from trainer.tiny import generator_of, maker_of, random_policy, tiny_recipe
 
 from scalerl.cluster.virtual_cluster import VirtualCluster
+from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.learner.torch_learner import TorchLearner
@@ -66,7 +67,9 @@ def test_an_evaluation_asks_the_cluster_for_samples_and_not_a_generator_of_its_o
     recipe = tiny_recipe(length_control={"type": "none"})
     policy, off_clock = random_policy(recipe), ListGenerator([ANSWERS[0]])
     cluster = VirtualCluster(generator=ListGenerator(ANSWERS), off_clock=off_clock, **parts_of(recipe, policy))
-    evaluator = HeldOutEvaluator(recipe=recipe, task=cluster.task, seed=0, start=policy)
+    evaluator = HeldOutEvaluator(
+        recipe=recipe, task=cluster.task, seed=0, drift=PolicyDrift(recipe=recipe, start=policy)
+    )
     (row,) = evaluator.measure(cluster, 0)
     prompts = cluster.task.validation
     assert row["pass_rate"] == sum(prompt.answer == "0" for prompt in prompts) / len(prompts)

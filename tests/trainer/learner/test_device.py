@@ -9,6 +9,7 @@ from trainer.learner_cases import MOE, STEPS, policy_of, random_groups
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 from trainer.tiny_transformers import CONFIGS, CPU
 
+from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import decode_all
 from scalerl.generator.request import Request
@@ -113,8 +114,8 @@ def test_the_kl_to_the_start_makes_no_tensor_on_the_default_device():
     recipe = tiny_recipe()
     start = random_policy(recipe)
     task = make_task(recipe.tasks[0], make_tokenizer(recipe.model))
-    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, start=start)
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=start))
     rollouts = [rollout for group in random_groups(random_policy(recipe, seed=1)) for rollout in group.rollouts]
-    expected = evaluator.kl_from_start(rollouts)
+    expected = evaluator.drift(rollouts)
     with nothing_on_the_default_device():
-        assert evaluator.kl_from_start(rollouts) == expected
+        assert evaluator.drift(rollouts) == expected

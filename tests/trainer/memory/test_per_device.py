@@ -4,7 +4,7 @@ import pytest
 from trainer.tiny import tiny_recipe
 
 from scalerl.memory.forecast import PromptLengths
-from scalerl.memory.per_device import changed, generator_device, plans, remedy, trainer_device
+from scalerl.memory.per_device import changed, evaluator_device, generator_device, plans, remedy, trainer_device
 from scalerl.memory.shape import ModelShape
 from scalerl.recipe import ResolvedRecipe
 
@@ -112,3 +112,19 @@ def test_a_small_model_fits_as_it_is():
         head_size=8, mlp=16, is_built_in=True,
     )  # fmt: skip
     assert all(one.fits(80) for one in plans(tiny_recipe(), shape, PROMPTS))
+
+
+def test_an_evaluator_holds_what_a_generator_does_and_what_scores_by_the_start():
+    wall = {"type": "wall", "generators": 63, "slots": 12}
+    alone = planned(cluster=wall, learner=deepspeed(zero=3), generator={"type": "vllm"})
+    assert [one.role for one in plans(alone, LLAMA_8B, PROMPTS)] == ["trainer", "generator"]
+    recipe = planned(cluster={**wall, "evaluator": True}, learner=deepspeed(zero=3), generator={"type": "vllm"})
+    *_, evaluator = plans(recipe, LLAMA_8B, PROMPTS)
+    assert (evaluator.role, evaluator.devices) == ("evaluator", 1)
+    longest = 511 + 12288 + 1 + 2048
+    # FP32 logits of one sequence and their softmax; one sample in all, so one sequence of keys and values in BF16.
+    assert evaluator.parts["log-probs of a sequence"] == 2 * 4 * longest * 128_256
+    assert evaluator.parts["keys and values"] == longest * 32 * 8 * 2 * 128 * 2
+    built_in = evaluator_device(planned(cluster={**wall, "evaluator": True}), LLAMA_8B, PROMPTS).parts
+    assert built_in["weights of the start"] == NUMBER * 4
+    assert "log-probs of a sequence" not in built_in

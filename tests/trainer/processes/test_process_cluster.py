@@ -601,3 +601,16 @@ def test_threads_of_all_processes_are_counted():
     wall["cluster"] |= {"generators": 3, "generator_threads": 2}
     assert ResolvedRecipe.model_validate(wall | {"threads": 4}).total_threads == 4 + 3 * 2
     assert tiny_recipe(threads=4).total_threads == 4
+    wall["cluster"] |= {"evaluator": True}
+    assert ResolvedRecipe.model_validate(wall | {"threads": 4}).total_threads == 4 + (3 + 1) * 2
+
+
+def test_an_evaluator_is_a_unit_and_another_run_and_none_leaves_runs_their_ids():
+    plain, wall = wall_recipe(generators=3), wall_recipe(generators=3).model_dump()
+    wall["cluster"] |= {"evaluator": True}
+    evaluated = ResolvedRecipe.model_validate(wall)
+    names = ["coordinator", "trainer 0", "evaluator", "generator 0", "generator 1", "generator 2"]
+    assert [unit.name for unit in local_units(evaluated)] == names
+    assert [unit.name for unit in local_units(plain)] == [name for name in names if name != "evaluator"]
+    assert "evaluator" not in plain.canonical()["cluster"]
+    assert evaluated.identity(0) != plain.identity(0)

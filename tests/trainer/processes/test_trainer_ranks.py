@@ -19,10 +19,12 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import RankDied
 from scalerl.learner.torch_learner import TorchLearner
-from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, local_units
+from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, WallCluster, local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.run.metrics import read_rows
+from scalerl.run.pending import Due
+from scalerl.run.train_row import progress_of
 from scalerl.schedules import SCHEDULES
 from scalerl.tokens.symbols import EOS_ID
 from scalerl.weights.folder import FolderStore
@@ -155,6 +157,57 @@ def test_measuring_within_a_round_reaches_the_weights_of_that_moment_and_leaves_
     assert max(step.update.metrics["mismatch"] for step in (steps[0], steps[3], steps[6])) < CLOSE
     assert [versions for versions, _ in measured] == [{version} for version in range(1, 8)]
     assert len({round(float(logprob), 6) for _, logprob in measured}) == 7
+
+
+SERVED = {"hidden": 64, "layers": 1, "heads": 2, "mlp": 32}
+
+
+@pytest.mark.parametrize("kind", ["torch", "vllm"])
+def test_ranks_publish_what_the_evaluator_measures_and_their_wait_for_it_has_a_name(tmp_path, kind):
+    if kind == "vllm":
+        pytest.importorskip("vllm", reason="vLLM is not installed; `make engines` installs it")
+    recipe = tiny_recipe(model=SERVED, zero_variance="keep", optimiser={"learning_rate": 1e-2}).model_dump()
+    cluster = {"type": "wall", "generators": 1, "slots": 12, "evaluator": True}
+    changes = {"cluster": cluster, "learner": LEARNERS["fsdp"], "generator": {"type": kind}}
+    recipe = ResolvedRecipe.model_validate(recipe | changes)
+    parts = assemble(recipe, 0, tmp_path, evaluations=tmp_path / "evaluations")
+    cluster, pending, rows = parts.cluster, parts.pending, []
+    assert isinstance(cluster, WallCluster)
+    assert pending is not None
+
+    def is_measured():
+        rows.extend(pending.take_measured())
+        return not len(pending)
+
+    def measure(index):
+        pending.add(Due(index=index, reading=index, progress=progress_of(cluster), wall_s=0.0))
+        cluster.await_evaluator(is_measured)
+        return rows[-1][1].held_out[0]
+
+    try:
+        first = measure(0)
+        assert first["kl_start"] == pytest.approx(0, abs=1e-8)
+        cluster.start()
+        for _ in range(3):
+            SCHEDULES[recipe.off_policy.type](cluster)
+        second = measure(1)
+        assert second["kl_start"] > 1e-5
+        assert [due.progress.step for due, _ in rows] == [0, 3]
+        if kind == "torch":
+            (expected,) = parts.held_out.measure(cluster, 1)
+            assert second.pop("kl_start") == pytest.approx(expected.pop("kl_start"), abs=CLOSE)
+            assert second == expected
+        else:
+            assert all(measured.probe_gap < 1e-3 for _, measured in rows)
+        SCHEDULES[recipe.off_policy.type](cluster)
+        spent = cluster.device_seconds()
+        assert spent["trainer"]["wait_evaluator"] > 0
+        assert {"evaluate", "sync", "wait_weights"} <= spent["evaluator"].keys()
+        assert sum(spent["evaluator"].values()) == pytest.approx(cluster.elapsed_s, rel=0.01)
+        total = sum(sum(spent[role].values()) for role in ("generator", "trainer"))
+        assert total == pytest.approx(3600 * cluster.compute_gpu_hours, rel=0.01)
+    finally:
+        cluster.close()
 
 
 # --- whole runs -----------------------------------------------------------------------------------------------------

@@ -8,12 +8,17 @@
     trainer     forward_backward   an optimiser step
                 wait_rollouts      no batch is full
                 sync               weights are sent, and nothing else is done
+                wait_evaluator     as many evaluations as may be kept are not measured yet, and the next is due
                 coordinate         on the wall clock, prompts, verifiers, the publication of weights and the run log
-    both        dead               from a process's death to the first word of its successor
+    evaluator   evaluate           answers to the measured prompts are decoded and judged
+                sync               the weights to be measured are fetched
+                wait_weights       no evaluation is due
+    all         dead               from a process's death to the first word of its successor
                 unsplit            idle time before a resume from a checkpoint that kept no account
 
 Every second of every device is booked on one activity, so those of a role add up to its devices times the time that
-has passed. What costs no compute, evaluations and checkpoints, stops the clock and is not in here.
+has passed. What costs no compute, checkpoints and evaluations without an evaluator, stops the clock and is not in here.
+The evaluator's seconds are no compute either: `scalerl.recipe.Wall.evaluator`.
 """
 
 from collections.abc import Mapping
@@ -21,10 +26,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Activity = Literal[
-    "decode", "forward_backward", "wait_prompts", "wait_weights", "wait_rollouts", "sync", "coordinate", "dead",
-    "unplayed", "unsplit",
+    "decode", "forward_backward", "wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "sync",
+    "coordinate", "evaluate", "dead", "unplayed", "unsplit",
 ]  # fmt: skip
-Role = Literal["generator", "trainer"]
+Role = Literal["generator", "trainer", "evaluator"]
 ROUNDING = 1e-14
 """Relative error of a difference of two moments: less time than that has not passed."""
 NOTHING: Mapping[Activity, float] = {}

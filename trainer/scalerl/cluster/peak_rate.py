@@ -1,11 +1,24 @@
 """What a device of the wall clock could do at most: the rate of large matrix products, measured."""
 
 import time
+from collections.abc import Mapping
 
 import torch
 
+from scalerl.cluster.device_seconds import Role
+from scalerl.model.build import precision_of
+from scalerl.model.device import device_of
+from scalerl.recipe import ResolvedRecipe
+
 SIZES = (512, 1024)
 REPETITIONS = 4
+
+
+def peak_rates(recipe: ResolvedRecipe, threads: Mapping[Role, int]) -> dict[Role, float]:
+    """Of a device of each role with so many threads, in the recipe's precision; equal ones are measured once."""
+    device, dtype = device_of(recipe), precision_of(recipe).products
+    rates = {number: peak_flops_per_s(number, device, dtype) for number in set(threads.values())}
+    return {role: rates[number] for role, number in threads.items()}
 
 
 def peak_flops_per_s(threads: int, device: torch.device, dtype: torch.dtype) -> float:

@@ -2,5 +2,6 @@
 
 evaluator   the protocol: an evaluation asks a sampler for rollouts and never builds a generator
 held_out    of the held-out prompts
+drift       how far what is measured is from the start
 downstream  of task files that are only measured
 """

@@ -1,18 +1,13 @@
 """Held-out pass rate: k samples of every validation prompt, off the clock and off the training random numbers."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
+from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
-from scalerl.learner.batch import batch_of
-from scalerl.model.packing import padded_micro_batches
-from scalerl.model.policy import Policy
-from scalerl.objective.kl import token_kl
 from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome, Rollout
@@ -26,8 +21,8 @@ class HeldOutEvaluator:
     recipe: ResolvedRecipe
     task: Task
     seed: int
-    start: Policy
-    """What the run started from, for the KL of what is measured to it."""
+    drift: Drift
+    """The KL of what is measured to what the run started from."""
 
     def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
         """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
@@ -36,7 +31,7 @@ class HeldOutEvaluator:
         rollouts = [one.rollout for one in finished]
         firsts = [one.rollout for one in finished if one.request.index == 0]
         judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
-        drift = {"kl_start": self.kl_from_start(firsts)}
+        drift = {"kl_start": self.drift(firsts)}
         if not isinstance(self.task, Mix):
             return [{"task": self.task.name, **columns(self.task.name, judged), **drift}]
         parts = [
@@ -44,21 +39,6 @@ class HeldOutEvaluator:
             for name, share in self.task.shares.items()
         ]
         return [*parts, {"task": self.task.name, **mean_of(parts), **drift}]
-
-    @torch.no_grad()
-    def kl_from_start(self, rollouts: list[Rollout]) -> float | None:
-        """Mean k3 estimate of KL(policy || start) in nats a token, over the tokens that the policy chose.
-
-        None if the policy chose no token, or if the mean is not finite.
-        """
-        batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
-        total = 0.0
-        for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
-            part = batch.part(rows)
-            start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
-            total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
-        num_tokens = batch.num_own
-        return total / num_tokens if num_tokens and math.isfinite(total) else None
 
 
 def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class ProcessMemory:
     """Memory that one process holds at its peak, or each of several alike."""
 
     name: str
-    """`coordinator`, `trainer` or `generator`."""
+    """`coordinator`, `trainer`, `evaluator` or `generator`."""
     count: int
     """Processes of this kind."""
     parts: Mapping[str, int]
@@ -72,7 +72,7 @@ class MemoryForecast:
 
     processes: tuple[ProcessMemory, ...]
     """On the virtual clock those of one kind, one for each rank of the learner; on the wall clock the trainers and the
-    generators, and a coordinator where the learner is sharded."""
+    generators, a coordinator where the learner is sharded, and an evaluator where there is one."""
 
     @property
     def total(self) -> int:
@@ -123,14 +123,20 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
         return MemoryForecast(processes=(_process("trainer", recipe.learner.ranks, own, update, evaluation, decoding),))
     generators = _process("generator", cluster.generators, {**base, **generator}, decoding)
     published = {"weights of the start": copy, "weights under way": 2 * copy}
+    evaluators: tuple[ProcessMemory, ...] = ()
+    if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
+        # The weights that it decodes with, those of the start, and those that it has fetched.
+        measured = {"generator's weights": copy, "weights of the start": copy, "weights under way": copy}
+        evaluators = (_process("evaluator", 1, {**base, **measured}, evaluation),)
+        evaluation = {}
     if recipe.learner.type == "torch":
         trainer = _process("trainer", 1, {**base, **learner, **published}, update, evaluation)
-        return MemoryForecast(processes=(trainer, generators))
+        return MemoryForecast(processes=(trainer, *evaluators, generators))
     # The ranks' state comes as bytes and is then tensors: weights and two moments each time.
     state = {"state of a checkpoint": 6 * copy}
     coordinator = _process("coordinator", 1, {**base, "weights": copy, **published}, evaluation, state)
     ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update, state)
-    return MemoryForecast(processes=(coordinator, ranks, generators))
+    return MemoryForecast(processes=(coordinator, ranks, *evaluators, generators))
 
 
 def _process(name: str, count: int, lasting: Mapping[str, int], *phases: Mapping[str, int]) -> ProcessMemory:

@@ -1,4 +1,4 @@
-"""Memory of one device of a cluster, by part: of a trainer's rank and of a generator's.
+"""Memory of one device of a cluster, by part: of a trainer's rank, of a generator and of the evaluator.
 
 A rank holds, for each parameter, its weight, its gradient and AdamW's state; ZeRO shares them out over the ranks
 (arXiv 1910.02054): stage 2 gradients and AdamW's state, stage 3 the weights as well, which each layer gathers when it
@@ -9,7 +9,15 @@ share it. What is counted is what is known before a run: allocators add fragment
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scalerl.memory.forecast import CRITIC_BYTES, PRODUCT_BYTES, WEIGHT_BYTES, PromptLengths, cache_row, update_parts
+from scalerl.memory.forecast import (
+    CRITIC_BYTES,
+    PRODUCT_BYTES,
+    WEIGHT_BYTES,
+    PromptLengths,
+    cache_row,
+    evaluation_rows,
+    update_parts,
+)
 from scalerl.memory.shape import ModelShape
 from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe, Vllm
 
@@ -95,6 +103,26 @@ def generator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
     return DevicePlan(role="generator", devices=group * recipe.cluster.generators, parts=parts)
 
 
+def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
+    """One device of the evaluator: a generator's for as many rollouts as it decodes, and what scores them by the start.
+
+    The built-in generator has a policy with the start's weights beside it; vLLM scores a sequence at a time.
+    """
+    generator, group = generator_device(recipe, shape, prompts), tensor_parallel(recipe)
+    length, rows = prompts.measured + recipe.generation.max_tokens, evaluation_rows(recipe, shape, prompts)
+    logits = 4 * 4 * shape.vocabulary
+    parts = {
+        **generator.parts,
+        "keys and values": rows * cache_row(recipe, shape, length) // min(group, shape.kv_heads),
+        "logits": rows * logits // group,
+    }
+    if recipe.generator.type == "vllm":
+        parts["log-probs of a sequence"] = length * logits // 2 // group
+    else:
+        parts["weights of the start"] = shape.parameters * WEIGHT_BYTES[recipe.parameters]
+    return DevicePlan(role="evaluator", devices=group, parts=parts)
+
+
 def gathered(shape: ModelShape) -> int:
     """Parameters of the layers that are whole at one time under stage 3, embedding and head beside them."""
     outer = 2 * shape.vocabulary * shape.hidden
@@ -116,15 +144,17 @@ def tensor_parallel(recipe: ResolvedRecipe) -> int:
     return recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
 
 
-def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, DevicePlan]:
-    """Of a trainer's rank, and of a generator's device."""
-    return trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
+def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, ...]:
+    """Of a trainer's rank, of a generator's device, and of the evaluator's if there is one."""
+    found = trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
+    has_evaluator = recipe.cluster.type == "wall" and recipe.cluster.evaluator
+    return (*found, evaluator_device(recipe, shape, prompts)) if has_evaluator else found
 
 
 def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str, device_gb: float) -> str:
     """The settings under which a `role` that does not fit would: one after the other until it does."""
     changes: dict[str, object] = {}
-    plan = trainer_device if role == "trainer" else generator_device
+    plan = {"trainer": trainer_device, "generator": generator_device, "evaluator": evaluator_device}[role]
     for path, value in _steps(recipe, shape, prompts, role):
         changes[path] = value
         recipe = changed(recipe, path, value)
@@ -139,7 +169,7 @@ def _steps(
     """Settings that take memory off a device, the cheapest first."""
     if recipe.parameters == "fp32":
         yield "parameters", "mixed"
-    if role == "generator":
+    if role != "trainer":
         if recipe.generator.type == "torch":
             yield "generator.type", "vllm"
         group = tensor_parallel(recipe)

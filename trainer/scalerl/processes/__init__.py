@@ -19,18 +19,24 @@ member              what the coordinator knows of one generator
 crew                of all of them: who is at work, who has which groups and weights
 trainer_process     what the process of a trainer rank executes, where the learner is sharded
 remote_learner      all ranks, as the coordinator orders them about
+evaluator_process   what the evaluator's process executes, where there is one: it measures published weights
+evaluator_account   how that process spends its time
+remote_evaluator    the evaluator, as the coordinator sees it
 process_cluster     the cluster that schedules work with
 
-The coordinator draws prompts, verifies answers, evaluates and writes checkpoints; it also trains, unless the learner is
-sharded. Generators decode on their own during a step. `docs/design.md` says what the wall clock promises.
+The coordinator draws prompts, verifies answers and writes checkpoints; it also trains, unless the learner is sharded,
+and evaluates, unless there is an evaluator. Generators decode on their own during a step. `docs/design.md` says what
+the wall clock promises.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher
 from scalerl.processes.coordinator import Coordinator
 from scalerl.processes.crew import GeneratorDied, WeightsRefused
+from scalerl.processes.evaluator_process import EvaluatorWork, Meter
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import LocalLauncher
 from scalerl.processes.process_cluster import WallCluster
+from scalerl.processes.remote_evaluator import EvaluatorDied, RemoteEvaluator
 from scalerl.processes.remote_learner import RemoteLearner
 from scalerl.processes.trainer_process import LOCAL, TrainerWork
 from scalerl.processes.units import local_units, units_of
@@ -39,9 +45,13 @@ __all__ = [
     "LOCAL",
     "AgentLauncher",
     "Coordinator",
+    "EvaluatorDied",
+    "EvaluatorWork",
     "GeneratorDied",
     "GeneratorWork",
     "LocalLauncher",
+    "Meter",
+    "RemoteEvaluator",
     "RemoteLearner",
     "TrainerWork",
     "WallCluster",

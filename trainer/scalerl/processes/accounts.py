@@ -6,6 +6,7 @@ from typing import Any
 
 from scalerl.cluster.cluster import Clock
 from scalerl.cluster.device_seconds import Activity, Role, unsplit
+from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.time_sheet import ReportedAccount, TimeSheet
 
 TRAINER_WORKS: tuple[Activity, ...] = ("forward_backward", "coordinate")
@@ -19,11 +20,14 @@ class Accounts:
     Where the coordinator trains, its time sheet is the trainer's account as well.
     """
 
-    def __init__(self, num_generators: int, ranks: Sequence[ReportedAccount] = ()) -> None:
+    def __init__(
+        self, num_generators: int, ranks: Sequence[ReportedAccount] = (), *, has_evaluator: bool = False
+    ) -> None:
         """`ranks` are those of processes that train, if the coordinator does not."""
         self.sheet = TimeSheet()
         self.generators = [ReportedAccount() for _ in range(num_generators)]
         self.ranks = ranks
+        self.evaluator = EvaluatorAccount() if has_evaluator else None
         self._before = 0.0
         """The clock at a resume."""
         self._more_s = 0.0
@@ -35,7 +39,7 @@ class Accounts:
 
     @property
     def num_devices(self) -> int:
-        """Of both roles."""
+        """That compute counts: those of generators and trainers."""
         return len(self.generators) + max(1, len(self.ranks))
 
     def device_s(self, moment: float) -> float:
@@ -59,13 +63,18 @@ class Accounts:
 
     def by_role(self, now: float) -> dict[Role, dict[Activity, float]]:
         """Device-seconds up to the last look at the clock, which said `now`."""
-        return {"generator": _sum(account.at(now) for account in self.generators), "trainer": self._trainer}
+        spent: dict[Role, dict[Activity, float]] = {
+            "generator": _sum(account.at(now) for account in self.generators),
+            "trainer": self._trainer,
+        }
+        return {**spent, "evaluator": self.evaluator.at(now)} if self.evaluator else spent
 
     def state_dict(self, now: float) -> dict[str, Any]:
         """Seconds of each device up to the last look at the clock, which said `now`."""
         return {
             "generators": [account.at(now) for account in self.generators],
             "trainer": self._trainer,
+            "evaluator": self.evaluator.at(now) if self.evaluator else {},
             "num_devices": self.num_devices,
             "more_s": self._more_s,
         }
@@ -82,6 +91,8 @@ class Accounts:
         number_before = saved.get("num_devices", self.num_devices)
         self._more_s = saved.get("more_s", 0.0) + (number_before - self.num_devices) * clock.now
         self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]
+        if self.evaluator:
+            self.evaluator = EvaluatorAccount(saved.get("evaluator", {"unsplit": clock.now}))
 
 
 def _sum(accounts: Iterable[Mapping[Activity, float]]) -> dict[Activity, float]:

@@ -2,14 +2,17 @@
 
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
 from a generator        Report, Refused, Paused, State
-to a trainer rank       Step, Publish, Pause, Resume, HandOver, TakeOver
+to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver
 from a trainer rank     Obeyed, one for each order; Diverging instead of the one for a step that ends the run
+to the evaluator        Measure, when it has answered the last
+from the evaluator      Paused, then for each order signs of life, Measuring, and one of MeasuredWeights, Refused and
+                        CannotMeasure
 """
 
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.probe import WeightProbe
@@ -116,6 +119,13 @@ class Publish:
     """Publish your share of the present weights under this number; all ranks gather them."""
 
     publication: int
+    is_to_measure: bool = False
+    """Into the store of the evaluator, not that of the generators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitEvaluator:
+    """From here to the next order training waits for the evaluator."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +149,48 @@ class Diverging:
     reason: str
 
 
-Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish
-Answer = Report | Refused | Paused | State | Obeyed | Diverging
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Measure a publication: `Measure(publication=12, version=300, reading=12)`."""
+
+    publication: int
+    """Numbered as the evaluations are: it decides what is drawn."""
+    version: int
+    reading: int
+    """Evaluations taken before it: what is drawn for downstream files, and whether they are due."""
+    probe: WeightProbe | None = None
+    """As for a generator of another engine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """The evaluator is at work: `Measuring(doing="decodes")`."""
+
+    doing: Literal["decodes", "judges"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredWeights:
+    """What was found: `MeasuredWeights(publication=12, held_out=[{"pass_rate": .48}], seconds={"evaluate": 9.0})`."""
+
+    publication: int
+    held_out: list[dict[str, Any]]
+    downstream: list[dict[str, Any]]
+    seconds: dict[Activity, float]
+    """That this evaluation took."""
+    probe_gap: float | None = None
+    """Nats between its log-probs and those of the probe."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CannotMeasure:
+    """No evaluation can be taken, for this reason, which is the verifier's."""
+
+    reason: str
+
+
+Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish | AwaitEvaluator | Measure
+Answer = Report | Refused | Paused | State | Obeyed | Diverging | Measuring | MeasuredWeights | CannotMeasure
 
 
 def to_bytes(message: Order | Answer) -> bytes:

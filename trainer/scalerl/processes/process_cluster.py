@@ -6,7 +6,7 @@ anybody has something to do.
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,25 +15,25 @@ import numpy as np
 
 from scalerl.cluster.cluster import Cluster, TrainedStep
 from scalerl.cluster.device_seconds import Activity, Role
-from scalerl.cluster.peak_rate import peak_flops_per_s
+from scalerl.cluster.peak_rate import peak_rates
 from scalerl.cluster.placement import PlacedUnit
-from scalerl.cluster.probe import refuse_to_disagree
+from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
 from scalerl.cluster.unit_state import UnitState
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Request
 from scalerl.learner.learner import Learner, Update
-from scalerl.model.build import precision_of
-from scalerl.model.device import device_of
 from scalerl.processes.accounts import Accounts
 from scalerl.processes.crew import Crew
+from scalerl.processes.evaluator_process import EvaluatorWork
 from scalerl.processes.fleet import Fleet
 from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
 from scalerl.processes.messages import HandOver, NewWeights, Pause, Paused, Refused, Report, State, TakeOver
+from scalerl.processes.remote_evaluator import RemoteEvaluator
 from scalerl.processes.remote_learner import RemoteLearner
-from scalerl.processes.units import generators_among
+from scalerl.processes.units import evaluator_among, generators_among, trainer_states
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.rollout import Group
@@ -55,26 +55,38 @@ class WallCluster(Cluster):
         launcher: Launcher,
         units: Sequence[PlacedUnit],
         work: GeneratorWork,
+        evaluator: EvaluatorWork | None = None,
         learner: Learner,
         pool: AnyPool,
         task: Task,
         rng: np.random.Generator,
         off_clock: Generator,
     ) -> None:
-        """`launcher` starts the generators among the placed `units`; each executes `work`."""
+        """`launcher` starts the generators among the placed `units`, each executes `work`; and the evaluator among
+        them, if there is one."""
         super().__init__(recipe=recipe, learner=learner, pool=pool, task=task, rng=rng, off_clock=off_clock)
         assert isinstance(recipe.cluster, Wall)
         self.processes, self.store = recipe.cluster, work.store
         self._spent: dict[Role, dict[Activity, float]] = {}
         """By the end of the last optimiser step."""
-        self.peak_flops_per_s = self._measure_peak()
+        self.peak_flops_per_s = peak_rates(
+            recipe, {"generator": self.processes.generator_threads, "trainer": recipe.threads}
+        )
         self._has_started = self._is_running = False
         generators = generators_among(units)
         self.ranks = learner if isinstance(learner, RemoteLearner) else None
         """The trainer's processes, if it is not this one."""
-        self.accounts = Accounts(len(generators), self.ranks.accounts if self.ranks else ())
+        unit = evaluator_among(units)
+        self.accounts = Accounts(
+            len(generators), self.ranks.accounts if self.ranks else (), has_evaluator=unit is not None
+        )
         self._trainers = [(unit, launcher.node_name(unit)) for unit in units if unit.role == "trainer"]
         """Each with the name of its node."""
+        self.evaluator: RemoteEvaluator | None = None
+        """The process that measures, if it is not this one."""
+        if unit is not None:
+            assert evaluator is not None, "the units have an evaluator"
+            self.evaluator = RemoteEvaluator(launcher, unit, evaluator, self.accounts, self.news)
         self.crew = Crew(launcher, generators, pickle.dumps(work), self.accounts, self.news)
 
     @property
@@ -176,7 +188,32 @@ class WallCluster(Cluster):
         self.crew.end_silent()
         if self.ranks:
             self.ranks.refuse_dead()
+        if self.evaluator:
+            self.evaluator.look()
         self.accounts.bring_up(self.clock)
+
+    def probe_of_present(self) -> WeightProbe | None:
+        """That of the learner's present weights, as it was published; made where nothing runs, since weights may be
+        published for it; else None."""
+        newest = self.crew.newest
+        if newest.publication > 0 and newest.version == self.learner.version:
+            return newest.probe
+        return None if self._is_running else self.probe()
+
+    def await_evaluator(self, is_so: Callable[[], bool]) -> None:
+        """Until that is so, with the cluster at work or paused; the trainers wait for the evaluator."""
+        if is_so():
+            return
+        if not self._is_running:
+            self._until(is_so)
+            return
+        before = self.accounts.sheet.switch("wait_evaluator")
+        if self.ranks:
+            self.ranks.await_evaluator()
+        self._until(is_so, waiting="wait_evaluator")
+        if self.ranks:
+            self.ranks.resume()
+        self.accounts.sheet.switch(before)
 
     def _note(self, number: int, report: Report) -> None:
         if report.probe_gap is not None:
@@ -251,14 +288,8 @@ class WallCluster(Cluster):
             role: flops[role] / (sum(self._spent[role].values()) * peak) for role, peak in self.peak_flops_per_s.items()
         }
 
-    def _measure_peak(self) -> Mapping[Role, float]:
-        device, dtype = device_of(self.recipe), precision_of(self.recipe).products
-        threads: dict[Role, int] = {"generator": self.processes.generator_threads, "trainer": self.recipe.threads}
-        rates = {number: peak_flops_per_s(number, device, dtype) for number in set(threads.values())}
-        return {role: rates[number] for role, number in threads.items()}
-
     def units(self) -> tuple[UnitState, ...]:
-        """The trainer, which is this process, or the ranks that train for it, and the generators."""
+        """The trainer, which is this process, or the ranks that train for it, the evaluator and the generators."""
         generators = self.crew.units()
         if not self._is_running:
             generators = [replace(unit, doing="paused") if unit.doing else unit for unit in generators]
@@ -266,17 +297,8 @@ class WallCluster(Cluster):
         doing = self.accounts.sheet.activity
         if self.ranks and doing == "coordinate":
             doing = "wait_rollouts"
-        trainers = [
-            UnitState(
-                unit=unit.name,
-                node=node,
-                state="at work" if is_there else "starting",
-                doing=("paused" if doing == "off" else doing) if is_there else "",
-                deaths=0,
-            )
-            for unit, node in self._trainers
-        ]
-        return *trainers, *generators
+        trainers = trainer_states(self._trainers, doing if is_there else None)
+        return *trainers, *([self.evaluator.unit_state()] if self.evaluator else []), *generators
 
     def idle_shares(self) -> tuple[float, float]:
         """Shares of the generators' and of the trainers' time so far in which they waited for work."""
@@ -307,7 +329,7 @@ class WallCluster(Cluster):
         if self.ranks:
             self.ranks.wait_until_there()
         late = time.monotonic() + LATE_S
-        while self.crew.some_come:
+        while self.crew.some_come or (self.evaluator and not self.evaluator.is_there):
             if self.crew.at_work and time.monotonic() > late:
                 break
             self._take_in(wait=True)
@@ -332,7 +354,9 @@ class WallCluster(Cluster):
         self.start()
 
     def close(self) -> None:
-        """End the generators, the trainer's processes and what carried weights between them."""
+        """End the evaluator, the generators, the trainer's processes and what carried weights between them."""
+        if self.evaluator:
+            self.evaluator.close()
         self.crew.close()
         if self.ranks:
             self.ranks.close()

@@ -22,7 +22,18 @@ from scalerl.model.build import new_policy
 from scalerl.model.size import ModelSize
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
-from scalerl.processes.messages import Diverging, HandOver, Obeyed, Order, Pause, Publish, Resume, Step, TakeOver
+from scalerl.processes.messages import (
+    AwaitEvaluator,
+    Diverging,
+    HandOver,
+    Obeyed,
+    Order,
+    Pause,
+    Publish,
+    Resume,
+    Step,
+    TakeOver,
+)
 from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.processes.trainer_process import TrainerWork
 from scalerl.recipe import ResolvedRecipe
@@ -51,7 +62,7 @@ class RemoteLearner:
         size: ModelSize,
     ) -> None:
         """`launcher` starts the trainer ranks among `units`; each executes `work` with its rank, all meet here."""
-        self.recipe, self.size, self.store = recipe, size, work.store
+        self.recipe, self.size, self.store, self.evaluations = recipe, size, work.store, work.evaluations
         self.version = 0
         self.publication = 0
         """The last that generators were told of, or are about to be."""
@@ -103,7 +114,10 @@ class RemoteLearner:
 
     def publish(self, store: WeightStore, publication: int) -> None:
         """Each rank publishes its share."""
-        assert store is self.store, "ranks publish to the store that they were started with"
+        if store is self.evaluations:
+            self._order(Publish(publication=publication, is_to_measure=True))
+            return
+        assert store is self.store, "ranks publish to the stores that they were started with"
         self.publication = publication
         self._publish(publication)
 
@@ -131,6 +145,10 @@ class RemoteLearner:
     def resume(self) -> None:
         """Their time is counted again."""
         self._order(Resume())
+
+    def await_evaluator(self) -> None:
+        """From here to `resume` they wait for the evaluator."""
+        self._order(AwaitEvaluator())
 
     def refuse_dead(self) -> None:
         """RankDied where a rank has died that owes nothing."""

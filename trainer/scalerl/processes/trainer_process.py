@@ -11,10 +11,12 @@ from multiprocessing.connection import Connection
 import torch
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
+from scalerl.cluster.device_seconds import Activity
 from scalerl.learner.learner import Diverged, Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
 from scalerl.processes.messages import (
     Answer,
+    AwaitEvaluator,
     Diverging,
     HandOver,
     Obeyed,
@@ -48,6 +50,8 @@ class TrainerWork:
     maker: LearnerMaker
     store: WeightStore
     threads: int
+    evaluations: WeightStore | None = None
+    """Where weights that are to be measured are published, if there is an evaluator."""
 
     def __call__(self, connection: Connection) -> None:
         """Obey until the coordinator closes its end of the connection or dies."""
@@ -55,14 +59,14 @@ class TrainerWork:
         torch.set_num_threads(self.threads)
         meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
-        TrainerProcess(self.maker(ranks), ranks, self.store, connection).work()
+        TrainerProcess(self.maker(ranks), ranks, self, connection).work()
 
 
 class TrainerProcess:
     """The learner of one rank with its orders and its time sheet."""
 
-    def __init__(self, learner: Learner, ranks: Ranks, store: WeightStore, connection: Connection) -> None:
-        self.learner, self.ranks, self.store, self.connection = learner, ranks, store, connection
+    def __init__(self, learner: Learner, ranks: Ranks, work: TrainerWork, connection: Connection) -> None:
+        self.learner, self.ranks, self.orders, self.connection = learner, ranks, work, connection
         self.sheet = TimeSheet()
 
     def work(self) -> None:
@@ -85,12 +89,16 @@ class TrainerProcess:
                 before = self.sheet.activity
                 if before != "off":
                     self.sheet.switch("sync")
-                self.learner.publish(self.store, order.publication)
+                store = self.orders.evaluations if order.is_to_measure else self.orders.store
+                assert store is not None, "weights are to be measured where there is an evaluator"
+                self.learner.publish(store, order.publication)
                 self.sheet.switch(before)
             case Pause():
                 self.sheet.switch("off")
             case Resume():
                 self.sheet.switch("wait_rollouts")
+            case AwaitEvaluator():
+                self.sheet.switch("wait_evaluator")
             case HandOver():
                 state = self.learner.state_dict()  # which all ranks gather
                 return self._obeyed(state=state if self.ranks.is_first else None)
@@ -101,7 +109,9 @@ class TrainerProcess:
         return self._obeyed()
 
     def _obeyed(self, **found: object) -> Obeyed:
-        return Obeyed(seconds=self.sheet.seconds(), doing="wait_rollouts", **found)  # pyright: ignore[reportArgumentType]  one of its fields
+        waits_for_evaluator = self.sheet.activity == "wait_evaluator"
+        doing: Activity = "wait_evaluator" if waits_for_evaluator else "wait_rollouts"
+        return Obeyed(seconds=self.sheet.seconds(), doing=doing, **found)  # pyright: ignore[reportArgumentType]  one of its fields
 
     def _answer(self, answer: Answer) -> None:
         self.connection.send_bytes(to_bytes(answer))

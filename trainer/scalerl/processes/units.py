@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import torch
 
 from scalerl.cluster.placement import PlacedUnit, place, split
+from scalerl.cluster.unit_state import UnitState
 from scalerl.model.device import device_of
+from scalerl.processes.time_sheet import Pastime
 from scalerl.recipe import ResolvedRecipe
 
 
@@ -14,21 +16,48 @@ def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[Plac
 
     ValueError where the GPUs are too few, or some of them would have no work.
     """
-    generator, trainers, generators = recipe.generator, recipe.trainers, recipe.cluster.generators
+    generator, cluster, trainers = recipe.generator, recipe.cluster, recipe.trainers
+    assert cluster.type == "wall", "units are processes of the wall clock"
     size = generator.tensor_parallel if generator.type == "vllm" else 1
     devices = gpus_of_nodes
     if device_of(recipe).type == "cpu":
-        devices = split(len(gpus_of_nodes), trainers=trainers, generators=generators, tensor_parallel=size)
-    return place(devices, trainers=trainers, generators=generators, tensor_parallel=size)
+        devices = split(len(gpus_of_nodes), trainers=trainers, generators=cluster.decoders, tensor_parallel=size)
+    return place(
+        devices,
+        trainers=trainers,
+        generators=cluster.generators,
+        tensor_parallel=size,
+        evaluator=cluster.evaluator,
+    )
 
 
 def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     """The units of a run on this machine alone; GPUs beyond what it needs are left to others."""
     generator, cluster = recipe.generator, recipe.cluster
+    assert cluster.type == "wall", "units are processes of the wall clock"
     size = generator.tensor_parallel if generator.type == "vllm" else 1
-    return units_of(recipe, [min(torch.cuda.device_count(), recipe.trainers + cluster.generators * size)])
+    return units_of(recipe, [min(torch.cuda.device_count(), recipe.trainers + cluster.decoders * size)])
 
 
 def generators_among(units: Sequence[PlacedUnit]) -> tuple[PlacedUnit, ...]:
     """The generators, in order."""
     return tuple(unit for unit in units if unit.role == "generator")
+
+
+def evaluator_among(units: Sequence[PlacedUnit]) -> PlacedUnit | None:
+    """The evaluator, if there is one."""
+    return next((unit for unit in units if unit.role == "evaluator"), None)
+
+
+def trainer_states(trainers: Sequence[tuple[PlacedUnit, str]], doing: Pastime | None) -> list[UnitState]:
+    """Of trainers with the names of their nodes, which all do the same; None while they start."""
+    return [
+        UnitState(
+            unit=unit.name,
+            node=node,
+            state="starting" if doing is None else "at work",
+            doing="paused" if doing == "off" else doing or "",
+            deaths=0,
+        )
+        for unit, node in trainers
+    ]

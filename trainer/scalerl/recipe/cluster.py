@@ -101,7 +101,12 @@ class Wall(Frozen):
     slots: Annotated[Count, Unit("sequences")] = 128
     """Sequences one generator decodes at a time."""
     generator_threads: Annotated[Count, Unit("threads")] = 1
-    """CPU threads of one generator."""
+    """CPU threads of one generator, and of the evaluator."""
+    evaluator: bool = False
+    """Whether evaluations are measured by a process with devices of its own, as many as one generator has, while
+    training goes on: it decodes published weights with the generator of the recipe. Otherwise everything stands still
+    while the process that plays the schedule measures, with the built-in generator. Its device is not part of compute,
+    as no evaluation is. Training waits where two evaluations are not measured yet when the next is due."""
 
     @property
     def compute_name(self) -> str:
@@ -111,7 +116,12 @@ class Wall(Frozen):
     @property
     def extra_threads(self) -> int:
         """CPU threads beside those of the process that trains."""
-        return self.generators * self.generator_threads
+        return self.decoders * self.generator_threads
+
+    @property
+    def decoders(self) -> int:
+        """Processes that decode: the generators, and the evaluator if there is one."""
+        return self.generators + self.evaluator
 
 
 def _virtual_unless_said(written: Any) -> Any:

@@ -13,6 +13,7 @@ from scalerl.recipe.scale import Scale
 
 LATER: dict[str, Any] = {
     "cluster.attention": {"type": "free"},
+    "cluster.evaluator": False,
     "curriculum.when_exhausted": "stop",
     "generator": {"type": "torch"},
     "generator.driver": None,
@@ -156,7 +157,7 @@ class ResolvedRecipe(Recipe, Scale):
             return 0
         of_generator = self.generator.tensor_parallel if self.generator.type == "vllm" else 1
         if self.cluster.type == "wall":
-            return self.trainers + self.cluster.generators * of_generator
+            return self.trainers + self.cluster.decoders * of_generator
         return max(self.learner.ranks, of_generator)
 
     @property

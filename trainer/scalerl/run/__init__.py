@@ -12,6 +12,8 @@ metrics       its log; log_fault: whether it is as it was written; none loads to
 status        what the run is doing; sealed_json: a file with its own SHA-256; neither loads torch
 status_file   keeps the status current while the run trains
 save_interval when the next checkpoint is due
+meter         what an evaluator's process measures with, if there is one
+pending       evaluations that are due and not in the log yet, where there is one
 train_row     what the log says of a step
 health        what the last steps foretell, as warnings
 """

@@ -13,6 +13,7 @@ from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.cluster.virtual_cluster import VirtualCluster
 from scalerl.evaluation.downstream import DownstreamEvaluator
+from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.evaluator import Evaluator
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.generator.generator import Maker
@@ -31,6 +32,7 @@ from scalerl.processes import (
     LOCAL,
     AgentLauncher,
     Coordinator,
+    EvaluatorWork,
     GeneratorWork,
     LocalLauncher,
     RemoteLearner,
@@ -43,12 +45,15 @@ from scalerl.processes.launch import Launcher
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.models import model_sha256
+from scalerl.run.meter import make_meter
+from scalerl.run.pending import PendingEvaluations
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
+from scalerl.weights.kept_folder import KeptStore
 from scalerl.weights.shared_memory import SharedMemoryStore
 from scalerl.weights.store import WeightStore
 
@@ -64,6 +69,8 @@ class Parts:
     tasks: Tasks
     held_out: Evaluator
     downstream: Evaluator
+    pending: PendingEvaluations | None
+    """Evaluations on their way, where an evaluator measures instead of this process."""
     start: Path
     """Folder of the model that the run starts from, in Hugging Face's format, with its tokenizer."""
     start_sha256: str
@@ -108,11 +115,12 @@ def assemble(
     *,
     join: Callable[[], Ranks] = alone,
     coordinator: Coordinator | None = None,
+    evaluations: Path | None = None,
 ) -> Parts:
     """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it.
 
     `join` meets the learner's other ranks, once the warm start is there. Agents of other nodes come to the
-    `coordinator`.
+    `coordinator`. In the folder `evaluations` lie the weights that an evaluator is to measure, if there is one.
     """
     shape = shape_of(recipe.model)
     refuse_unservable(recipe, shape.head_size)
@@ -133,9 +141,13 @@ def assemble(
 
     # One copy of the weights that the run starts from, for whoever compares with them.
     origin = frozen_copy(policy)
-    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, start=origin)
+    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=origin))
     ranks = join()
     processes = None if recipe.cluster.type == "virtual" else _processes(recipe, policy.exported_weights(), coordinator)
+    kept = None
+    if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
+        assert evaluations is not None, "an evaluator needs a folder for the weights that it is to measure"
+        kept = KeptStore(evaluations, policy.exported_weights())
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(
             rank=0,
@@ -145,6 +157,7 @@ def assemble(
             maker=partial(rank_learner, recipe, start),
             store=processes.store,
             threads=recipe.threads,
+            evaluations=kept,
         )
         learner: Learner = RemoteLearner(
             recipe=recipe, launcher=processes.launcher, units=processes.units, work=orders, size=policy.size
@@ -153,7 +166,7 @@ def assemble(
         engines = engine_maker(recipe.learner, ranks, device_of(recipe))
         learner = TorchLearner(policy, recipe, origin=origin, engines=engines)
     measured_policy = learner.policy or new_policy(recipe)
-    rows = evaluation_rows(recipe, shape, prompts)
+    rows = 1 if kept else evaluation_rows(recipe, shape, prompts)  # then it only scores
     parts: dict[str, Any] = {
         "recipe": recipe,
         "learner": learner,
@@ -164,14 +177,23 @@ def assemble(
             recipe, measured_policy, slots=rows, max_prompt=prompts.measured, decodes_learner=learner.policy is not None
         ),
     }
-    generators, slots = recipe.cluster.generators, recipe.cluster.slots
+    generators, slots, pending = recipe.cluster.generators, recipe.cluster.slots, None
     if recipe.cluster.type == "virtual" or processes is None:
         cluster: Cluster = VirtualCluster(generator=maker(generators * slots)(), **parts)
     else:
         work = GeneratorWork(maker=maker(slots), store=processes.store, threads=recipe.cluster.generator_threads)
-        cluster = WallCluster(launcher=processes.launcher, units=processes.units, work=work, **parts)
+        evaluator = None
+        if kept:
+            meter = partial(make_meter, recipe, seed, start)
+            evaluator = EvaluatorWork(maker=meter, store=kept, threads=recipe.cluster.generator_threads)
+        cluster = WallCluster(
+            launcher=processes.launcher, units=processes.units, work=work, evaluator=evaluator, **parts
+        )
+        if kept and cluster.evaluator:
+            pending = PendingEvaluations(cluster, cluster.evaluator, kept)
     return Parts(
         cluster=cluster,
+        pending=pending,
         ranks=ranks,
         tasks=tasks,
         held_out=held_out,

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -22,20 +22,24 @@ import torch
 from scalerl.cluster.cluster import TrainedStep
 from scalerl.learner.ranks import Ranks
 from scalerl.model.device import device_of, device_text
+from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Row, read_rows
+from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, Row, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.old_checkpoint import read_old_checkpoint
+from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
 
+Reading = Mapping[str, Any]
+"""Columns of one row of an evaluation."""
 MOST_EVENTS = 5
 """Kept in the status; the log has all of them."""
 
@@ -104,9 +108,15 @@ class Run:
         if status.damage:
             self.warn(status.damage)
         self.parts = assemble(
-            self.recipe, self.seed, warm_starts, _OfWarmStart(self), join=join, coordinator=coordinator
+            self.recipe,
+            self.seed,
+            warm_starts,
+            _OfWarmStart(self),
+            join=join,
+            coordinator=coordinator,
+            evaluations=folder.evaluations,
         )
-        self.cluster, self.ranks = self.parts.cluster, self.parts.ranks
+        self.cluster, self.ranks, self.pending = self.parts.cluster, self.parts.ranks, self.parts.pending
         self._write_left_out()
         try:
             self.metrics = self._open_log(self._restore())
@@ -137,13 +147,20 @@ class Run:
                 self.cluster.start()
         while self.cluster.compute_gpu_hours < budget_gpu_hours:
             self._log(schedule(self.cluster))
+            self._write_measured()
             self._evaluate_if_due()
             self._stop_if_asked()
             if self.ranks.agreed(self.interval.is_due):
                 self.save()
+        if self.pending:
+            with self.cluster.paused(), self._off_clock("evaluate"):
+                self._until_pending(0)
+            self._stop_if_asked()
         self._say_health(ended=True)
         self.save()
         self._write_model()
+        if self.pending is not None:
+            self.pending.clear()
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:
@@ -167,21 +184,54 @@ class Run:
             self.evaluations = max(self.evaluations, math.floor(compute / every) + 1)
 
     def _evaluate(self) -> None:
-        """Measure the present weights, off the clock."""
-        progress, cluster = progress_of(self.cluster), self.cluster
-        with cluster.paused(), self._off_clock("evaluate"):
-            held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
-            downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+        """Measure the present weights, off the clock, or have the evaluator do it while training goes on."""
+        progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
+        if self.pending is None:
+            with cluster.paused(), self._off_clock("evaluate"):
+                held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
+                downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
+            self._write_readings(progress, held_out, downstream, self._wall())
+        else:
+            self._until_pending(MOST_PENDING - 1)
+            self.pending.add(Due(index=self.evaluations, reading=self.num_readings, progress=progress, wall_s=wall_s))
         self.evaluations += 1
         self.num_readings += 1
+        step, compute = progress.step, progress.compute_gpu_hours
+        self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall())
+
+    def _write_readings(
+        self, progress: Progress, held_out: Sequence[Reading], downstream: Sequence[Reading], wall_s: float
+    ) -> None:
+        """Write the rows of one evaluation, whose weights were there at `progress` and `wall_s`."""
         for kind, measured in ((EvalRow, held_out), (DownstreamRow, downstream)):
             for one in measured:
-                self.metrics.write(
-                    kind(progress=progress, weight_version=progress.step, measured=one, wall_s=self._wall())
-                )
+                self.metrics.write(kind(progress=progress, weight_version=progress.step, measured=one, wall_s=wall_s))
         step, compute, rate = progress.step, progress.compute_gpu_hours, held_out[-1]["pass_rate"]
-        self.status.beat(every=0.0, step=step, compute_gpu_hours=compute, wall_s=self._wall(), pass_rate=rate)
+        self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
+
+    def _write_measured(self) -> None:
+        """Write the rows of what the evaluator has measured since."""
+        if self.pending is not None:
+            for due, measured in self.pending.take_measured():
+                self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
+
+    def _until_pending(self, most: int) -> None:
+        """Wait until no more evaluations than that are pending, or the run is to stop."""
+        assert self.pending is not None
+        assert isinstance(self.cluster, WallCluster)
+        pending = self.pending
+
+        def is_so() -> bool:
+            self._write_measured()
+            self._tell_news()
+            is_over = len(pending) <= most or self.stop_asked.is_set()
+            if not is_over:
+                waiting = f"waiting for the evaluator: {len(pending)} evaluations are not measured yet"
+                self.status.beat(message=waiting, units=self.cluster.units())
+            return is_over
+
+        self.cluster.await_evaluator(is_so)
 
     def _log(self, step: TrainedStep) -> None:
         """Write the row of a step, and what it says of the run's health."""
@@ -239,7 +289,11 @@ class Run:
                     "start_sha256": self.parts.start_sha256,
                     "device": self.device.type,
                 }
+                if self.pending is not None:
+                    state["pending_evaluations"] = self.pending.state_dict()
                 self.last = self._write_checkpoint(state, log)
+                if self.pending is not None:
+                    self.pending.saved()
 
     def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
         manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last)
@@ -265,6 +319,8 @@ class Run:
             if fault := log.fault(self.folder.metrics):
                 raise damaged([fault], self.folder.old_checkpoint)
         else:
+            if self.pending is not None:
+                self.pending.load_state_dict([])
             return EMPTY_LOG
         if state.get("left_out", []) != self.parts.tasks.newly_left_out:
             raise self._other_data()
@@ -283,6 +339,8 @@ class Run:
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
         self.off_clock_s |= state.get("off_clock_s", {})
+        if self.pending is not None:
+            self.pending.load_state_dict(state.get("pending_evaluations", []))
         return log
 
     def _other_data(self) -> CannotResume:

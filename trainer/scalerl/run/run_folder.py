@@ -116,6 +116,11 @@ class RunFolder:
         """Weights on their way to other nodes, while a run over several trains."""
         return self.path / "weights"
 
+    @property
+    def evaluations(self) -> Path:
+        """Weights that an evaluator is still to measure, while a run that has one trains."""
+        return self.path / "evaluations"
+
     def log(self, attempt: int, *, node: int = 0) -> Path:
         """What attempt `attempt` printed on one of its nodes; on the first all that the run itself prints."""
         return self.path / "logs" / (f"attempt-{attempt}.node-{node}.log" if node else f"attempt-{attempt}.log")

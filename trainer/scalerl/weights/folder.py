@@ -47,20 +47,18 @@ class FolderStore:
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
         """Write one rank's tensors, then its manifest; rank 0 deletes what is older than the last two publications."""
         place, name = self.folder / str(publication), f"{rank}-of-{ranks}"
-        place.mkdir(exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
         copies = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in weights.items()}
         content = safetensors.torch.save(copies)
-        _replace(place / f"{name}.safetensors", content)
+        self._replace(place / f"{name}.safetensors", content)
         manifest = {
             "version": version,
             "bytes": len(content),
             "checksums": {key: checksum(tensor) for key, tensor in copies.items()},
         }
-        _replace(place / f"{name}.json", json.dumps(manifest).encode())
+        self._replace(place / f"{name}.json", json.dumps(manifest).encode())
         if rank == 0:
-            for old in self._numbers():
-                if old <= publication - KEPT:
-                    shutil.rmtree(self.folder / str(old), ignore_errors=True)
+            self._delete_old(publication)
 
     def fetch(self, publication: int, version: int) -> Weights:
         """The publication's tensors, after a check of all that its manifests say."""
@@ -90,6 +88,18 @@ class FolderStore:
         """Delete the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _delete_old(self, newest: int) -> None:
+        """What is older than the last two publications."""
+        for old in self._numbers():
+            if old <= newest - KEPT:
+                shutil.rmtree(self.folder / str(old), ignore_errors=True)
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        """Write a file that is seen whole or not at all."""
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary.write_bytes(content)
+        temporary.replace(path)
+
     def _numbers(self) -> list[int]:
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
@@ -105,10 +115,3 @@ class FolderStore:
         if missing := sorted(set(expected) - found.keys()):
             raise UnusablePublication(f"publication {publication} is torn: {place} lacks {', '.join(missing)}")
         return [place / name for name in expected]
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that is seen whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)

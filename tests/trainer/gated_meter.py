@@ -1,0 +1,39 @@
+"""An evaluator that decodes nothing before a file is there, for tests of what happens while evaluations are pending."""
+
+import time
+from pathlib import Path
+
+from trainer.attempts import attempt
+
+from scalerl.generator.request import Finished, StepWork
+from scalerl.generator.torch_generator import TorchGenerator
+from scalerl.processes import Meter
+from scalerl.processes.generator_process import NO_WORK
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run import assemble
+from scalerl.run.meter import make_meter
+
+GATE = "gate"
+
+
+def gated_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
+    """As of a run; the gate lies beside the folder of warm starts."""
+    meter = make_meter(recipe, seed, start)
+    gate, generator = start.parent.parent / GATE, meter.generator
+    assert isinstance(generator, TorchGenerator)
+    step = generator.step
+
+    def gated_step() -> tuple[list[Finished], StepWork]:
+        if gate.exists():
+            return step()
+        time.sleep(0.01)
+        return [], NO_WORK
+
+    generator.step = gated_step
+    return meter
+
+
+def gated_attempt(path: Path, budget: float, warm_starts: Path) -> None:
+    """An attempt at the run whose evaluator is gated."""
+    assemble.make_meter = gated_meter
+    attempt(path, budget, warm_starts, None)

@@ -1,0 +1,81 @@
+"""How far what is measured has drifted from what a run started from: KL(policy || start), in nats a token.
+
+The mean of the k3 estimate over the tokens that the policy chose; None if it chose none, or if the mean is not finite.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from scalerl.generator.generator import Generator
+from scalerl.learner.batch import batch_of
+from scalerl.model.packing import padded_micro_batches
+from scalerl.model.policy import Policy
+from scalerl.objective.kl import token_kl
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Rollout
+from scalerl.weights.hugging_face import Weights
+
+START_VERSION = 0
+"""Of the weights that a run starts from, as of those before its first optimiser step."""
+
+
+class Drift(Protocol):
+    """The estimate for these rollouts."""
+
+    def __call__(self, rollouts: list[Rollout]) -> float | None:
+        """From their behaviour log-probs and those that the start has for the same tokens."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyDrift:
+    """By a copy of the start's policy."""
+
+    recipe: ResolvedRecipe
+    start: Policy
+
+    @torch.no_grad()
+    def __call__(self, rollouts: list[Rollout]) -> float | None:
+        """In passes of `micro_batch_tokens`."""
+        batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
+        total = 0.0
+        for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
+            part = batch.part(rows)
+            start_BT, _ = self.start.token_logprobs(part.tokens_BT, self.recipe.generation.temperature)
+            total += float(token_kl("k3", part.behaviour_BT.double(), start_BT.double(), part.mask_BT).sum())
+        return _mean(total, batch.num_own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorDrift:
+    """By a generator that is given the start's weights for it, where no device has room for a policy beside it.
+
+    A generator scores at temperature 1, so with another temperature there is no estimate.
+    """
+
+    recipe: ResolvedRecipe
+    generator: Generator
+    start: Callable[[], Weights]
+
+    def __call__(self, rollouts: list[Rollout]) -> float | None:
+        """Sequence by sequence; afterwards the generator has the start's weights."""
+        if self.recipe.generation.temperature != 1.0:
+            return None
+        self.generator.set_weights(self.start(), START_VERSION)
+        total, num_tokens = 0.0, 0
+        for rollout in rollouts:
+            own = ~rollout.forced
+            scores = self.generator.score((*rollout.prompt.tokens, *rollout.tokens.tolist()))[-len(own) :]
+            behaviour, start = (torch.from_numpy(each.astype(np.float64)) for each in (rollout.logprobs, scores))
+            total += float(token_kl("k3", behaviour, start, torch.from_numpy(own)).sum())
+            num_tokens += int(own.sum())
+        return _mean(total, num_tokens)
+
+
+def _mean(total: float, num_tokens: int) -> float | None:
+    return total / num_tokens if num_tokens and math.isfinite(total) else None

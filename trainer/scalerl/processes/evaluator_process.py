@@ -1,0 +1,118 @@
+"""What the evaluator's process executes: fetch the weights that an order names, measure them, answer."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import torch
+
+from scalerl.evaluation.evaluator import Evaluator
+from scalerl.generator.generator import Generator
+from scalerl.generator.request import Finished, Request
+from scalerl.processes.generator_process import BEAT_S, LOOK_S
+from scalerl.processes.messages import (
+    Answer,
+    CannotMeasure,
+    Measure,
+    MeasuredWeights,
+    Measuring,
+    Paused,
+    Refused,
+    from_bytes,
+    to_bytes,
+)
+from scalerl.processes.time_sheet import TimeSheet
+from scalerl.prompts.judge import VerifierFailed
+from scalerl.weights.hugging_face import Weights
+from scalerl.weights.store import UnusablePublication, WeightStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """What an evaluation needs."""
+
+    generator: Generator
+    held_out: Evaluator
+    downstream: Evaluator
+
+
+MeterMaker = Callable[[], Meter]
+"""Builds it where it is called; it can be pickled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatorWork:
+    """The Work of the evaluator: what its process needs before the first order."""
+
+    maker: MeterMaker
+    store: WeightStore
+    """Of weights that are to be measured."""
+    threads: int
+
+    def __call__(self, connection: Connection) -> None:
+        """Measure until the coordinator closes its end of the connection or dies."""
+        torch.set_num_threads(self.threads)
+        EvaluatorProcess(self, connection).work()
+
+
+class EvaluatorProcess:
+    """A sampler that decodes with the weights of the order it obeys."""
+
+    def __init__(self, work: EvaluatorWork, connection: Connection) -> None:
+        self.connection, self.store = connection, work.store
+        self.meter = work.maker()
+        self._weights: Weights = {}
+        self._version = 0
+        self._said = time.monotonic()
+
+    def work(self) -> None:
+        """Say that it is there, then obey, one order after the other."""
+        self._answer(Paused())
+        while True:
+            while not self.connection.poll(LOOK_S):
+                self.meter.generator.check()
+            self._answer(self._measure(from_bytes(self.connection.recv_bytes())))
+
+    def sample(self, requests: list[Request]) -> list[Finished]:
+        """Decode them, with a sign of life now and then."""
+        generator = self.meter.generator
+        if generator.version != self._version:
+            generator.set_weights(self._weights, self._version)
+        generator.submit(requests)
+        finished: list[Finished] = []
+        self._answer(Measuring(doing="decodes"))
+        while generator.busy:
+            finished += generator.step()[0]
+            if time.monotonic() - self._said > BEAT_S:
+                self._answer(Measuring(doing="decodes"))
+        self._answer(Measuring(doing="judges"))
+        return finished
+
+    def _measure(self, order: Measure) -> MeasuredWeights | Refused | CannotMeasure:
+        sheet, generator = TimeSheet(), self.meter.generator
+        sheet.switch("sync")
+        try:
+            self._weights = self.store.fetch(order.publication, order.version)
+        except UnusablePublication as error:
+            return Refused(publication=order.publication, reason=str(error))
+        self._version = order.version
+        generator.set_weights(self._weights, self._version)
+        gap = order.probe.gap(generator) if order.probe else None
+        sheet.switch("evaluate")
+        try:
+            held_out = list(self.meter.held_out.measure(self, order.publication))
+            downstream = list(self.meter.downstream.measure(self, order.reading))
+        except VerifierFailed as error:
+            return CannotMeasure(reason=str(error))
+        return MeasuredWeights(
+            publication=order.publication,
+            held_out=held_out,
+            downstream=downstream,
+            seconds=sheet.seconds(),
+            probe_gap=gap,
+        )
+
+    def _answer(self, answer: Answer) -> None:
+        self.connection.send_bytes(to_bytes(answer))
+        self._said = time.monotonic()

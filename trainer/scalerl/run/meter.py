@@ -1,0 +1,55 @@
+"""What the evaluator's process measures with, made there from the recipe: tasks cannot be sent to a process."""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from scalerl.evaluation.downstream import DownstreamEvaluator
+from scalerl.evaluation.drift import GeneratorDrift, PolicyDrift
+from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.generator.make import make_generator, make_vllm_generator
+from scalerl.memory.forecast import PromptLengths, evaluation_rows
+from scalerl.memory.shape import shape_of
+from scalerl.model.build import empty_policy, new_policy, precision_of
+from scalerl.model.device import device_of
+from scalerl.model.policy import frozen_copy
+from scalerl.processes import Meter
+from scalerl.recipe import ResolvedRecipe
+from scalerl.tasks import all_tasks
+from scalerl.tokens import make_tokenizer
+from scalerl.weights.hugging_face import Weights
+
+
+def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
+    """Of a run that starts from the model's folder `start`, with the generator of its recipe.
+
+    With vLLM no policy lies beside the engine, which also scores by the start's weights.
+    """
+    # As in a run's own process: results are equal to the bit on a CPU alone.
+    torch.use_deterministic_algorithms(device_of(recipe).type == "cpu")
+    tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
+    prompts = PromptLengths.of(recipe, tasks.trained, tasks.downstream)
+    rows = evaluation_rows(recipe, shape_of(recipe.model), prompts)
+    if recipe.generator.type == "vllm":
+        # One token more: an engine that scores the longest sequence chooses another.
+        generator = make_vllm_generator(recipe, start, slots=rows, max_prompt=prompts.measured + 1)
+        drift = GeneratorDrift(recipe=recipe, generator=generator, start=partial(_weights_of, recipe, start))
+    else:
+        policy = new_policy(recipe)
+        policy.load_weights(start)
+        generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
+        drift = PolicyDrift(recipe=recipe, start=frozen_copy(policy))
+    return Meter(
+        generator=generator,
+        held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift),
+        downstream=DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream),
+    )
+
+
+def _weights_of(recipe: ResolvedRecipe, folder: Path) -> Weights:
+    """Of a model's folder, on the host."""
+    policy = empty_policy(recipe.model, torch.device("cpu"), precision_of(recipe))
+    policy.load_weights(folder)
+    return policy.exported_weights()

@@ -1,0 +1,61 @@
+"""Publications that stay until they are deleted by name: weights that are still to be measured.
+
+    evaluations/
+      12/
+        0-of-2.safetensors    as in `scalerl.weights.folder`
+        0-of-2.json
+
+A checkpoint may name them, so their files are synced, and what lies there when a run resumes is not deleted.
+"""
+
+import os
+import shutil
+from collections.abc import Container
+from pathlib import Path
+
+from scalerl.weights.folder import FolderStore
+from scalerl.weights.hugging_face import Weights
+from scalerl.weights.manifest import forms_of
+
+
+class KeptStore(FolderStore):
+    """Publications of weights like these, in a folder that belongs to the store."""
+
+    def __init__(self, folder: Path, weights: Weights) -> None:
+        self.folder = folder
+        self._forms = forms_of(weights)
+
+    def begin(self, publication: int) -> None:
+        """Make room for a publication: what an earlier attempt left under its number is deleted."""
+        shutil.rmtree(self.folder / str(publication), ignore_errors=True)
+        (self.folder / str(publication)).mkdir(parents=True)
+
+    def keep_only(self, publications: Container[int]) -> None:
+        """Delete all others, and the folder where none is left."""
+        if not self.folder.is_dir():
+            return
+        for number in self._numbers():
+            if number not in publications:
+                shutil.rmtree(self.folder / str(number), ignore_errors=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def close(self) -> None:
+        """Nothing to do: a run that resumes reads what is there."""
+
+    def _delete_old(self, newest: int) -> None:
+        """None is too old."""
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        """As every store, and durable."""
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
