@@ -21,8 +21,9 @@ LEFT_BY_OTHER_SWEEPS = {
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
     *("runs/<id>/checkpoint.pt", "slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
+    "runs/<id>/evaluations/",
 }
-"""With stop rules, a total, a search, `platform cancel`, Slurm, several nodes or an old version."""
+"""With stop rules, a total, a search, `platform cancel`, Slurm, several nodes, an evaluator or an old version."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
