@@ -2,6 +2,7 @@
 
     curve.py       Curve: pass rate against compute, the thing every fit starts from
     curve_file.py  the curves of a CSV file
+    bins.py        means of neighbours where a curve has thousands of readings
     options.py     how curves are fitted, as a sweep file says it
     fitting.py     fit_curve: a curve in, a fit out
     window.py      which readings count; nothing beyond a collapse, never fewer than six

@@ -7,6 +7,7 @@ import numpy as np
 
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
+from ablations.fit.bins import binned
 from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.engine.anchor import anchor_deviance, anchors
@@ -57,7 +58,8 @@ def fit_curve(
     "auto" starts where the readings begin to follow the law, see `ablations.fit.cutoff`. `r0` says how R_0 is tied to
     the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as one more
     reading of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with
-    outliers. `through_collapse` is for a window that is known to end before one: none is looked for.
+    outliers. More than a thousand readings are binned, see `ablations.fit.bins`. `through_collapse` is for a window
+    that is known to end before one: none is looked for.
 
     Raises AblationsError with the number of readings needed when there are too few.
     """
@@ -65,6 +67,7 @@ def fit_curve(
         return automatic_cutoff(
             curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss)
         ).fit
+    whole, curve = curve, binned(curve, fit_from, fit_to)
     window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
     _check_modes(curve, window.start_score, r0, loss)
     found = _estimate(_readings(window, r0, loss))
@@ -75,6 +78,7 @@ def fit_curve(
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
     return Fit(
         curve=curve,
+        binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
         A=best.r + best.a,
         A_lo=A_lo,
         A_hi=A_hi,

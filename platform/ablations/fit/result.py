@@ -73,6 +73,8 @@ class Fit:
     """What was fitted; under Huber's loss with outliers pulled in."""
     draws: CurveSet
     """Equally likely draws from the posterior."""
+    binned_from: int | None = None
+    """How many readings of the window were averaged in bins, which `curve` then has; None where it has the readings."""
 
     @property
     def points(self) -> int:

@@ -17,7 +17,8 @@ def in_words(fit: Fit, unit: str = "") -> str:
 
 def _what(fit: Fit, unit: str) -> str:
     first, last = fit.window
-    fitted = f"{fit.points} readings from {compute_text(first)} to {compute_text(last)}{unit}"
+    of_what = "readings" if fit.binned_from is None else f"bins with the means of {fit.binned_from:,} readings"
+    fitted = f"{fit.points} {of_what} from {compute_text(first)} to {compute_text(last)}{unit}"
     if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
