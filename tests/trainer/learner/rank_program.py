@@ -8,6 +8,8 @@ import json
 import math
 import os
 import sys
+import tempfile
+from pathlib import Path
 
 import torch
 from torch import distributed as dist
@@ -16,12 +18,13 @@ from trainer.learner_cases import policy_of, random_groups
 from trainer.tiny import make_group, tiny_recipe
 
 from scalerl.learner.batch import make_batch
-from scalerl.learner.make import engine_maker
+from scalerl.learner.make import engine_maker, rank_learner
 from scalerl.learner.ranks import join
 from scalerl.learner.torch_learner import TorchLearner
-from scalerl.recipe import DeepSpeedSettings, FsdpSettings
+from scalerl.recipe import DeepSpeedSettings, FsdpSettings, ResolvedRecipe
+from scalerl.tokens.symbols import EOS_ID
 
-RANK, WORLD = int(sys.argv[1]), int(sys.argv[2])
+RANK, WORLD, STORE = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 ENGINES = {
     "zero2": DeepSpeedSettings(zero=2, ranks=WORLD),
     "zero3": DeepSpeedSettings(zero=3, ranks=WORLD),
@@ -68,6 +71,14 @@ def weight_gap(ours, theirs):
     return max(float((tensor - theirs.weights()[name]).abs().max()) for name, tensor in ours.weights().items())
 
 
+def kept(learner):
+    """Its state as a checkpoint gives it back; the files stay until the program ends."""
+    folder = Path(tempfile.mkdtemp(prefix="kept-", dir=STORE.parent))
+    parts = learner.write_kept(folder)
+    place = ranks.of_first(str(folder))
+    return learner.state_dict() | {"kept": [f"{place}/{part['file']}" for part in parts]}
+
+
 def gradient_of(learner):
     """The whole gradient after the last pass, by parameter."""
     network = learner.engine.network
@@ -94,6 +105,27 @@ def gradient_gap(case, kind):
     return max(float((ours[name] - grad).norm() / grad.norm()) for name, grad in theirs.items())
 
 
+def outlined(recipe, kind):
+    """A learner whose ranks read their shares of a model's folder."""
+    folder = STORE.parent / f"model of {kind} {WORLD}"
+    if RANK == 0 and not folder.exists():
+        policy_of(recipe).save(folder, eos_token_id=EOS_ID)
+    dist.barrier()
+    settings = recipe.model_dump() | {"cluster": {"type": "wall"}, "learner": ENGINES[kind].model_dump()}
+    return rank_learner(ResolvedRecipe.model_validate(settings), folder, ranks)
+
+
+def gap_of_outline(case, kind):
+    """Of two steps, frozen copies and a critic among them, and of the weights that are published."""
+    recipe = tiny_recipe(**CASES[case])
+    groups = random_groups(policy_of(tiny_recipe()))
+    ours, theirs = outlined(recipe, kind), learner_of(recipe, "torch")
+    rows = max(gap(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(2))
+    found = {name: tensor.clone() for layer in ours.trained.exported_layers() for name, tensor in layer.items()}
+    assert found.keys() == theirs.weights().keys()
+    return max(rows, *(float((tensor - theirs.weights()[name]).abs().max()) for name, tensor in found.items()))
+
+
 def steps(case, kind):
     """Four steps beside those of one process, then two of each resumed from what the other saved."""
     recipe = tiny_recipe(**CASES[case])
@@ -101,14 +133,15 @@ def steps(case, kind):
     ours, theirs = learner_of(recipe, kind), learner_of(recipe, "torch")
     along = max(gap(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(4))
     apart = weight_gap(ours, theirs)
-    states = ours.state_dict(), theirs.state_dict()
-    taken, given = learner_of(recipe, kind), learner_of(recipe, "torch")
-    taken.load_state_dict(states[1])
-    given.load_state_dict(states[0])
+    taken, given, again = learner_of(recipe, kind), learner_of(recipe, "torch"), learner_of(recipe, kind)
+    taken.load_state_dict(theirs.state_dict())
+    saved = kept(ours)
+    given.load_state_dict(saved)
+    again.load_state_dict(saved)
     resumed = 0.0
     for _ in range(2):
         expected = theirs.step(groups).metrics
-        resumed = max(resumed, *(gap(one.step(groups).metrics, expected) for one in (taken, given)))
+        resumed = max(resumed, *(gap(one.step(groups).metrics, expected) for one in (taken, given, again)))
     return {"along": along, "weights": apart, "resumed": resumed}
 
 
@@ -140,12 +173,13 @@ def bad_steps(kind):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    ranks = join(FileStore(sys.argv[3], WORLD), rank=RANK, world=WORLD)
+    ranks = join(FileStore(str(STORE), WORLD), rank=RANK, world=WORLD)
     kinds, cases = sys.argv[4].split(","), sys.argv[5].split(",")
     found = {
         kind: {
             "gradient": {case: gradient_gap(case, kind) for case in ("plain", "mixed", "one pass")},
             "steps": {case: steps(case, kind) for case in cases},
+            "outline": {case: gap_of_outline(case, kind) for case in cases},
             "bad": bad_steps(kind),
         }
         for kind in kinds

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
+from scalerl.durable import Part
 from scalerl.learner.learner import Update
 from scalerl.run import assemble
 from scalerl.run.run_folder import RunFolder
@@ -43,6 +44,9 @@ class CountingLearner:
 
     def save_model(self, folder: Path) -> None:
         save_file(self.weights(), folder / "model.safetensors")
+
+    def write_kept(self, folder: Path) -> list[Part]:
+        return []
 
     def state_dict(self) -> dict[str, Any]:
         return {"version": self.version, "tokens": self.tokens}

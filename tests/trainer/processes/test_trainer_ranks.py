@@ -1,6 +1,7 @@
 """Trainer ranks as processes of the wall clock: they train as one process does, and whichever dies, the run says so."""
 
 import os
+import pickle
 import signal
 import time
 from collections.abc import Callable
@@ -71,6 +72,17 @@ def remote(recipe, folder, store_of: Callable = SharedMemoryStore):
         store.close()
 
 
+def saved(learner, folder):
+    """Its state as a checkpoint gives it back; nothing of a network comes to the coordinator."""
+    state = learner.state_dict()
+    assert len(pickle.dumps(state)) < 5000 < 4 * learner.size.parameters
+    parts = learner.write_kept(folder)
+    assert [part["file"].rsplit("-", 1)[0] for part in parts] == [
+        f"rank-{rank}-of-{len(parts)}" for rank in range(learner.recipe.learner.ranks)
+    ]
+    return state | {"kept": [str(folder / part["file"]) for part in parts]}
+
+
 def weight_gap(ours, theirs):
     assert ours.keys() == theirs.keys()
     return max(float((tensor - theirs[name]).abs().max()) for name, tensor in ours.items())
@@ -103,7 +115,7 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
         learner.publish(store, 2)
         assert weight_gap(store.fetch(2, 5), alone.weights()) < CLOSE
         learner.pause()
-        state = learner.state_dict()
+        state = saved(learner, tmp_path)
         for account in learner.accounts:
             spent = account.at(0.0)
             assert spent.keys() == {"forward_backward", "sync", "wait_rollouts"}
@@ -114,7 +126,7 @@ def test_ranks_train_as_one_process_and_publish_what_it_has_and_one_rank_takes_o
         learner.load_state_dict(state)
         later = losses_of(alone, groups, 2)
         assert losses_of(learner, groups, 2) == pytest.approx(later, abs=CLOSE)
-        state = learner.state_dict()
+        state = saved(learner, tmp_path)
     with remote(recipe, tmp_path / "model") as (learner, _):
         learner.load_state_dict(state)
         assert losses_of(learner, groups, 2) == pytest.approx(losses_of(alone, groups, 2), abs=CLOSE)

@@ -8,9 +8,10 @@ import signal
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from trainer.tiny import make_cluster, random_policy, tiny_recipe
 
+from scalerl.durable import part_of_rank, write_part
 from scalerl.run import checkpoint
 from scalerl.run.checkpoint import read_checkpoint, write_checkpoint
 from scalerl.run.errors import CannotResume
@@ -156,9 +157,104 @@ def test_a_damaged_manifest_is_named(tmp_path, content):
 def test_a_checkpoint_of_a_newer_form_is_refused_and_the_one_before_is_not_used(tmp_path):
     folder = tmp_path / "checkpoint"
     write(folder, 4, write(folder, 3))
-    (folder / "manifest.json").write_bytes(seal({"form": 3}))
-    with pytest.raises(CannotResume, match="has form 3, and this version reads form 2"):
+    (folder / "manifest.json").write_bytes(seal({"form": 4}))
+    with pytest.raises(CannotResume, match="has form 4, and this version reads form 3"):
         read(folder)
+
+
+# --- files of a learner's ranks -------------------------------------------------------------------------------------
+
+
+def write_of_ranks(folder, number, before=None, *, ranks=2, dies=None):
+    """A checkpoint of a learner on so many ranks, of which one may die before it has written."""
+
+    def write_kept(place):
+        parts = []
+        for rank in range(ranks):
+            if rank == dies:
+                raise RuntimeError(f"rank {rank} died")
+            values = {"values": torch.full((4,), 10.0 * number + rank)}
+            name = part_of_rank(rank, ranks)
+            parts.append(write_part(place, name, ".safetensors", lambda path, values=values: save_file(values, path)))
+        return parts
+
+    return write_checkpoint(folder, {"num_readings": number}, EMPTY_LOG, before, write_kept)
+
+
+def names_in(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def names_of_both(folder):
+    """Of the manifests and of all files that they name."""
+    named = [*parts_of(folder).values(), *parts_of(folder, "previous.json").values()]
+    return {"manifest.json", "previous.json", *(path.name for path in named)}
+
+
+def kept_in(found):
+    return [float(load_file(path)["values"][0]) for path in found.kept]
+
+
+def test_ranks_files_belong_to_their_checkpoint_and_go_with_it(tmp_path):
+    folder, last = tmp_path / "checkpoint", None
+    for number, ranks in enumerate((2, 2, 3, 1)):
+        last = write_of_ranks(folder, number, last, ranks=ranks)
+    assert names_in(folder) == names_of_both(folder)
+    assert len([path for path in folder.iterdir() if path.name.startswith("rank-")]) == 4
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found)) == (3, [30.0])
+    (folder / "manifest.json").unlink()
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found)) == (2, [20.0, 21.0, 22.0])
+
+
+def test_only_a_checkpoint_with_files_of_ranks_has_the_form_that_older_versions_refuse(tmp_path):
+    write(tmp_path / "alone")
+    write_of_ranks(tmp_path / "ranks", 1)
+    forms = {name: json.loads((tmp_path / name / "manifest.json").read_text())["form"] for name in ("alone", "ranks")}
+    assert forms == {"alone": 2, "ranks": 3}
+    assert read(tmp_path / "alone").kept == ()
+
+
+@pytest.mark.parametrize("how", list(DAMAGES))
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_torn_or_missing_file_of_a_rank_is_named_and_the_checkpoint_before_is_used(tmp_path, rank, how):
+    folder = tmp_path / "checkpoint"
+    write_of_ranks(folder, 4, write_of_ranks(folder, 3))
+    path = parts_of(folder)[f"rank-{rank}-of-2"]
+    damage(path, how)
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found)) == (3, [30.0, 31.0])
+    (fault,) = found.faults
+    assert fault.startswith(str(path))
+
+
+@pytest.mark.parametrize("lost", [["rank-1-of-2"], ["rank-0-of-2"], ["rank-0-of-2", "rank-1-of-2"]])
+def test_a_manifest_without_the_files_of_all_ranks_is_damaged(tmp_path, lost):
+    folder = tmp_path / "checkpoint"
+    write_of_ranks(folder, 4, write_of_ranks(folder, 3))
+    content = json.loads((folder / "manifest.json").read_text())
+    parts = {name: part for name, part in content["parts"].items() if name not in lost}
+    (folder / "manifest.json").write_bytes(seal({"form": 3, "log": content["log"], "parts": parts}))
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found)) == (3, [30.0, 31.0])
+    assert "manifest.json is damaged" in found.faults[0]
+
+
+def test_a_rank_that_dies_while_it_writes_leaves_the_last_checkpoint_and_the_next_cleans_up(tmp_path):
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(RuntimeError, match="rank 1 died"):
+        write_of_ranks(folder, 2, dies=1)
+    assert list(tmp_path.iterdir()) == []
+    last = write_of_ranks(folder, 3)
+    with pytest.raises(RuntimeError, match="rank 1 died"):
+        write_of_ranks(folder, 4, last, dies=1)
+    (folder / ".rank-1-of-2.4242.tmp").write_bytes(b"of a killed rank")
+    found = read(folder)
+    assert (found.state["num_readings"], kept_in(found), found.faults) == (3, [30.0, 31.0], ())
+    write_of_ranks(folder, 5, last)
+    assert names_in(folder) == names_of_both(folder)
+    assert len([name for name in names_in(folder) if name.startswith("rank-")]) == 4
 
 
 def test_a_checkpoint_whose_log_has_changed_gives_way_to_the_one_before(tmp_path):

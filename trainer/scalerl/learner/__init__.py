@@ -13,6 +13,7 @@ torch_engine   all of it in one process
 deepspeed_engine   ZeRO-2 and ZeRO-3 over several
 fsdp_engine    FSDP2 over several
 make           the engines that a recipe asks for
+pieces         tensors in pieces: what each rank keeps, and the files of a checkpoint that have it
 ranks          the processes that train together
 shares         which of them computes which passes of a batch
 """

@@ -8,6 +8,7 @@ steps.
 
 import copy
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +18,14 @@ from torch.nn import functional as F
 
 from scalerl.learner.batch import Batch
 from scalerl.learner.batch_loss import on_the_host, passes
-from scalerl.learner.engine import EngineMaker
+from scalerl.learner.engine import EngineMaker, moments_in_memory, take_kept
+from scalerl.learner.pieces import InMemory, KeptPiece, PieceFiles, TensorSource
+from scalerl.model.outline import PolicyParts
 from scalerl.model.packing import Packing
 from scalerl.model.policy import Policy, Precision
 from scalerl.objective.gae import explained_variance, gae, standardised, value_loss, variances
 from scalerl.recipe import ResolvedRecipe, ValueNetwork
+from scalerl.weights.hugging_face import Weights
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -46,6 +50,25 @@ class ValueModel(nn.Module):
         return before.laid_out(F.linear(before.hidden.to(self.head.dtype), self.head).float().squeeze(-1))
 
 
+BODY = "body."
+"""What stands before a policy's own names in a `ValueModel`."""
+
+
+class ValueStart:
+    """A source of what a value network begins with: the policy's body, and a head of 0."""
+
+    def __init__(self, body: TensorSource) -> None:
+        self.body = body
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it is the head or of the body."""
+        return name == "head" or name in self.body
+
+    def read(self, name: str, start: int, stop: int) -> Tensor:
+        """Zeros, or what the body has."""
+        return torch.zeros(stop - start) if name == "head" else self.body.read(name, start, stop)
+
+
 class ValueLearner:
     """AdamW on the value loss of a value network.
 
@@ -53,19 +76,28 @@ class ValueLearner:
     frozen copy keeps those weights.
     """
 
-    def __init__(self, policy: Policy, recipe: ResolvedRecipe, settings: ValueNetwork, engines: EngineMaker) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        recipe: ResolvedRecipe,
+        settings: ValueNetwork,
+        engines: EngineMaker,
+        weights: Weights | None = None,
+    ) -> None:
+        """`weights`, under the names of a file, are those of a `policy` that is an outline."""
         self.settings, self.recipe, self.normalisation = settings, recipe, recipe.advantage
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
         self.rate_ratio = 1.0 if own is None else own / general
         network = ValueModel(policy, DTYPES[settings.parameters])
         start = copy.deepcopy(network).requires_grad_(False) if recipe.batches_of_a_round > 1 else None
         optimiser = recipe.optimiser.model_copy(update={"learning_rate": general * self.rate_ratio})
-        self.engine = engines.make(network, optimiser)
-        self.start = None if start is None else self.engine.frozen(start)
+        source = None if weights is None else ValueStart(PolicyParts(policy, weights, BODY))
+        self.engine = engines.make(network, optimiser, source)
+        self.start = None if start is None else self.engine.frozen(start, source)
 
     @property
     def network(self) -> ValueModel:
-        """The value network with all of its present weights."""
+        """The value network with all of its present weights, where one process has room for them."""
         network = self.engine.whole()
         assert isinstance(network, ValueModel)
         return network
@@ -139,15 +171,26 @@ class ValueLearner:
         self.engine.skip()
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, those of the start of the round too, and optimiser."""
-        start = None if self.start is None else self.start.whole().state_dict()
-        return {"network": self.network.state_dict(), "start": start, "adam": self.engine.moments()}
+        """Weights, those of the start of the round too, and optimiser; without what `kept` has, where that is all."""
+        moments = self.engine.moments()
+        if moments is None:
+            return {"steps": self.engine.steps()}
+        start = None if self.start is None else self.start.network.state_dict()
+        return {"network": self.network.state_dict(), "start": start, "adam": moments}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
-        self.network.load_state_dict(state["network"])
-        self.engine.take()
+    def kept(self) -> dict[str, Iterator[KeptPiece]]:
+        """What this rank keeps of each network."""
+        networks = {"critic": self.engine, "critic_start": self.start}
+        return {name: network.kept() for name, network in networks.items() if network is not None}
+
+    def load_state_dict(self, state: dict[str, Any], files: PieceFiles | None = None) -> None:
+        """Continue exactly where `state_dict` was taken; with the files that ranks wrote then, if they did."""
+        if files is not None:
+            take_kept(self.engine, "critic", files, state["steps"])
+            if self.start is not None:
+                self.start.fill(files.of("critic_start", "weights"))
+            return
+        self.engine.fill(InMemory(state["network"]))
         if self.start is not None:
-            self.start.whole().load_state_dict(state["start"])
-            self.start.take()
-        self.engine.take_moments(state["adam"])
+            self.start.fill(InMemory(state["start"]))
+        self.engine.take_moments(*moments_in_memory(state["adam"], self.engine.network))

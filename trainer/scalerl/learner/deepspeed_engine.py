@@ -8,25 +8,33 @@ BF16 and skips steps by itself unless it is told otherwise: here sums and messag
 steps are taken.
 """
 
-import copy
 import importlib
 import logging
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from scalerl.learner.engine import Engine, Network, adamw
+from scalerl.learner.pieces import (
+    MOMENTS,
+    KeptPiece,
+    TensorSource,
+    by_layer,
+    kept_buffers,
+    piece_of_whole,
+    weights_in_memory,
+)
 from scalerl.learner.ranks import Ranks
 from scalerl.learner.torch_engine import TorchNetwork
 from scalerl.model.device import UnfitMachine
+from scalerl.model.outline import is_outline, outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
-MOMENTS = ("exp_avg", "exp_avg_sq")
 MOST_IN_BUCKET = 500_000_000
 """Numbers that are reduced or gathered at once: DeepSpeed's own default."""
 
@@ -35,13 +43,15 @@ class DeepSpeedEngineMaker:
     """Engines over the ranks of one process group, which must have been joined."""
 
     def __init__(self, settings: DeepSpeedSettings, ranks: Ranks, device: torch.device) -> None:
-        self.settings, self.ranks = settings, ranks
+        self.settings, self.ranks, self.device = settings, ranks, device
         os.environ.setdefault("LOCAL_RANK", str(ranks.rank))  # it asks for no other sign that ranks were started
         self.deepspeed = imported_deepspeed(device)
 
-    def make(self, network: nn.Module, optimiser: Optimiser) -> "DeepSpeedEngine":
+    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "DeepSpeedEngine":
         """Collective."""
-        return DeepSpeedEngine(self.deepspeed, network, optimiser, settings=self.settings, ranks=self.ranks)
+        return DeepSpeedEngine(
+            self.deepspeed, network, optimiser, source, settings=self.settings, ranks=self.ranks, device=self.device
+        )
 
 
 def imported_deepspeed(device: torch.device) -> Any:
@@ -95,35 +105,92 @@ def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> 
 class ZeroNetwork:
     """A network on its ranks: every rank has all of its weights under ZeRO-2, its share of them under ZeRO-3."""
 
-    def __init__(self, deepspeed: Any, network: nn.Module, config: dict[str, Any], optimiser: Optimiser | None) -> None:
-        self.deepspeed, self.config, self._whole = deepspeed, config, network
+    def __init__(
+        self,
+        deepspeed: Any,
+        network: nn.Module,
+        config: dict[str, Any],
+        optimiser: Optimiser | None,
+        source: TensorSource | None,
+        *,
+        ranks: Ranks,
+        device: torch.device,
+    ) -> None:
+        self.deepspeed, self.config, self.ranks, self.device = deepspeed, config, ranks, device
         self.is_zero3 = config["zero_optimization"]["stage"] == 3
-        self.network: nn.Module = copy.deepcopy(network) if self.is_zero3 else network
+        if self.is_zero3:
+            self._whole = None if is_outline(network) else network
+            self.network = outline_of(network)
+            self._share_out()
+            self._fill_shares(source or weights_in_memory(network))
+        else:
+            self._whole = self.network = with_room(network, device, source)
         self.adam = None if optimiser is None else adamw(self.network, optimiser)
         with warnings.catch_warnings(action="ignore"):
             self.engine, *_ = deepspeed.initialize(model=self.network, optimizer=self.adam, config=config)
+
+    def _share_out(self) -> None:
+        """Room for one layer at a time, of which every rank keeps its share before the next one comes."""
+        first: Any = None
+        for layer in by_layer(self.network):
+            room = {name: room_for(parameter, self.device) for name, parameter in layer}
+            set_parameters(self.network, room)
+            if first is None:
+                first, *_ = room.values()
+                holder = nn.ParameterList(room.values())
+                self.deepspeed.zero.Init(module=holder, config_dict_or_path=self.config, dtype=first.dtype)
+            else:
+                first.convert_to_zero_parameters(param_list=list(room.values()))
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """What its `forward` says."""
         return self.engine(*arguments, **named)
 
     @torch.no_grad()
-    def whole(self) -> nn.Module:
+    def whole(self) -> nn.Module | None:
         """The network that it was made from, with all present weights; ZeRO-3 gathers them layer by layer."""
-        if self.is_zero3:
+        if self.is_zero3 and self._whole is not None:
             places = dict(self._whole.named_parameters())
-            for layer in by_layer(self.network):
-                with self.deepspeed.zero.GatheredParameters([parameter for _, parameter in layer]):
-                    for name, parameter in layer:
-                        places[name].copy_(parameter)
+            for layer in self.layers():
+                for name in layer.keys() & places.keys():
+                    places[name].copy_(layer[name])
         return self._whole
 
     @torch.no_grad()
-    def take(self) -> None:
-        """Every rank keeps its share."""
-        if self.is_zero3:
-            for parameter, value in zip(self.network.parameters(), self._whole.parameters(), strict=True):
-                shard(parameter).copy_(share_of(parameter, value))
+    def layers(self) -> Iterator[dict[str, Tensor]]:
+        """Gathered by all ranks under ZeRO-3."""
+        if not self.is_zero3:
+            yield from TorchNetwork(self.network).layers()
+            return
+        for layer in by_layer(self.network):
+            with self.deepspeed.zero.GatheredParameters([parameter for _, parameter in layer]):
+                yield {name: parameter.detach() for name, parameter in layer}
+        yield dict(kept_buffers(self.network))
+
+    @torch.no_grad()
+    def kept(self) -> Iterator[KeptPiece]:
+        """Its share of each parameter, without what pads it."""
+        for name, parameter in self.network.named_parameters():
+            start, stop = span(parameter, self.ranks)
+            yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
+        yield from self._kept_buffers()
+
+    def _kept_buffers(self) -> Iterator[KeptPiece]:
+        for name, buffer in kept_buffers(self.network):
+            yield piece_of_whole("weights", name, buffer, self.ranks.rank, self.ranks.world)
+
+    @torch.no_grad()
+    def fill(self, source: TensorSource) -> None:
+        """Every rank reads its share."""
+        self._fill_shares(source)
+
+    @torch.no_grad()
+    def _fill_shares(self, source: TensorSource) -> None:
+        for name, parameter in self.network.named_parameters():
+            own, (start, stop) = shard(parameter), span(parameter, self.ranks)
+            own[: stop - start].copy_(source.read(name, start, stop))
+        for name, buffer in kept_buffers(self.network):
+            buffer.copy_(source.read(name, 0, buffer.numel()).view(buffer.shape))
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
@@ -138,30 +205,43 @@ class DeepSpeedEngine(ZeroNetwork):
     """A network, its AdamW, and ZeRO over the ranks."""
 
     def __init__(
-        self, deepspeed: Any, network: nn.Module, optimiser: Optimiser, *, settings: DeepSpeedSettings, ranks: Ranks
+        self,
+        deepspeed: Any,
+        network: nn.Module,
+        optimiser: Optimiser,
+        source: TensorSource | None,
+        *,
+        settings: DeepSpeedSettings,
+        ranks: Ranks,
+        device: torch.device,
     ) -> None:
         numel = sum(parameter.numel() for parameter in network.parameters())
-        super().__init__(deepspeed, network, ds_config(optimiser, settings, numel), optimiser)
-        self.ranks, self.steps, self.optimiser = ranks, 0, optimiser
-        self.rate = optimiser.learning_rate
+        config = ds_config(optimiser, settings, numel)
+        super().__init__(deepspeed, network, config, optimiser, source, ranks=ranks, device=device)
+        self.count = 0
+        """Steps taken."""
         self.scale = (1 << (ranks.world - 1).bit_length()) / ranks.world
         """What is left in the gradient until the step takes it out."""
         if self.scale != 1.0:
             self.engine.optimizer.override_loss_scale(self.scale)
 
-    def frozen(self, network: nn.Module) -> Network:
+    def frozen(self, network: nn.Module, source: TensorSource | None = None) -> Network:
         """As this one: in this process under ZeRO-2, shared out under ZeRO-3."""
         if not self.is_zero3:
-            return TorchNetwork(network)
+            return TorchNetwork(with_room(network, self.device, source), self.ranks)
         zero = {name: value for name, value in self.config["zero_optimization"].items() if name != "offload_optimizer"}
-        return ZeroNetwork(self.deepspeed, network, {**self.config, "zero_optimization": zero}, None)
+        config = {**self.config, "zero_optimization": zero}
+        return ZeroNetwork(self.deepspeed, network, config, None, source, ranks=self.ranks, device=self.device)
 
     @torch.no_grad()
-    def take(self) -> None:
-        """Every rank keeps its share, and AdamW's FP32 copy of it."""
-        super().take()
-        for parameter, value in zip(self.network.parameters(), self._whole.parameters(), strict=True):
-            self._set(parameter, value, None)
+    def fill(self, source: TensorSource) -> None:
+        """Every rank reads its share, and AdamW's FP32 copy of it."""
+        if self.is_zero3:
+            super().fill(source)
+        else:
+            TorchNetwork(self.network).fill(source)
+        for name, parameter in self.network.named_parameters():
+            self._set(name, parameter, source, None)
 
     def zero_grad(self) -> None:
         """Nothing to do: `step` and `skip` forget the gradient."""
@@ -189,10 +269,9 @@ class DeepSpeedEngine(ZeroNetwork):
         """One step of AdamW on every share, then each rank has the new weights or its share of them."""
         for group in self.engine.optimizer.param_groups:
             group["lr"] = rate
-        self.rate = rate
         self.engine.step()
         assert self.engine.was_step_applied(), "DeepSpeed skipped a step whose norm is finite"
-        self.steps += 1
+        self.count += 1
 
     def skip(self) -> None:
         """DeepSpeed forgets a gradient whose norm is not finite: it is told that this one is not."""
@@ -206,52 +285,73 @@ class DeepSpeedEngine(ZeroNetwork):
             delattr(optimizer, name)
         assert not self.engine.was_step_applied(), "DeepSpeed took a step that it was to skip"
 
-    @torch.no_grad()
-    def moments(self) -> dict[str, Any]:
-        """AdamW's state of the whole network on the host, one parameter at a time."""
-        read = importlib.import_module("deepspeed.utils").safe_get_full_optimizer_state
-        state: dict[int, dict[str, Tensor]] = {}
-        for index, parameter in enumerate(self.network.parameters() if self.steps else ()):
-            found = {name: read(parameter, name).cpu().clone() for name in MOMENTS}
-            state[index] = {"step": torch.tensor(float(self.steps))} | found
-        (group,) = adamw(self._whole, self.optimiser).state_dict()["param_groups"]
-        return {"state": state, "param_groups": [{**group, "lr": self.rate}]}
+    def moments(self) -> None:
+        """They are among what each rank keeps."""
 
     @torch.no_grad()
-    def take_moments(self, state: dict[str, Any]) -> None:
-        """Every rank keeps its share; what never had a gradient has moments of 0."""
-        if not state["state"]:
+    def kept(self) -> Iterator[KeptPiece]:
+        """AdamW's FP32 copy of its share, from which the weights follow, and the moments of that."""
+        for name, parameter in self.network.named_parameters():
+            for kind in ("weights", *MOMENTS) if self.count else ("weights",):
+                start, values = self._share(parameter, None if kind == "weights" else kind)
+                yield KeptPiece(kind=kind, name=name, start=start, values=values)
+        yield from self._kept_buffers()
+
+    def steps(self) -> dict[str, int]:
+        """The same for all: ZeRO steps on flat groups of parameters."""
+        return {name: self.count for name, _ in self.network.named_parameters()} if self.count else {}
+
+    @torch.no_grad()
+    def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
+        """Every rank reads those of its share; what never had a gradient has moments of 0."""
+        if not steps:
             return
         optimizer, adam = self.engine.optimizer, self.adam
         assert adam is not None
-        self.steps = int(next(iter(state["state"].values()))["step"])
+        self.count = max(steps.values())
         flat = optimizer.fp32_partitioned_groups_flat if self.is_zero3 else optimizer.single_partition_of_fp32_groups
         for share in flat:
-            step = torch.tensor(float(self.steps), device=share.device)
+            step = torch.tensor(float(self.count), device=share.device)
             adam.state[share] = {"step": step} | {name: torch.zeros_like(share) for name in MOMENTS}
         if not self.is_zero3:
             optimizer._lazy_init_hp_params_optimizer_state()
-        for index, parameter in enumerate(self.network.parameters()):
-            for name in MOMENTS:
-                if index in state["state"]:
-                    self._set(parameter, state["state"][index][name], name)
+        for name, parameter in self.network.named_parameters():
+            for moment, source in moments.items():
+                if name in source:
+                    self._set(name, parameter, source, moment)
 
-    def _set(self, parameter: nn.Parameter, value: Tensor, name: str | None) -> None:
+    def _set(self, name: str, parameter: nn.Parameter, source: TensorSource, moment: str | None) -> None:
         """This rank's share of a moment, or of the FP32 weights that AdamW steps on."""
+        start, own = self._share(parameter, moment)
+        own.copy_(source.read(name, start, start + own.numel()))
+
+    def _share(self, parameter: nn.Parameter, moment: str | None) -> tuple[int, Tensor]:
+        """Where this rank's share begins in the parameter, and the share, in AdamW's own memory."""
         if self.is_zero3:
-            self.engine.optimizer.set_local_hp_param(share_of(parameter, value), parameter, name)
-        else:
-            holder: Any = parameter
-            holder.set_full_hp_param(value.to(parameter.device), name)
+            start, stop = span(parameter, self.ranks)
+            share, _ = self.engine.optimizer._get_fp32_opt_state_partition(
+                parameter, release_swap_buffers=False, optim_state_key=moment
+            )
+            return start, share[: stop - start]
+        holder: Any = parameter
+        place = holder._hp_mapping
+        if place is None:  # none of it lies in this rank's part of all parameters
+            return 0, torch.empty(0)
+        return place.lp_fragment_address.start, place.get_hp_fragment(moment)
 
 
-def by_layer(network: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:
-    """Parameters by name, those of one layer together: the most that are gathered at once."""
-    layers: dict[str, list[tuple[str, nn.Parameter]]] = {}
-    for name, parameter in network.named_parameters():
-        head, _, tail = name.partition(".layers." if ".layers." in name else ".blocks.")
-        layers.setdefault(f"{head} {tail.split('.')[0]}" if tail else "outside", []).append((name, parameter))
-    yield from layers.values()
+def room_for(parameter: nn.Parameter, device: torch.device) -> nn.Parameter:
+    """Memory for a parameter of an outline."""
+    return nn.Parameter(torch.zeros_like(parameter, device=device), requires_grad=parameter.requires_grad)
+
+
+def with_room(network: nn.Module, device: torch.device, source: TensorSource | None) -> nn.Module:
+    """A network with all of its weights; an outline is given room for those of the source."""
+    if is_outline(network):
+        set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
+        assert source is not None
+        TorchNetwork(network).fill(source)
+    return network
 
 
 def shard(parameter: nn.Parameter) -> Tensor:
@@ -260,10 +360,9 @@ def shard(parameter: nn.Parameter) -> Tensor:
     return holder.ds_tensor
 
 
-def share_of(parameter: nn.Parameter, value: Tensor) -> Tensor:
-    """This rank's part of a whole tensor, padded as ZeRO-3 pads it."""
-    own = shard(parameter)
-    world = torch.distributed.get_world_size()
-    padded = torch.zeros(own.numel() * world, dtype=own.dtype, device=own.device)
-    padded[: value.numel()] = value.flatten()
-    return padded[own.numel() * torch.distributed.get_rank() :][: own.numel()]
+def span(parameter: nn.Parameter, ranks: Ranks) -> tuple[int, int]:
+    """First number that this rank keeps of a parameter under ZeRO-3, and the one behind its last; the rest of its share
+    is padding."""
+    holder: Any = parameter
+    own, numel = shard(parameter).numel(), holder.ds_numel
+    return min(numel, own * ranks.rank), min(numel, own * (ranks.rank + 1))

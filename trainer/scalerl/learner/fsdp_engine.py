@@ -1,17 +1,27 @@
 """PyTorch's own sharding (FSDP2, `fully_shard`): each layer's weights are gathered for its forward and its backward."""
 
-import copy
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 
-from scalerl.learner.engine import Engine, adamw
+from scalerl.learner.engine import Engine, adam_steps, adamw, take_adam
+from scalerl.learner.pieces import (
+    MOMENTS,
+    KeptPiece,
+    TensorSource,
+    by_layer,
+    kept_buffers,
+    piece_of_whole,
+    weights_in_memory,
+)
 from scalerl.learner.ranks import Ranks
+from scalerl.model.outline import is_outline, outline_of
 from scalerl.recipe import Optimiser
 
 
@@ -19,18 +29,22 @@ class FsdpEngineMaker:
     """Engines over the ranks of one process group, which must have been joined."""
 
     def __init__(self, ranks: Ranks, device: torch.device) -> None:
-        self.ranks, self.mesh = ranks, init_device_mesh(device.type, (ranks.world,))
+        self.ranks, self.device, self.mesh = ranks, device, init_device_mesh(device.type, (ranks.world,))
 
-    def make(self, network: nn.Module, optimiser: Optimiser) -> "FsdpEngine":
+    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "FsdpEngine":
         """Collective."""
-        return FsdpEngine(network, optimiser, ranks=self.ranks, mesh=self.mesh)
+        return FsdpEngine(network, optimiser, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
 
 
 class FsdpNetwork:
-    """A network in shards; a copy in this process holds all of its weights when it is asked for."""
+    """A network in shards. One that was made from weights of this process gathers them there when it is asked for."""
 
-    def __init__(self, network: nn.Module, mesh: DeviceMesh) -> None:
-        self.mesh, self._whole, self.network = mesh, network, copy.deepcopy(network)
+    def __init__(
+        self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh, device: torch.device
+    ) -> None:
+        self.ranks, self.mesh, self.device = ranks, mesh, device
+        self._whole = None if is_outline(network) else network
+        self.network = outline_of(network)
         for layers in (module for module in self.network.modules() if isinstance(module, nn.ModuleList)):
             for layer in layers:
                 fully_shard(layer, mesh=mesh)
@@ -40,23 +54,65 @@ class FsdpNetwork:
                 # The sum itself, not an average times the ranks: another factor than a power of 2 rounds in BF16.
                 module.set_force_sum_reduction_for_comms(True)
                 module.set_gradient_divide_factor(1.0)
+        self._make_room()
+        self.fill(source or weights_in_memory(network))
+
+    @torch.no_grad()
+    def _make_room(self) -> None:
+        """Memory for what this rank keeps."""
+        room: dict[str, Tensor] = {}
+        by_identity: dict[int, nn.Parameter] = {}
+        for name, parameter in self.network.named_parameters(remove_duplicate=False):
+            if id(parameter) not in by_identity:
+                start, stop = self._span(parameter)
+                shape = (stop - start) // max(1, parameter.shape[1:].numel()), *parameter.shape[1:]
+                values = torch.zeros(shape, dtype=parameter.dtype, device=self.device)
+                own = nn.Parameter(sharded_as(parameter, values), requires_grad=parameter.requires_grad)
+                by_identity[id(parameter)] = own
+            room[name] = by_identity[id(parameter)]
+        self.network.load_state_dict(room, strict=False, assign=True)
+
+    def _span(self, parameter: Tensor) -> tuple[int, int]:
+        """The numbers of a parameter that this rank keeps, from the first to the one behind the last: whole rows."""
+        rows, width = parameter.shape[0], parameter.shape[1:].numel()
+        each = -(-rows // self.ranks.world)
+        return (min(rows, each * self.ranks.rank) * width, min(rows, each * (self.ranks.rank + 1)) * width)
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """What its `forward` says."""
         return self.network(*arguments, **named)
 
     @torch.no_grad()
-    def whole(self) -> nn.Module:
+    def whole(self) -> nn.Module | None:
         """All of its present weights, one parameter at a time, in the network that it was made from."""
-        for place, parameter in zip(self._whole.parameters(), self.network.parameters(), strict=True):
-            place.copy_(full(parameter))
+        if self._whole is not None:
+            for place, parameter in zip(self._whole.parameters(), self.network.parameters(), strict=True):
+                place.copy_(full(parameter))
         return self._whole
 
     @torch.no_grad()
-    def take(self) -> None:
-        """Every rank keeps its share."""
-        for place, parameter in zip(self._whole.parameters(), self.network.parameters(), strict=True):
-            local(parameter).copy_(shard_like(parameter, place.detach()))
+    def layers(self) -> Iterator[dict[str, Tensor]]:
+        """Gathered by all ranks."""
+        for layer in by_layer(self.network):
+            yield {name: full(parameter.detach()) for name, parameter in layer}
+        yield dict(kept_buffers(self.network))
+
+    def kept(self) -> Iterator[KeptPiece]:
+        """Its rows of each parameter."""
+        for name, parameter in self.network.named_parameters():
+            start, _ = self._span(parameter)
+            yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
+        for name, buffer in kept_buffers(self.network):
+            yield piece_of_whole("weights", name, buffer, self.ranks.rank, self.ranks.world)
+
+    @torch.no_grad()
+    def fill(self, source: TensorSource) -> None:
+        """Every rank reads its rows."""
+        for name, parameter in self.network.named_parameters():
+            own = local(parameter)
+            own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
+        for name, buffer in kept_buffers(self.network):
+            buffer.copy_(source.read(name, 0, buffer.numel()).view(buffer.shape))
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
@@ -69,14 +125,22 @@ class FsdpNetwork:
 class FsdpEngine(FsdpNetwork):
     """A network and its AdamW, both in shards."""
 
-    def __init__(self, network: nn.Module, optimiser: Optimiser, *, ranks: Ranks, mesh: DeviceMesh) -> None:
-        super().__init__(network, mesh)
-        self.ranks = ranks
+    def __init__(
+        self,
+        network: nn.Module,
+        optimiser: Optimiser,
+        source: TensorSource | None,
+        *,
+        ranks: Ranks,
+        mesh: DeviceMesh,
+        device: torch.device,
+    ) -> None:
+        super().__init__(network, source, ranks=ranks, mesh=mesh, device=device)
         self.adam = adamw(self.network, optimiser)
 
-    def frozen(self, network: nn.Module) -> FsdpNetwork:
+    def frozen(self, network: nn.Module, source: TensorSource | None = None) -> FsdpNetwork:
         """In shards as well."""
-        return FsdpNetwork(network, self.mesh)
+        return FsdpNetwork(network, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
 
     def zero_grad(self) -> None:
         """Forget the gradient."""
@@ -104,26 +168,31 @@ class FsdpEngine(FsdpNetwork):
     def skip(self) -> None:
         """Nothing to do: the next step begins by forgetting the gradient."""
 
-    def moments(self) -> dict[str, Any]:
-        """AdamW's state of the whole network on the host, one parameter at a time."""
-        state = self.adam.state_dict()
-        whole = {
-            index: {name: full(value).cpu().clone() for name, value in moments.items()}
-            for index, moments in state["state"].items()
-        }
-        return {"state": whole, "param_groups": state["param_groups"]}
+    def moments(self) -> None:
+        """They are among what each rank keeps."""
 
-    def take_moments(self, state: dict[str, Any]) -> None:
-        """Every rank keeps its share."""
-        parameters = list(self.network.parameters())
-        own = {
-            index: {
-                name: value.clone() if name == "step" else sharded(parameters[index], value)
-                for name, value in moments.items()
-            }
-            for index, moments in state["state"].items()
-        }
-        self.adam.load_state_dict({"state": own, "param_groups": state["param_groups"]})
+    def kept(self) -> Iterator[KeptPiece]:
+        """The moments of its rows too."""
+        yield from super().kept()
+        for name, parameter in self.network.named_parameters():
+            state = self.adam.state.get(parameter, {})
+            for moment in MOMENTS if state else ():
+                start, _ = self._span(parameter)
+                yield KeptPiece(kind=moment, name=name, start=start, values=local(state[moment]).reshape(-1))
+
+    def steps(self) -> dict[str, int]:
+        """By AdamW's own count."""
+        return adam_steps(self.network, self.adam)
+
+    def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
+        """Every rank reads those of its rows."""
+
+        def read(source: TensorSource, name: str, parameter: Tensor) -> Tensor:
+            own = local(parameter)
+            values = source.read(name, *self._span(parameter)).view(own.shape)
+            return sharded_as(parameter, values.to(own.device, own.dtype, copy=True))
+
+        take_adam(self.network, self.adam, moments, steps, read)
 
 
 def full(tensor: Tensor) -> Tensor:
@@ -131,18 +200,20 @@ def full(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def local(parameter: Tensor) -> Tensor:
+def local(tensor: Tensor) -> Tensor:
     """This rank's part."""
+    assert isinstance(tensor, DTensor)
+    return tensor.to_local()
+
+
+def sharded_as(parameter: Tensor, own: Tensor) -> DTensor:
+    """This rank's part as a part of a tensor that is shared out as the parameter is."""
     assert isinstance(parameter, DTensor)
-    return parameter.to_local()
-
-
-def sharded(parameter: Tensor, value: Tensor) -> DTensor:
-    """A whole tensor shared out as the parameter is."""
-    assert isinstance(parameter, DTensor)
-    return distribute_tensor(value.to(parameter.device), parameter.device_mesh, parameter.placements)
-
-
-def shard_like(parameter: Tensor, value: Tensor) -> Tensor:
-    """This rank's part of a whole tensor."""
-    return local(sharded(parameter, value))
+    return DTensor.from_local(
+        own,
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )

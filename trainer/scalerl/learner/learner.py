@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from scalerl.durable import Part
 from scalerl.model.policy import Policy
 from scalerl.model.size import ModelSize
 from scalerl.rollout import Group
@@ -65,7 +66,14 @@ class Learner(Protocol):
         """Write the policy's weights in Hugging Face's format."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on."""
+        """Everything the next step depends on, without what `write_kept` writes."""
+        ...
+
+    def write_kept(self, folder: Path) -> list[Part]:
+        """What each rank of a sharded learner keeps, as a file of its own in `folder`; empty where `state_dict` is all.
+
+        `load_state_dict` finds the files under `kept` in the state.
+        """
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

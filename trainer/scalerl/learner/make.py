@@ -11,6 +11,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.model.build import new_policy
 from scalerl.model.device import device_of
 from scalerl.recipe import LearnerSettings, ResolvedRecipe
+from scalerl.weights.file_weights import FileWeights
 
 
 def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) -> EngineMaker:
@@ -29,10 +30,10 @@ def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) 
 
 
 def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks) -> TorchLearner:
-    """The learner of one rank, with the weights of the folder `start`; collective."""
+    """The learner of one rank, which reads its share of the weights of the folder `start`; collective."""
     device = device_of(recipe)
     # As in a run's own process: results are equal to the bit on a CPU alone.
     torch.use_deterministic_algorithms(device.type == "cpu")
-    policy = new_policy(recipe)
-    policy.load_weights(start)
-    return TorchLearner(policy, recipe, engines=engine_maker(recipe.learner, ranks, device))
+    engines = engine_maker(recipe.learner, ranks, device)
+    # The folder was checked when its coordinator loaded it.
+    return TorchLearner(new_policy(recipe, outline=True), recipe, engines=engines, weights=FileWeights(start))

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -41,23 +42,30 @@ class Ranks:
 
     def agreed(self, decision: bool) -> bool:
         """What the first rank decides."""
-        return bool(self._of_first(int(decision)))
+        return bool(self.of_first(decision))
+
+    def of_first(self, value: Any) -> Any:
+        """What the first rank gives."""
+        said = [value]
+        if self.world > 1:
+            dist.broadcast_object_list(said, src=0)
+        return said[0]
+
+    def gathered(self, value: Any) -> list[Any]:
+        """What all ranks give, in order."""
+        found = [value] * self.world
+        if self.world > 1:
+            dist.all_gather_object(found, value)
+        return found
 
     def refuse_unlike(self, fingerprint: int, what: str) -> None:
         """Raises RanksDisagree unless all ranks have the fingerprint of the first; 63 bits at most."""
-        unlike = torch.tensor(int(self._of_first(fingerprint) != fingerprint))
+        unlike = torch.tensor(int(self.of_first(fingerprint) != fingerprint))
         if int(self.summed(unlike)) > 0:
             raise RanksDisagree(
                 f"{what} differ between the {self.world} ranks of the learner, which all compute the run; something in "
                 f"it depends on the process: a verifier with a time limit, for instance. Use ranks: 1"
             )
-
-    def _of_first(self, number: int) -> int:
-        if self.world == 1:
-            return number
-        said = torch.tensor(number, dtype=torch.int64)
-        dist.broadcast(said, src=0)
-        return int(said)
 
 
 ALONE = Ranks()

@@ -1,20 +1,23 @@
 """The engine of one process: PyTorch's AdamW, nothing sharded."""
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from scalerl.learner.engine import Engine, adamw
-from scalerl.learner.ranks import ALONE
+from scalerl.learner.engine import Engine, adam_steps, adamw, take_adam
+from scalerl.learner.pieces import KeptPiece, TensorSource, piece_of_whole, weights_of
+from scalerl.learner.ranks import ALONE, Ranks
 from scalerl.recipe import Optimiser
 
 
 class TorchNetwork:
-    """A network that lies in this process."""
+    """A network that lies in this process; whole on each of several ranks, where it is frozen."""
 
-    def __init__(self, network: nn.Module) -> None:
-        self.network = network
+    def __init__(self, network: nn.Module, ranks: Ranks = ALONE) -> None:
+        self.network, self.ranks = network, ranks
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """What its `forward` says."""
@@ -24,24 +27,34 @@ class TorchNetwork:
         """The network itself."""
         return self.network
 
-    def take(self) -> None:
-        """Nothing to do: what `whole` gave is the network."""
+    def layers(self) -> Iterator[dict[str, Tensor]]:
+        """All at once: nothing is gathered."""
+        yield {name: tensor.detach() for name, tensor in weights_of(self.network).items()}
+
+    def kept(self) -> Iterator[KeptPiece]:
+        """An equal part of each tensor."""
+        for name, tensor in weights_of(self.network).items():
+            yield piece_of_whole("weights", name, tensor, self.ranks.rank, self.ranks.world)
+
+    @torch.no_grad()
+    def fill(self, source: TensorSource) -> None:
+        """Copy all of them."""
+        for name, tensor in weights_of(self.network).items():
+            tensor.copy_(source.read(name, 0, tensor.numel()).view(tensor.shape))
 
     def copy_from(self, engine: Engine) -> None:
         """Copy the weights."""
-        self.network.load_state_dict(engine.whole().state_dict())
+        self.network.load_state_dict(engine.network.state_dict())
 
 
 class TorchEngine(TorchNetwork):
     """A network and its AdamW, both in this process."""
 
-    ranks = ALONE
-
     def __init__(self, network: nn.Module, optimiser: Optimiser) -> None:
         super().__init__(network)
         self.adam = adamw(network, optimiser)
 
-    def frozen(self, network: nn.Module) -> TorchNetwork:
+    def frozen(self, network: nn.Module, source: TensorSource | None = None) -> TorchNetwork:
         """It stays where it is."""
         return TorchNetwork(network)
 
@@ -75,9 +88,17 @@ class TorchEngine(TorchNetwork):
         """AdamW's state."""
         return self.adam.state_dict()
 
-    def take_moments(self, state: dict[str, Any]) -> None:
-        """Go on from it."""
-        self.adam.load_state_dict(state)
+    def steps(self) -> dict[str, int]:
+        """By AdamW's own count."""
+        return adam_steps(self.network, self.adam)
+
+    def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
+        """All of them."""
+
+        def read(source: TensorSource, name: str, parameter: Tensor) -> Tensor:
+            return source.read(name, 0, parameter.numel()).view(parameter.shape)
+
+        take_adam(self.network, self.adam, moments, steps, read)
 
 
 class TorchEngineMaker:
@@ -85,6 +106,6 @@ class TorchEngineMaker:
 
     ranks = ALONE
 
-    def make(self, network: nn.Module, optimiser: Optimiser) -> TorchEngine:
+    def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> TorchEngine:
         """An engine of this process."""
         return TorchEngine(network, optimiser)

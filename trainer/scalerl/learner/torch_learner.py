@@ -11,14 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from scalerl.durable import Part, part_of_rank, write_part
 from scalerl.learner.batch import Batch, make_batch
 from scalerl.learner.batch_loss import batch_loss, passes, scores_of
 from scalerl.learner.critic import ValueLearner
-from scalerl.learner.engine import EngineMaker, Scorer, Scoring, ScoringNetwork
+from scalerl.learner.engine import (
+    POLICY,
+    EngineMaker,
+    Scorer,
+    Scoring,
+    ScoringNetwork,
+    moments_in_memory,
+    take_kept,
+)
 from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.learning_rate import learning_rate
 from scalerl.learner.loss_scale import INITIAL_SCALE, LossScale
+from scalerl.learner.pieces import PieceFiles, save_pieces
 from scalerl.learner.torch_engine import TorchEngineMaker
+from scalerl.model.outline import PolicyParts
 from scalerl.model.policy import Policy, frozen_copy
 from scalerl.objective.advantages import advantages, padded
 from scalerl.objective.gae import at_last_own_token
@@ -99,10 +110,12 @@ class TorchLearner:
         *,
         origin: Policy | None = None,
         engines: EngineMaker | None = None,
+        weights: Weights | None = None,
     ) -> None:
         """`origin` is a frozen copy of the policy that the run starts from; without one the learner makes its own.
 
-        Without `engines` everything lies in this process.
+        Without `engines` everything lies in this process. `weights`, under the names of a file, are those of a `policy`
+        that is an outline.
         """
         engines = engines or TorchEngineMaker()
         self.recipe, self.ranks = recipe, engines.ranks
@@ -114,31 +127,42 @@ class TorchLearner:
         self.weighs_by_start = recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
         reference = (origin or frozen_copy(policy)) if recipe.kl.coefficient > 0 else None
         start = frozen_copy(policy) if self.weighs_by_start and recipe.batches_of_a_round > 1 else None
-        self.critic = None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines)
-        self.device = policy.device
-        self.engine = engines.make(Scorer(policy), recipe.optimiser)
+        self.critic = (
+            None if recipe.critic.type == "none" else ValueLearner(policy, recipe, recipe.critic, engines, weights)
+        )
+        source = None if weights is None else PolicyParts(policy, weights, POLICY)
+        self.engine = engines.make(Scorer(policy), recipe.optimiser, source)
         self.trained = ScoringNetwork(self.engine)
-        self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference)))
-        self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start)))
+        self.device = self.trained.outline.device
+        self.reference = None if reference is None else ScoringNetwork(self.engine.frozen(Scorer(reference), source))
+        self.start = None if start is None else ScoringNetwork(self.engine.frozen(Scorer(start), source))
 
     @property
-    def policy(self) -> Policy:
-        """The policy with all of its present weights, in this process."""
+    def policy(self) -> Policy | None:
+        """The policy with all of its present weights, where one process has room for them."""
         return self.trained.policy
 
     def weights(self) -> Weights:
         """The policy's weights, under the names of its file."""
-        return self.policy.exported_weights()
+        return self._policy_here().exported_weights()
 
     def publish(self, store: WeightStore, publication: int) -> None:
         """Each rank its layer groups; all ranks gather the weights, layer by layer."""
-        weights, ranks = self.weights(), self.ranks
-        own = {name: weights[name] for name in names_of_rank(weights, ranks.rank, ranks.world)}
+        ranks, is_gathered = self.ranks, self.engine.moments() is None
+        own: dict[str, Tensor] = {}
+        for layer in self.trained.exported_layers():
+            for name in names_of_rank(layer, ranks.rank, ranks.world):
+                own[name] = layer[name].to("cpu", copy=True) if is_gathered else layer[name]
         store.publish(publication, self.version, own, rank=ranks.rank, ranks=ranks.world)
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""
-        self.policy.save_weights(folder)
+        self._policy_here().save_weights(folder)
+
+    def _policy_here(self) -> Policy:
+        policy = self.policy
+        assert policy is not None, "ranks that were made from an outline publish their weights layer by layer"
+        return policy
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
         """Train on `groups`; without survivors, or when something is not finite, the weights stay as they are.
@@ -300,31 +324,56 @@ class TorchLearner:
             raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, those of the frozen copies too, optimiser, critic, counters and running statistics."""
-        return {
-            "policy": self.policy.exported_weights(),
-            "adam": self.engine.moments(),
+        """Counters and running statistics; weights, those of the frozen copies too, optimiser and critic, unless ranks
+        save what they keep each for itself (`write_kept`)."""
+        counters = {
             "version": self.version,
             "bad_steps": self.bad_steps,
             "loss_scale": asdict(self.loss_scale),
             "statistics": asdict(self.statistics),
             "critic": None if self.critic is None else self.critic.state_dict(),
-            **{name: frozen.policy.exported_weights() for name, frozen in self._frozen_policies().items()},
         }
+        moments = self.engine.moments()
+        if moments is None:
+            return counters | {"steps": self.engine.steps()}
+        frozen = {name: one.outline.exported_weights() for name, one in self._frozen_policies().items()}
+        return {"policy": self.weights(), "adam": moments, **counters, **frozen}
+
+    def write_kept(self, folder: Path) -> list[Part]:
+        """Each rank a file of what it keeps; all ranks call it."""
+        if self.engine.moments() is not None:
+            return []
+        networks = {"policy": self.engine.kept()}
+        networks |= {name: one.network.kept() for name, one in self._frozen_policies().items()}
+        networks |= {} if self.critic is None else self.critic.kept()
+        ranks = self.ranks
+        place = Path(ranks.of_first(str(folder)))
+        name = part_of_rank(ranks.rank, ranks.world)
+        part = write_part(place, name, ".safetensors", lambda path: save_pieces(path, networks))
+        return ranks.gathered(part)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
-        self.policy.import_weights(state["policy"])
-        self.engine.take()
-        self.engine.take_moments(state["adam"])
+        """Continue exactly where `state_dict` was taken, also on another engine and number of ranks.
+
+        `state["kept"]` are the files that ranks wrote then, if they did.
+        """
         self.version, self.bad_steps = state["version"], state["bad_steps"]
         self.statistics = RunningStatistics(**state["statistics"])
-        if self.critic is not None:
-            self.critic.load_state_dict(state["critic"])
         self.loss_scale = LossScale(**state["loss_scale"])
-        for name, frozen in self._frozen_policies().items():
-            frozen.policy.import_weights(state[name])
-            frozen.network.take()
+        if "kept" not in state:
+            self.trained.take(state["policy"])
+            self.engine.take_moments(*moments_in_memory(state["adam"], self.engine.network))
+            if self.critic is not None:
+                self.critic.load_state_dict(state["critic"])
+            for name, frozen in self._frozen_policies().items():
+                frozen.take(state[name])
+            return
+        with PieceFiles([Path(path) for path in state["kept"]]) as files:
+            take_kept(self.engine, "policy", files, state["steps"])
+            if self.critic is not None:
+                self.critic.load_state_dict(state["critic"], files)
+            for name, frozen in self._frozen_policies().items():
+                frozen.network.fill(files.of(name, "weights"))
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
         """Those that the recipe needs, by name."""

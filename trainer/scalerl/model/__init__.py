@@ -4,6 +4,7 @@ policy               what every policy is: hidden states, head, log-probabilitie
 head                 hidden states to logits, and to log-probabilities and entropy in bounded memory
 build                the policy that a recipe describes
 device               where it computes: the recipe's `device`, or the one that is found
+outline              networks of shapes alone, and their weights part by part
 llama                the built-in one, and its cache; llama_files: its weights under Hugging Face's names
 transformers_policy  any causal language model that `transformers` loads, and its cache
 transformers_load    those models, their weights not set; transformers_masks: what they may attend to;

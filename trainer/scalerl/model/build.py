@@ -28,17 +28,22 @@ def precision_of(recipe: ResolvedRecipe) -> Precision:
     return Precision(weights=weights, products=products, head=HEADS[recipe.logits])
 
 
-def new_policy(recipe: ResolvedRecipe) -> Policy:
-    """A policy of the recipe's size and precision on the recipe's device, its weights not yet set."""
-    policy = empty_policy(recipe.model, device_of(recipe), precision_of(recipe))
+def new_policy(recipe: ResolvedRecipe, *, outline: bool = False) -> Policy:
+    """A policy of the recipe's size and precision on the recipe's device, its weights not yet set.
+
+    As an outline (`scalerl.model.outline`) it has no memory for them either.
+    """
+    policy = empty_policy(recipe.model, device_of(recipe), precision_of(recipe), outline=outline)
     policy.recompute = recipe.optimiser.gradient_checkpointing
     return policy
 
 
-def empty_policy(model: Model, device: torch.device, precision: Precision = FP32) -> Policy:
+def empty_policy(model: Model, device: torch.device, precision: Precision = FP32, *, outline: bool = False) -> Policy:
     """A policy of this model on `device`, its weights not yet set."""
     if model.type == "llama":
-        return Llama(model, make_tokenizer(model).size, device, precision)
+        return Llama(model, make_tokenizer(model).size, torch.device("meta") if outline else device, precision)
     from scalerl.model.transformers_load import mixtral, of_folder
 
-    return mixtral(model, device, precision) if model.type == "moe" else of_folder(model, device, precision)
+    if model.type == "moe":
+        return mixtral(model, device, precision, outline=outline)
+    return of_folder(model, device, precision, outline=outline)

@@ -20,7 +20,7 @@ from scalerl.model.cached_attention import TILE, CachedStep, DenseStep, Tables, 
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill, whole
 from scalerl.model.linear import projected
-from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, to_hugging_face
+from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
@@ -142,9 +142,13 @@ class Llama(Policy):
         """An empty cache of that many rows and positions."""
         return LlamaCache(self, slots=slots, positions=positions)
 
-    def exported_weights(self) -> dict[str, Tensor]:
+    def exported_part(self, own: Weights) -> dict[str, Tensor]:
         """Under LlamaForCausalLM's names, fused matrices split."""
-        return to_hugging_face(self.state_dict(), self.shape)
+        return to_hugging_face(own, self.shape)
+
+    def importer(self, weights: Weights) -> Callable[[str], Tensor]:
+        """Fuses what belongs together."""
+        return lambda name: own_tensor(name, weights, self.shape)
 
     def import_weights(self, weights: Weights) -> None:
         """Fill from weights under LlamaForCausalLM's names."""

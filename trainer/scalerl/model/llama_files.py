@@ -57,37 +57,49 @@ def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
     )
 
 
+OUTSIDE = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight"}
+"""What lies outside the layers, by our names."""
+PLAIN = {
+    "out": "self_attn.o_proj.weight",
+    "down": "mlp.down_proj.weight",
+    "attention_norm": "input_layernorm.weight",
+    "mlp_norm": "post_attention_layernorm.weight",
+}
+"""What is the same tensor on both sides, of each layer."""
+FUSED = {
+    "qkv": tuple(f"self_attn.{name}_proj.weight" for name in "qkv"),
+    "gate_up": tuple(f"mlp.{name}_proj.weight" for name in ("gate", "up")),
+}
+
+
 def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:
-    """Weights under our names as those under LlamaForCausalLM's, fused matrices split; most are views."""
-    theirs = {
-        "model.embed_tokens.weight": state["embedding"],
-        "model.norm.weight": state["norm"],
-        "lm_head.weight": state["head"],
-    }
+    """Those of our weights that are there under LlamaForCausalLM's names, fused matrices split; most are views."""
+    theirs = {name: state[own] for own, name in OUTSIDE.items() if own in state}
     for index in range(shape.layers):
         prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
-        for name, part in zip("qkv", split_qkv(state[ours + "qkv"], shape.heads), strict=True):
-            theirs[f"{prefix}self_attn.{name}_proj.weight"] = part
-        for name, part in zip(("gate", "up"), state[ours + "gate_up"].chunk(2), strict=True):
-            theirs[f"{prefix}mlp.{name}_proj.weight"] = part
-        theirs[prefix + "self_attn.o_proj.weight"] = state[ours + "out"]
-        theirs[prefix + "mlp.down_proj.weight"] = state[ours + "down"]
-        theirs[prefix + "input_layernorm.weight"] = state[ours + "attention_norm"]
-        theirs[prefix + "post_attention_layernorm.weight"] = state[ours + "mlp_norm"]
+        for own, names in FUSED.items():
+            if ours + own in state:
+                tensor = state[ours + own]
+                parts = split_qkv(tensor, shape.heads) if own == "qkv" else tensor.chunk(2)
+                theirs |= {prefix + name: part for name, part in zip(names, parts, strict=True)}
+        theirs |= {prefix + name: state[ours + own] for own, name in PLAIN.items() if ours + own in state}
     return theirs
 
 
+def own_tensor(name: str, theirs: Mapping[str, Tensor], shape: LlamaModel) -> Tensor:
+    """One of our weights from those under LlamaForCausalLM's names; a fused one is a copy."""
+    if name in OUTSIDE:
+        return theirs[OUTSIDE[name]]
+    _, index, own = name.split(".")
+    prefix = f"model.layers.{index}."
+    if own in PLAIN:
+        return theirs[prefix + PLAIN[own]]
+    parts = [theirs[prefix + part] for part in FUSED[own]]
+    return fuse_qkv(parts[0], parts[1], parts[2], shape.heads) if own == "qkv" else torch.cat(parts)
+
+
 def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> Iterator[tuple[str, Tensor]]:
-    """The inverse of `to_hugging_face`, one tensor at a time: fused ones are copies."""
-    yield "embedding", theirs["model.embed_tokens.weight"]
-    yield "norm", theirs["model.norm.weight"]
-    yield "head", theirs["lm_head.weight"]
-    for index in range(shape.layers):
-        prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
-        q, k, v = (theirs[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv")
-        yield ours + "qkv", fuse_qkv(q, k, v, shape.heads)
-        yield ours + "gate_up", torch.cat([theirs[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")])
-        yield ours + "out", theirs[prefix + "self_attn.o_proj.weight"]
-        yield ours + "down", theirs[prefix + "mlp.down_proj.weight"]
-        yield ours + "attention_norm", theirs[prefix + "input_layernorm.weight"]
-        yield ours + "mlp_norm", theirs[prefix + "post_attention_layernorm.weight"]
+    """The inverse of `to_hugging_face`, one tensor at a time."""
+    of_layers = [f"blocks.{index}.{own}" for index in range(shape.layers) for own in (*FUSED, *PLAIN)]
+    for name in (*OUTSIDE, *of_layers):
+        yield name, own_tensor(name, theirs, shape)

@@ -6,7 +6,7 @@ transformers_policy   any causal language model that `transformers` loads
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,11 +108,22 @@ class Policy(nn.Module, ABC):
     def init_weights(self, generator: torch.Generator) -> None:
         """Random weights to begin with."""
 
-    @abstractmethod
     def exported_weights(self) -> dict[str, Tensor]:
         """Its weights under the names of the file that `save_weights` writes, without a gradient.
 
         They may share memory with the policy, and need not be contiguous: copy what must outlast the next step.
+        """
+        return self.exported_part(self.state_dict())
+
+    @abstractmethod
+    def exported_part(self, own: Weights) -> dict[str, Tensor]:
+        """The same of some tensors by the names of its `state_dict`, whole layers of a policy that lies elsewhere."""
+
+    @abstractmethod
+    def importer(self, weights: Weights) -> Callable[[str], Tensor]:
+        """Gives a tensor by its name in `state_dict`, made of weights under the names of the file when it is asked for.
+
+        An outline (`scalerl.model.outline`) has one too.
         """
 
     @abstractmethod

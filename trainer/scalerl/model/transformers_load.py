@@ -1,6 +1,7 @@
 """Policies of the library's models, their weights not set: of a configuration, of a folder, of sizes."""
 
 import copy
+from contextlib import nullcontext
 
 import torch
 from transformers import (
@@ -14,6 +15,7 @@ from transformers.initialization import no_init_weights
 
 from scalerl.model.attention import NAME as BY_BLOCKS
 from scalerl.model.llama_files import EPS, MAX_POSITIONS, ROPE_BASE
+from scalerl.model.outline import shapes_alone
 from scalerl.model.policy import FP32, Precision
 from scalerl.model.transformers_policy import SWITCHED_OFF, WORK, TransformersPolicy
 from scalerl.recipe import MoeModel, PretrainedModel
@@ -23,15 +25,17 @@ NO_NOISE = {("phimoe", "router_jitter_noise")}
 """Settings with the name of a noise that also decide what a model computes without it."""
 
 
-def empty(config: PreTrainedConfig, device: torch.device, precision: Precision = FP32) -> TransformersPolicy:
-    """A policy of this configuration on `device`, its weights not set."""
+def empty(
+    config: PreTrainedConfig, device: torch.device, precision: Precision = FP32, *, outline: bool = False
+) -> TransformersPolicy:
+    """A policy of this configuration on `device`, its weights not set; as an outline they have no memory either."""
     config = copy.deepcopy(config)
     for name in SWITCHED_OFF:
         if getattr(config, name, None) and (config.model_type, name) not in NO_NOISE:
             setattr(config, name, 0.0)
     # Eager experts: the grouped product has no half precision on a CPU.
     try:
-        with no_init_weights(), device:
+        with no_init_weights(), device, shapes_alone() if outline else nullcontext():
             model = AutoModelForCausalLM.from_config(
                 config,
                 dtype=precision.weights,
@@ -61,16 +65,20 @@ def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
     return BY_BLOCKS if device.type == "cuda" else "sdpa"
 
 
-def of_folder(model: PretrainedModel, device: torch.device, precision: Precision) -> TransformersPolicy:
+def of_folder(
+    model: PretrainedModel, device: torch.device, precision: Precision, *, outline: bool = False
+) -> TransformersPolicy:
     """A policy of the model in a folder, its weights not set."""
     try:
         config = AutoConfig.from_pretrained(model.path)
     except Exception as error:  # the library raises whatever a damaged or unknown configuration leads to
         raise ValueError(f"model {model.path}: config.json cannot be read: {error}") from error
-    return empty(config, device, precision)
+    return empty(config, device, precision, outline=outline)
 
 
-def mixtral(shape: MoeModel, device: torch.device, precision: Precision) -> TransformersPolicy:
+def mixtral(
+    shape: MoeModel, device: torch.device, precision: Precision, *, outline: bool = False
+) -> TransformersPolicy:
     """A mixture of experts of these sizes, its weights not set."""
     config = MixtralConfig(
         architectures=["MixtralForCausalLM"],
@@ -91,4 +99,4 @@ def mixtral(shape: MoeModel, device: torch.device, precision: Precision) -> Tran
         eos_token_id=None,
         pad_token_id=None,
     )
-    return empty(config, device, precision)
+    return empty(config, device, precision, outline=outline)

@@ -9,6 +9,7 @@ The library calls `update` of the cache it is given in every attention layer; ou
 and hands back what the layer may see, and a mask of our own says which of it each row has reached.
 """
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from scalerl.model.transformers_masks import (
     packed_masks,
     refuse_positions,
 )
-from scalerl.model.transformers_weights import exported, import_into
+from scalerl.model.transformers_weights import FileParts, exported, import_into
 from scalerl.recipe.models import NUM_EXPERTS
 from scalerl.weights.hugging_face import Weights
 
@@ -49,6 +50,8 @@ CHANGES_LOGITS = ("final_logit_softcapping", "output_multiplier_scale")
 """What some families do to logits after the head; named where it is why a model is refused."""
 WORK = "Llama, Qwen 2 and 3, Mistral, Gemma 1 and 3, OLMo 2, Phi 3, Granite, GLM 4, Mixtral, Qwen-MoE, DeepSeek-V3"
 """Families that messages name instead of one that is refused."""
+OWN = "model."
+"""What stands before the library's names in those of the policy's own."""
 SWITCHED_OFF = ("attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop", "router_jitter_noise")
 """Noise of pre-training: generator and trainer must give a token the same probability."""
 
@@ -65,6 +68,8 @@ class TransformersPolicy(Policy):
             )
         self.model = model.eval()
         self.config = model.config
+        # Kept here: sharded weights no longer have the shapes of their own.
+        self._forms = {name: (tensor.shape, tensor.dtype) for name, tensor in self.state_dict().items()}
         self._logit_factor = logit_factor(model.config)
         self._layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
         for layer in self._layers:
@@ -191,6 +196,20 @@ class TransformersPolicy(Policy):
     def exported_weights(self) -> dict[str, Tensor]:
         """Under the library's names."""
         return exported(self.model)
+
+    def exported_part(self, own: Weights) -> dict[str, Tensor]:
+        """Under the library's names."""
+        return exported(self.model, {name.removeprefix(OWN): tensor for name, tensor in own.items()})
+
+    def importer(self, weights: Weights) -> Callable[[str], Tensor]:
+        """Fills a tensor with the pieces that the file has of it."""
+        parts = FileParts(self.model, weights)
+
+        def imported(name: str) -> Tensor:
+            shape, dtype = self._forms[name]
+            return parts.filled(name.removeprefix(OWN), torch.empty(shape, dtype=dtype, device="cpu"))
+
+        return imported
 
     def import_weights(self, weights: Weights) -> None:
         """Fill from weights under the library's names."""

@@ -23,11 +23,37 @@ class Uncopied(Tensor):
         return self
 
 
-def exported(model: PreTrainedModel) -> dict[str, Tensor]:
-    """What `save_pretrained` writes, by name; tied tensors once. Views of the model's memory wherever possible."""
-    own = remove_tied_weights_from_state_dict(dict(model.state_dict()), model)
+def exported(model: PreTrainedModel, state: Weights | None = None) -> dict[str, Tensor]:
+    """What `save_pretrained` writes, by name; tied tensors once. Views of the model's memory wherever possible.
+
+    Of some tensors by the names of its `state_dict`, where `state` holds them.
+    """
+    own = remove_tied_weights_from_state_dict(dict(model.state_dict() if state is None else state), model)
     pieces = revert_weight_conversion(model, {name: tensor.as_subclass(Uncopied) for name, tensor in own.items()})
     return {name: piece.as_subclass(Tensor) for name, piece in pieces.items()}
+
+
+class FileParts:
+    """A model's own tensors, one at a time, from weights under the library's names."""
+
+    def __init__(self, model: PreTrainedModel, weights: Weights) -> None:
+        self.model, self.weights = model, weights
+        self._converted: Weights | None = None
+
+    @torch.no_grad()
+    def filled(self, name: str, empty: Tensor) -> Tensor:
+        """The tensor `name` of the model's `state_dict`; `empty` has its shape."""
+        places = exported(self.model, {name: empty})
+        memory = empty.untyped_storage().data_ptr()
+        if all(
+            place.untyped_storage().data_ptr() == memory and theirs in self.weights for theirs, place in places.items()
+        ):
+            for theirs, place in places.items():
+                place.copy_(self.weights[theirs])
+            return empty
+        if self._converted is None:
+            self._converted = converted(self.model, self.weights)
+        return self._converted[name]
 
 
 @torch.no_grad()
@@ -41,6 +67,11 @@ def import_into(model: PreTrainedModel, weights: Weights) -> None:
             place.copy_(weights[name])
         return
     # Where the library adds numbers up, turns or joins matrices, only it knows the way back.
+    model.load_state_dict(converted(model, weights))
+
+
+def converted(model: PreTrainedModel, weights: Weights) -> Weights:
+    """The model's own tensors, all of them, as the library makes them of weights under its names."""
     filled = type(model).from_pretrained(
         None,
         config=model.config,
@@ -49,4 +80,4 @@ def import_into(model: PreTrainedModel, weights: Weights) -> None:
         attn_implementation=model.config._attn_implementation,
         experts_implementation="eager",
     )
-    model.load_state_dict(filled.state_dict())
+    return filled.state_dict()

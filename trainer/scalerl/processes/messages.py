@@ -2,7 +2,7 @@
 
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
 from a generator        Report, Refused, Paused, State
-to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver
+to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver, WriteKept
 from a trainer rank     Obeyed, one for each order; Diverging instead of the one for a step that ends the run
 to the evaluator        Measure, when it has answered the last
 from the evaluator      Paused, then for each order signs of life, Measuring, and one of MeasuredWeights, Refused and
@@ -12,10 +12,12 @@ from the evaluator      Paused, then for each order signs of life, Measuring, an
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.probe import WeightProbe
+from scalerl.durable import Part
 from scalerl.generator.request import Finished, Request, StepWork
 from scalerl.learner.learner import Update
 from scalerl.rollout import Group
@@ -129,6 +131,13 @@ class AwaitEvaluator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WriteKept:
+    """Write what you keep of the learner into this folder; all ranks do. Only while paused."""
+
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
 class Obeyed:
     """An order is done: `Obeyed(seconds={"forward_backward": 3.1, "wait_rollouts": 0.2}, doing="wait_rollouts")`."""
 
@@ -139,7 +148,9 @@ class Obeyed:
     update: Update | None = None
     """The first rank's, after a step."""
     state: dict[str, Any] | None = None
-    """The first rank's, asked for by HandOver: that of all of them."""
+    """The first rank's, asked for by HandOver: what all of them have alike."""
+    kept: list[Part] | None = None
+    """The first rank's, after WriteKept: the files of all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +200,19 @@ class CannotMeasure:
     reason: str
 
 
-Order = NewRequests | NewWeights | Pause | Resume | HandOver | TakeOver | Step | Publish | AwaitEvaluator | Measure
+Order = (
+    NewRequests
+    | NewWeights
+    | Pause
+    | Resume
+    | HandOver
+    | TakeOver
+    | Step
+    | Publish
+    | AwaitEvaluator
+    | Measure
+    | WriteKept
+)
 Answer = Report | Refused | Paused | State | Obeyed | Diverging | Measuring | MeasuredWeights | CannotMeasure
 
 

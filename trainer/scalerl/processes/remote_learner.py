@@ -16,6 +16,7 @@ from typing import Any
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
 from scalerl.cluster.placement import PlacedUnit
+from scalerl.durable import Part
 from scalerl.learner.learner import Diverged, Update
 from scalerl.learner.ranks import RankDied
 from scalerl.model.build import new_policy
@@ -33,6 +34,7 @@ from scalerl.processes.messages import (
     Resume,
     Step,
     TakeOver,
+    WriteKept,
 )
 from scalerl.processes.time_sheet import ReportedAccount
 from scalerl.processes.trainer_process import TrainerWork
@@ -160,12 +162,18 @@ class RemoteLearner:
             self._take(line)
 
     def state_dict(self) -> dict[str, Any]:
-        """Gathered by the ranks; only while paused."""
+        """What all ranks have alike; only while paused."""
         (state,) = (answer.state for answer in self._order(HandOver()) if answer.state is not None)
         return state
 
+    def write_kept(self, folder: Path) -> list[Part]:
+        """Each rank writes its own; only while paused."""
+        order = WriteKept(folder=folder.resolve())
+        (kept,) = (answer.kept for answer in self._order(order) if answer.kept is not None)
+        return kept
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Every rank takes its share, whatever their number was."""
+        """Every rank takes its share, whatever their number was; where `kept` names files, it reads it there."""
         self._order(TakeOver(state=state))
         self.version = state["version"]
         self._published = None

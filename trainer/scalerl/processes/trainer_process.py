@@ -26,6 +26,7 @@ from scalerl.processes.messages import (
     Resume,
     Step,
     TakeOver,
+    WriteKept,
     from_bytes,
     to_bytes,
 )
@@ -100,8 +101,11 @@ class TrainerProcess:
             case AwaitEvaluator():
                 self.sheet.switch("wait_evaluator")
             case HandOver():
-                state = self.learner.state_dict()  # which all ranks gather
+                state = self.learner.state_dict()
                 return self._obeyed(state=state if self.ranks.is_first else None)
+            case WriteKept():
+                kept = self.learner.write_kept(order.folder)
+                return self._obeyed(kept=kept if self.ranks.is_first else None)
             case TakeOver():
                 self.learner.load_state_dict(order.state)
             case _:

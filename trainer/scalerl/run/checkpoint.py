@@ -6,6 +6,7 @@
     state-<hash>.json             plain values, and where tensors and arrays belong: `scalerl.run.encoding`
     tensors-<hash>.safetensors    weights, each once, the optimiser's moments, keys and values, random state
     arrays-<hash>.safetensors     tokens and log-probabilities of rollouts in flight
+    rank-<r>-of-<n>-<hash>.safetensors   what rank r of a sharded learner keeps, written by it: `scalerl.learner.pieces`
 
 Parts are named by their content, so those of a new checkpoint stand beside those of the last two until its manifest
 takes the place of the old one, in one step; only then are parts deleted that neither manifest names. A crash at any
@@ -13,51 +14,60 @@ instant leaves a whole checkpoint. If one is damaged, or the log is not what it 
 Nothing in it is unpickled.
 """
 
-import hashlib
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.numpy
 import safetensors.torch
 
+from scalerl.durable import Part, file_sha256, part_of_rank, sync, write_part
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
 from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import LogMark
-from scalerl.run.run_folder import replace_folder, sync, write_atomically
+from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
 FORM = 2
 """Changes whenever an older version of this file could not read the folder."""
+RANKS_FORM = 3
+"""The same with the files of a learner's ranks, which older versions do not know."""
 UNSEALED_FORM = 1
 """Form 1 had no SHA-256 of the manifest, no predecessor, and of the log only its length, in the state."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
+WriteKept = Callable[[Path], Sequence[Part]]
+"""Has the learner's ranks write what they keep into a folder; what the manifest says of their files, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What one checkpoint is made of."""
 
-    parts: Mapping[str, Mapping[str, Any]]
-    """`{"state": {"file": "state-3f0c9a1b2d4e.json", "bytes": 48211, "sha256": "..."}, ...}`"""
+    parts: Mapping[str, Part]
+    """By name, those of ranks as `rank-0-of-2`."""
     log: LogMark | None
     """How the log was; None in form 1."""
 
     def to_json(self) -> bytes:
         """The content of manifest.json."""
         log = None if self.log is None else asdict(self.log)
-        return seal({"form": FORM, "log": log, "parts": dict(self.parts)}, indent=1)
+        form = FORM if len(self.parts) == len(PARTS) else RANKS_FORM
+        return seal({"form": form, "log": log, "parts": dict(self.parts)}, indent=1)
 
     @property
     def files(self) -> set[str]:
         """Names of its parts."""
         return {part["file"] for part in self.parts.values()}
+
+    @property
+    def kept(self) -> list[str]:
+        """Files of the learner's ranks, in order; KeyError where not all of them are named."""
+        num_ranks = len(self.parts) - len(PARTS)
+        return [self.parts[part_of_rank(rank, num_ranks)]["file"] for rank in range(num_ranks)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +77,8 @@ class Found:
     state: dict[str, Any]
     manifest: Manifest
     log: LogMark
+    kept: tuple[Path, ...] = ()
+    """Files that the ranks of a sharded learner wrote."""
     faults: tuple[str, ...] = ()
     """Why a newer one is not used."""
 
@@ -75,14 +87,24 @@ class _Damaged(ValueError):
     """A file is not what was written; says which."""
 
 
-def write_checkpoint(folder: Path, state: dict[str, Any], log: LogMark, before: Manifest | None = None) -> Manifest:
-    """Write a checkpoint to `folder` and keep the one `before`, which is whole; all other files there are deleted."""
+def write_checkpoint(
+    folder: Path,
+    state: dict[str, Any],
+    log: LogMark,
+    before: Manifest | None = None,
+    write_kept: WriteKept = lambda _: (),
+) -> Manifest:
+    """Write a checkpoint to `folder` and keep the one `before`, which is whole; all other files there are deleted.
+
+    A sharded learner's ranks write theirs first, where `write_kept` has them do so: all are there before any manifest
+    names one.
+    """
     if not folder.exists():  # made in one step, so that parts without a manifest are damage, never a crash
         with replace_folder(folder) as partial:
-            manifest = Manifest(parts=_write_parts(partial, state), log=log)
+            manifest = Manifest(parts=_write_parts(partial, state, write_kept(partial)), log=log)
             write_atomically(partial / MANIFEST, manifest.to_json())
         return manifest
-    manifest = Manifest(parts=_write_parts(folder, state), log=log)
+    manifest = Manifest(parts=_write_parts(folder, state, write_kept(folder)), log=log)
     sync(folder)  # the parts' names are durable before the manifest's
     if before is not None:
         write_atomically(folder / PREVIOUS, before.to_json())
@@ -124,7 +146,8 @@ def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found
                 f"{folder} was written with other data or by another version: {error}. Resume the run with the version "
                 f"that wrote it, or {_anew(folder)}"
             ) from error
-        return Found(state=state, manifest=manifest, log=mark, faults=tuple(faults))
+        kept = tuple((folder / file).resolve() for file in manifest.kept)
+        return Found(state=state, manifest=manifest, log=mark, kept=kept, faults=tuple(faults))
     raise damaged(faults, folder)
 
 
@@ -146,15 +169,18 @@ def _read_manifest(path: Path) -> Manifest:
     try:
         content, is_sealed = read_sealed(path.read_bytes())
         form = content["form"]
-        if form not in (UNSEALED_FORM, FORM):
-            found = f"this checkpoint has form {form}, and this version reads form {FORM}"
+        if form not in (UNSEALED_FORM, FORM, RANKS_FORM):
+            found = f"this checkpoint has form {form}, and this version reads form {RANKS_FORM}"
             raise CannotResume(f"{path.parent}: {found}; resume the run with the version that wrote it")
-        if form == FORM and not is_sealed:
+        if form != UNSEALED_FORM and not is_sealed:
             raise _Damaged(f"{path} is damaged (its SHA-256 is missing)")
         parts, log = content["parts"], content.get("log")
-        if not all(parts[name].keys() == {"file", "bytes", "sha256"} for name in PARTS):
+        if not all(parts[name].keys() == {"file", "bytes", "sha256"} for name in {*PARTS, *parts}):
             raise KeyError("parts")
-        return Manifest(parts=parts, log=None if log is None else LogMark(**log))
+        manifest = Manifest(parts=parts, log=None if log is None else LogMark(**log))
+        if form == RANKS_FORM and not manifest.kept:
+            raise KeyError("rank-0")
+        return manifest
     except FileNotFoundError:
         raise _Damaged(f"{path} is missing") from None
     except CannotResume:
@@ -163,43 +189,25 @@ def _read_manifest(path: Path) -> Manifest:
         raise error if isinstance(error, _Damaged) else _Damaged(f"{path} is damaged ({error})") from error
 
 
-def _write_parts(folder: Path, state: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Write the state in parts; returns the manifest's entries."""
+def _write_parts(folder: Path, state: dict[str, Any], kept: Sequence[Part]) -> dict[str, Part]:
+    """Write the state in parts; returns the manifest's entries, those of the learner's ranks among them."""
     encoded = encode(state)
     text = json.dumps(encoded.tree, separators=(",", ":"))
     return {
-        "state": _write_part(folder, "state", ".json", lambda path: path.write_text(text)),
-        "tensors": _write_part(
+        **{part_of_rank(rank, len(kept)): part for rank, part in enumerate(kept)},
+        "state": write_part(folder, "state", ".json", lambda path: path.write_text(text)),
+        "tensors": write_part(
             folder, "tensors", ".safetensors", lambda path: safetensors.torch.save_file(encoded.tensors, path)
         ),
-        "arrays": _write_part(
+        "arrays": write_part(
             folder, "arrays", ".safetensors", lambda path: safetensors.numpy.save_file(encoded.arrays, path)
         ),
     }
 
 
-def _write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any]) -> dict[str, Any]:
-    """Write a part under a temporary name, make it durable, and name it by its content; returns its manifest entry."""
-    temporary = folder / f".{name}.{os.getpid()}.tmp"
-    try:
-        temporary.touch()
-        mode = temporary.stat().st_mode
-        write(temporary)
-        temporary.chmod(mode)  # safetensors lets only the owner read, and a home folder may be shared
-        sync(temporary)
-        content, size = _sha256(temporary), temporary.stat().st_size
-        path = folder / f"{name}-{content[:12]}{suffix}"
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, safetensors.SafetensorError):  # its word for a full disk
-            raise OSError(f"{folder / name}: {error}") from error
-        raise
-    return {"file": path.name, "bytes": size, "sha256": content}
-
-
 def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
-    files = {name: _checked(folder, manifest.parts[name]) for name in PARTS}
+    """Those of the state; all of them are checked, the ranks' too."""
+    files = {name: _checked(folder, part) for name, part in manifest.parts.items()}
     return Encoded(
         tree=json.loads(files["state"].read_bytes()),
         tensors=safetensors.torch.load_file(files["tensors"]),
@@ -207,7 +215,7 @@ def _read_parts(folder: Path, manifest: Manifest) -> Encoded:
     )
 
 
-def _checked(folder: Path, part: Mapping[str, Any]) -> Path:
+def _checked(folder: Path, part: Part) -> Path:
     """The file of a part; _Damaged unless it is the one that was written."""
     path = folder / part["file"]
     if not path.is_file():
@@ -215,12 +223,6 @@ def _checked(folder: Path, part: Mapping[str, Any]) -> Path:
     size = path.stat().st_size
     if size != part["bytes"]:
         raise _Damaged(f"{path} has {size} bytes instead of {part['bytes']}")
-    if _sha256(path) != part["sha256"]:
+    if file_sha256(path) != part["sha256"]:
         raise _Damaged(f"{path} has changed since it was written: its SHA-256 is not the one in the manifest")
     return path
-
-
-def _sha256(path: Path) -> str:
-    """Of a file's content, in hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A rank beside the first: it plays the same run and writes no file.
+"""A rank beside the first: it plays the same run and writes no file but what it keeps of the learner.
 
 python -m scalerl.run.follower '{"run": "...", "budget_gpu_hours": 4.0, "warm_starts": "...", "rank": 1, "world": 2,
                                  "store": "..."}'
@@ -54,7 +54,7 @@ class UnwrittenStatus:
 
 
 class Follower(Run):
-    """A run of which nothing reaches the disk."""
+    """A run of which nothing reaches the disk but what this rank keeps of the learner."""
 
     def _open_log(self, mark: LogMark) -> UnwrittenLog:
         return UnwrittenLog()
@@ -63,7 +63,7 @@ class Follower(Run):
         """The first rank does."""
 
     def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
-        return None
+        self.cluster.learner.write_kept(self.folder.checkpoint)  # which the first rank puts where the others write
 
     def _write_model(self) -> None:
         self.cluster.learner.weights()  # which the first rank gathers to write them

@@ -296,7 +296,8 @@ class Run:
                     self.pending.saved()
 
     def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
-        manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last)
+        write_kept = self.cluster.learner.write_kept
+        manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
         self.folder.old_checkpoint.unlink(missing_ok=True)
         return manifest
 
@@ -329,6 +330,8 @@ class Run:
                 [f"{self.parts.start} is not the model that the run started from: its content has changed"],
                 self.folder.checkpoint,
             )
+        if found is not None and found.kept:
+            state["cluster"]["learner"]["kept"] = [str(path) for path in found.kept]
         self.cluster.load_state_dict(state["cluster"])
         before = state.get("device", "cpu")
         if before != self.device.type:

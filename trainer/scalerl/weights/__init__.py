@@ -2,6 +2,7 @@
 
 store          the protocol: trainer ranks publish, generators fetch; what makes a publication unusable
 hugging_face   their names, whatever the policy
+file_weights   those of a model's folder, read one by one
 layer_groups   which rank publishes which tensors
 manifest       what a publication promises, and whether it keeps it
 folder         the store that any machine which mounts a folder reads

@@ -1,0 +1,39 @@
+"""The weights of a model's folder, each read when it is asked for, and no longer kept here."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from safetensors import safe_open
+from torch import Tensor
+
+
+class FileWeights(Mapping[str, Tensor]):
+    """By name; the folder is not checked, as whoever made or first loaded it has done that.
+
+    A file is opened for one tensor: left open, all that was ever read of it would count as this process's memory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.files: dict[str, Path] = {}
+        index = folder / "model.safetensors.index.json"
+        if index.exists():
+            named = json.loads(index.read_text())["weight_map"]
+            self.files = {name: folder / file for name, file in named.items()}
+            return
+        for path in sorted(folder.glob("*.safetensors")):
+            with safe_open(path, framework="pt") as file:
+                self.files |= dict.fromkeys(file.keys(), path)
+
+    def __getitem__(self, name: str) -> Tensor:
+        """A tensor in memory of its own."""
+        with safe_open(self.files[name], framework="pt") as file:
+            return file.get_tensor(name).clone()
+
+    def __iter__(self) -> Iterator[str]:
+        """Names."""
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.files)
