@@ -17,8 +17,9 @@ def test_a_sweep_that_stops_runs_decides_while_its_jobs_train(study):
 
 
 def test_a_search_whose_trials_all_fail_alike_is_held_and_goes_on_when_that_is_mended(study, source):
-    path = source / "scalerl" / "run" / "train.py"
+    path = source / "scalerl" / "run" / "loop.py"
     whole = path.read_text()
+    assert TRAINS in whole
     path.write_text(whole.replace(TRAINS, 'raise RuntimeError("no such device")'))
     study.write(resources="at_once: 2", search=SEARCH)
     study.file.write_text(re.sub("leave_one_out:.*?(?=budget)", "", study.file.read_text(), flags=re.DOTALL))

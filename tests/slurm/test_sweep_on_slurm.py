@@ -78,7 +78,7 @@ def test_a_dependency_and_a_hold_are_given_to_slurm(study):
 
 
 def test_after_three_equal_failures_the_rest_is_held_until_it_is_retried(study, source):
-    path = source / "scalerl" / "run" / "train.py"
+    path = source / "scalerl" / "run" / "loop.py"
     whole = path.read_text()
     healthy = "status.beat(threads=self.recipe.threads)"
     assert healthy in whole

@@ -72,8 +72,14 @@ def test_an_error_is_told_unless_it_says_that_the_coordinator_is_gone(capfd, is_
 
 
 def test_a_killed_unit_leaves_no_shared_memory_and_its_run_ends_without_a_word_about_it():
-    program = [sys.executable, "-m", "trainer.processes.unit_with_names"]
-    ended = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "trainer.processes.unit_with_names"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert ended.stdout.splitlines() == ["held held", "gone gone"]
     assert ended.stderr == ""
 
