@@ -8,6 +8,7 @@ from trainer.tiny import tiny_recipe
 from scalerl.checks import engines
 from scalerl.checks.engines import check_engines
 from scalerl.checks.subject import Subject
+from scalerl.recipe import ResolvedRecipe
 
 SERVED = {"hidden": 64, "layers": 1, "heads": 2, "mlp": 32}
 """Heads of 32."""
@@ -36,6 +37,34 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_unless_there_is_a_gp
     (tmp_path / "driver").touch()
     monkeypatch.setattr(engines, "DRIVER", tmp_path / "driver")
     assert checked(**vllm, model={**SERVED, "heads": 4}) == [("vLLM", "ok", "installed", "")]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        # vllm/config/model.py and models/llama.py ask for these: heads, then keys and values, then the columns.
+        ((32, 8, 14336, 16), ""),  # two devices have the same head of keys and values
+        ((32, 8, 14336, 3), "the model's 32 heads cannot be shared equally by 3 devices"),
+        ((24, 8, 14336, 6), "the model's 14336 units of the feed-forward layer cannot be shared"),
+        ((24, 8, 14400, 6), "the model's 8 heads of keys and values cannot be shared equally"),
+        ((2, 2, 96, 4), "use a number that divides 2"),
+    ],
+)
+def test_a_model_that_devices_cannot_share_equally_is_refused(sizes, said, monkeypatch, tmp_path):
+    heads, kv_heads, mlp, devices = sizes
+    (tmp_path / "driver").touch()
+    monkeypatch.setattr(engines, "DRIVER", tmp_path / "driver")
+    shape = {"parameters": 10**9, "vocabulary": 1000, "hidden": 64 * heads, "layers": 2, "head_size": 64}
+    shape |= {"heads": heads, "kv_heads": kv_heads, "mlp": mlp}
+    recipe = ResolvedRecipe.model_validate(
+        {
+            "generator": {"type": "vllm", "tensor_parallel": devices},
+            "model": {"type": "pretrained", "path": "none", "path_sha256": 64 * "0", "shape": shape},
+        }
+    )
+    (one,) = check_engines(Subject(recipe))
+    assert (one.name, one.level) == ("vLLM", "refused" if said else "ok")
+    assert said in one.found
 
 
 def test_engines_that_are_not_installed_are_refused_with_the_command_that_installs_them(monkeypatch):

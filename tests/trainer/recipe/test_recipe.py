@@ -256,6 +256,9 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_when_the_recipe_is_r
         ValidationError, match=r"generator\.block_size 48 cannot be served on a CPU; use a multiple of 32"
     ):
         ResolvedRecipe.model_validate(odd)
+    shared = {"model": {"heads": 2}, "generator": {"type": "vllm", "tensor_parallel": 3}}
+    with pytest.raises(ValidationError, match="the model's 2 heads cannot be shared equally by 3 devices"):
+        ResolvedRecipe.model_validate(shared)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 from scalerl.checks.finding import Checked
 from scalerl.checks.subject import Subject
 from scalerl.memory.shape import shape_of
-from scalerl.recipe import Vllm
-from scalerl.recipe.generator import refuse_on_cpu
+from scalerl.recipe import ResolvedRecipe, Vllm
+from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 
 INSTALL = (
     "on a machine without a GPU `make engines` installs it, elsewhere `pip install --constraint constraints.txt {}`"
@@ -24,14 +24,20 @@ def check_engines(subject: Subject) -> Iterator[Checked]:
         yield installed("DeepSpeed", "learner: {type: deepspeed}")
     if isinstance(recipe.generator, Vllm):
         found = installed("vLLM", "generator: {type: vllm}")
-        on_cpu = recipe.device == "cpu" or (recipe.device is None and not DRIVER.exists())
-        if found.level == "ok" and on_cpu:
-            try:
-                refuse_on_cpu(recipe.generator, shape_of(recipe.model).head_size)
-            except ValueError as error:
-                remedy = "if the runs train on GPUs that this machine does not have, write `device: cuda`"
-                found = Checked(part="engines", name="vLLM", level="refused", found=str(error), remedy=remedy)
-        yield found
+        yield found if found.level == "refused" else served(recipe, recipe.generator)
+
+
+def served(recipe: ResolvedRecipe, settings: Vllm) -> Checked:
+    """Whether vLLM can serve the model here."""
+    shape, remedy = shape_of(recipe.model), ""
+    try:
+        refuse_split(settings, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
+        if recipe.device == "cpu" or (recipe.device is None and not DRIVER.exists()):
+            remedy = "if the runs train on GPUs that this machine does not have, write `device: cuda`"
+            refuse_on_cpu(settings, shape.head_size)
+    except ValueError as error:
+        return Checked(part="engines", name="vLLM", level="refused", found=str(error), remedy=remedy)
+    return Checked(part="engines", name="vLLM", level="ok", found="installed")
 
 
 def installed(name: str, setting: str) -> Checked:

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from scalerl.generator.vllm_import import vllm_module
 from scalerl.model.device import UnfitMachine, device_of
 from scalerl.recipe import ResolvedRecipe, Vllm
-from scalerl.recipe.generator import refuse_on_cpu
+from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 from scalerl.weights.hugging_face import Weights
 
 DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
@@ -130,16 +130,17 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
     return arguments | ({"kv_cache_memory_bytes": 2**20} if is_cpu else {})
 
 
-def refuse_unservable(recipe: ResolvedRecipe, head_size: int) -> None:
-    """Raises UnfitMachine where vLLM cannot serve a model with heads of this size here, or is not installed."""
+def refuse_unservable(recipe: ResolvedRecipe, *, head_size: int, heads: int, kv_heads: int, mlp: int) -> None:
+    """Raises UnfitMachine where vLLM cannot serve a model of these sizes here, or is not installed."""
     settings = recipe.generator
     if isinstance(settings, Vllm):
         vllm_module("version")
-        if device_of(recipe).type == "cpu":
-            try:
+        try:
+            refuse_split(settings, heads=heads, kv_heads=kv_heads, mlp=mlp)
+            if device_of(recipe).type == "cpu":
                 refuse_on_cpu(settings, head_size)
-            except ValueError as error:
-                raise UnfitMachine(str(error)) from None
+        except ValueError as error:
+            raise UnfitMachine(str(error)) from None
 
 
 def sampling(ask: Ask, temperature: float, eos: tuple[int, ...]) -> Any:

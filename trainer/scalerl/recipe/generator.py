@@ -56,3 +56,21 @@ def refuse_on_cpu(settings: Vllm, head_size: int) -> None:
         raise ValueError(
             f"generator.block_size {settings.block_size} cannot be served on a CPU; use a multiple of {CPU_BLOCK}"
         )
+
+
+def refuse_split(settings: Vllm, *, heads: int, kv_heads: int, mlp: int) -> None:
+    """Raises ValueError where the devices of one generator cannot share these layers: vLLM would start and then fail.
+
+    Each device has equally many heads and an equal part of the feed-forward layer; of keys and values it has equally
+    many heads, or one that several devices have alike.
+    """
+    devices = settings.tensor_parallel
+    repeated = devices % kv_heads == 0  # one head of keys and values on several devices
+    sizes = {"heads": heads, "units of the feed-forward layer": mlp}
+    sizes |= {} if repeated else {"heads of keys and values": kv_heads}
+    for name, size in sizes.items():
+        if size % devices:
+            raise ValueError(
+                f"generator.tensor_parallel {devices}: the model's {size} {name} cannot be shared equally by {devices} "
+                f"devices; use a number that divides {size}"
+            )

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from scalerl.recipe.axes import Recipe
-from scalerl.recipe.generator import refuse_on_cpu
+from scalerl.recipe.generator import refuse_on_cpu, refuse_split
 from scalerl.recipe.scale import Scale
 
 LATER: dict[str, Any] = {
@@ -98,8 +98,11 @@ class ResolvedRecipe(Recipe, Scale):
 
     @model_validator(mode="after")
     def _can_be_served(self) -> Self:
-        if self.generator.type == "vllm" and self.device == "cpu" and self.model.type != "pretrained":
-            refuse_on_cpu(self.generator, self.model.hidden // self.model.heads)
+        model = self.model
+        if self.generator.type == "vllm" and model.type != "pretrained":
+            refuse_split(self.generator, heads=model.heads, kv_heads=model.heads, mlp=model.mlp)
+            if self.device == "cpu":
+                refuse_on_cpu(self.generator, model.hidden // model.heads)
         return self
 
     @model_validator(mode="after")

@@ -123,7 +123,7 @@ def assemble(
     `coordinator`. In the folder `evaluations` lie the weights that an evaluator is to measure, if there is one.
     """
     shape = shape_of(recipe.model)
-    refuse_unservable(recipe, shape.head_size)
+    refuse_unservable(recipe, head_size=shape.head_size, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
     for line in tasks.lines():
