@@ -1,16 +1,17 @@
-"""How often two equal variants are called different, and how often a true difference is found.
+"""How often equal variants are called different, and how often a true difference is found, in sweeps of nine variants.
 
-    PYTHONPATH=platform:trainer python benchmarks/comparison_power.py    # four minutes
+    PYTHONPATH=platform:trainer python benchmarks/comparison_power.py    # about fifteen minutes
 
 Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 213 GPU-hours to 16k, fitted from
-1.5k on, at half and at the full budget. Each run has an A of its own, drawn with sd 0.0075 about its variant's (three
-ScaleRL runs lay within +-0.015). Noise as in `simulation.py`. One and three seeds a variant. Beside the verdict: the
-paper's own rule, a difference in A over 0.02.
+1.5k on. Of the nine variants the reference and four others are equal, four have an A that is .03 higher. Each run has
+an A of its own, drawn about its variant's with a run-to-run sd that the comparison does not know. Noise as in
+`simulation.py`, white in every other sweep and AR(1) in the rest. The first 1, 2, 3 and 5 seeds are compared. Beside
+the verdicts: the paper's own rule, a difference in A over 0.02.
 Writes `results/comparison_power.json`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,23 +25,24 @@ from ablations.verdict.compare import compare
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
 EVERY, BUDGET = 213, 16_000
-RUN_TO_RUN_SD = 0.0075
+RUN_TO_RUN_SDS = (0.003, 0.0075, 0.015, 0.03)
 TRUE_DIFFERENCE = 0.03
-NUM_PAIRS = 300
+EQUAL, HIGHER = [f"equal {n}" for n in range(4)], [f"higher {n}" for n in range(4)]
+SEEDS = (1, 2, 3, 5)
+NUM_SWEEPS = 50
 
 
 def main() -> None:
     results = []
-    for noise, rho in NOISES.items():
-        for share in (0.5, 1.0):
-            results += measure(noise, rho, share)
-            print(json.dumps(results[-2:], indent=1))
+    for run_to_run_sd in RUN_TO_RUN_SDS:
+        results += measure(run_to_run_sd)
+        print(json.dumps(results[-len(SEEDS) :], indent=1), flush=True)
     report = {
         "settings": {
             "fit_from_gpu_hours": FIT_FROM_GPU_HOURS,
-            "run_to_run_sd": RUN_TO_RUN_SD,
             "true_difference": TRUE_DIFFERENCE,
-            "num_pairs": NUM_PAIRS,
+            "num_sweeps": NUM_SWEEPS,
+            "num_pairs": NUM_SWEEPS * len(EQUAL),
             "seed": SEED,
         },
         "results": results,
@@ -48,37 +50,40 @@ def main() -> None:
     write_record("comparison_power", report)
 
 
-def measure(noise: str, rho: float, share: float) -> list[dict[str, Any]]:
-    """Shares of pairs called different, with one and with three seeds a variant."""
-    rng = np.random.default_rng(SEED)
-    found: dict[int, dict[str, list[bool]]] = {1: {}, 3: {}}
-    for _ in range(NUM_PAIRS):
-        reference, equal, higher = (runs(rng, rho, share, A + more) for more in (0.0, 0.0, TRUE_DIFFERENCE))
-        for num_seeds, calls in found.items():
-            groups = {"reference": reference, "equal": equal, "higher": higher}
-            lines = compare(
-                {name: fits[:num_seeds] for name, fits in groups.items()}, dict.fromkeys(groups, 1.0), "reference"
-            ).variants
-            for line in lines[1:]:
-                calls.setdefault(f"{line.curve}: verdict", []).append(line.difference.startswith("ceiling"))
-                calls.setdefault(f"{line.curve}: paper's rule", []).append(line.paper_rule.startswith("ceiling"))
-                calls.setdefault(f"{line.curve}: efficiency", []).append(line.efficiency.endswith("compute"))
-    return [
-        {"noise": noise, "fitted_share_of_budget": share, "seeds": num_seeds}
-        | {name: round(float(np.mean(called)), 4) for name, called in calls.items()}
-        for num_seeds, calls in found.items()
-    ]
+def measure(run_to_run_sd: float) -> list[dict[str, Any]]:
+    """Shares of pairs called different, by number of seeds."""
+    rng = np.random.default_rng([SEED, round(1e6 * run_to_run_sd)])
+    rhos = list(NOISES.values())
+    sweeps = [sweep(rng, rhos[number % len(rhos)], run_to_run_sd) for number in range(NUM_SWEEPS)]
+    return [{"run_to_run_sd": run_to_run_sd, "seeds": num_seeds} | shares(sweeps, num_seeds) for num_seeds in SEEDS]
 
 
-def runs(rng: np.random.Generator, rho: float, share: float, ceiling: float) -> Sequence[Fit]:
-    """Three runs of one variant, fitted."""
-    compute = np.arange(0, share * BUDGET + 1, EVERY, dtype=float)
-    fits = []
-    for _ in range(3):
-        own = ceiling + RUN_TO_RUN_SD * rng.standard_normal()
-        score = simulate(compute, A=own, B=B, C_mid=C_MID, R_0=R_0, rho=rho, rng=rng)
-        curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
-        fits.append(fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS))
+def shares(sweeps: Sequence[Mapping[str, Sequence[Fit]]], num_seeds: int) -> dict[str, float]:
+    """Shares of the pairs that each verdict calls different."""
+    calls: dict[str, list[float]] = {}
+    for fits in sweeps:
+        some = {name: of_variant[:num_seeds] for name, of_variant in fits.items()}
+        comparison = compare(some, dict.fromkeys(some, 1.0), "reference")
+        for line in comparison.variants[1:]:
+            kind = line.curve.split()[0]
+            calls.setdefault(f"{kind}: level", []).append(line.level_difference.startswith("level"))
+            calls.setdefault(f"{kind}: ceiling", []).append(line.difference.startswith("ceiling"))
+            calls.setdefault(f"{kind}: efficiency", []).append(line.efficiency.endswith("compute"))
+            calls.setdefault(f"{kind}: paper's rule", []).append(line.paper_rule.startswith("ceiling"))
+    return {name: round(float(np.mean(called)), 4) for name, called in calls.items()}
+
+
+def sweep(rng: np.random.Generator, rho: float, run_to_run_sd: float) -> dict[str, list[Fit]]:
+    """Fits of nine variants, as many seeds of each as the largest design has."""
+    compute = np.arange(0, BUDGET + 1, EVERY, dtype=float)
+    fits: dict[str, list[Fit]] = {}
+    for name in ("reference", *EQUAL, *HIGHER):
+        ceiling = A + TRUE_DIFFERENCE * (name in HIGHER)
+        for _ in range(max(SEEDS)):
+            own = ceiling + run_to_run_sd * rng.standard_normal()
+            score = simulate(compute, A=own, B=B, C_mid=C_MID, R_0=R_0, rho=rho, rng=rng)
+            curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
+            fits.setdefault(name, []).append(fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS))
     return fits
 
 

@@ -68,8 +68,9 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     page = open_page(monkeypatch, tmp_path)
     line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
-    said = "loo-loss: ceiling down; more compute to the common target."
-    assert f"{said} {line.asymptote} (1 seed)" in text_of(page)
+    said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
+    level = f"Level {line.level:.3f}, {line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}]"
+    assert f"{said} {level} against scalerl. {line.asymptote} (1 seed)" in text_of(page)
     assert "against scalerl (1 seed)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 
@@ -78,6 +79,7 @@ def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp
     make_home(tmp_path)
     table = open_page(monkeypatch, tmp_path).dataframe[-1].value
     assert list(table["variant"]) == list(TRUTH)
+    assert list(table["level"]) == ["reference", "level down", "no difference seen"]
     assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
     assert list(table["efficiency"]) == ["reference", "more compute", "more compute"]
     assert list(table["published A, B, C_mid"]) == ["", "0.59, 1.77, 2600", ""]

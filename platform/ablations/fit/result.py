@@ -170,9 +170,9 @@ class Fit:
         lo, hi = np.quantile(self.compute_draws(score), _tails(level), method="closest_observation")
         return _finite(estimate), _finite(lo), _finite(hi)
 
-    def compute_draws(self, score: float, *, ceiling_shift: np.ndarray | float = 0.0) -> np.ndarray:
-        """Compute at which every draw reaches `score`, its ceiling shifted; infinite where it never does."""
-        return _inverse(score, self.draws.A + ceiling_shift, self.draws.B, self.draws.C_mid, self.draws.R_0)
+    def compute_draws(self, score: np.ndarray | float) -> np.ndarray:
+        """Compute at which every draw reaches `score`, one for all or one each; infinite where it never does."""
+        return _inverse(score, self.draws.A, self.draws.B, self.draws.C_mid, self.draws.R_0)
 
     def midpoint_cell(self) -> str:
         """C_mid with its interval; its lower end alone where A, and so half of the way to A, has no upper end."""
@@ -253,7 +253,7 @@ def _eq1(compute: np.ndarray, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R
         return R_0 + (A - R_0) * SIGMOID.basis(np.log(compute), np.log(C_mid), np.log(B))
 
 
-def _inverse(score: float, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
+def _inverse(score: np.ndarray | float, A: np.ndarray, B: np.ndarray, C_mid: np.ndarray, R_0: np.ndarray) -> np.ndarray:
     reached = score < A
     odds = np.maximum(score - R_0, 0) / np.where(reached, A - score, 1)
     with np.errstate(over="ignore"):

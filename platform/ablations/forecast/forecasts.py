@@ -19,8 +19,8 @@ from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
 from ablations.fit.result import Fit
 from ablations.text import compute_text
-from ablations.verdict.differences import MIN_SEEDS_FOR_WELCH, TAU
 from ablations.verdict.interval import Interval
+from ablations.verdict.run_to_run import PRIOR_SD
 
 FURTHEST = 100.0
 """Nothing is looked for beyond this many times the largest compute fitted."""
@@ -34,8 +34,9 @@ ONE_POINT = 0.01
 SLOPE_STEP = 0.01
 """Of ln C; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
 
+MIN_SEEDS_FOR_SPREAD = 3
 MEASURED_SPREAD = "Student's t on the spread between the seeds"
-ASSUMED_SPREAD = f"an assumed run-to-run sd of {TAU}, as there are fewer than {MIN_SEEDS_FOR_WELCH} seeds"
+ASSUMED_SPREAD = f"an assumed run-to-run sd of {PRIOR_SD}, as there are fewer than {MIN_SEEDS_FOR_SPREAD} seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +113,7 @@ def joint_draws(
     compute = np.atleast_1d(np.asarray(compute, dtype=float))
     share = 0.0 if eq1_alone else None
     drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
-    if assume_run_sd or len(fits) >= MIN_SEEDS_FOR_WELCH:
+    if assume_run_sd or len(fits) >= MIN_SEEDS_FOR_SPREAD:
         drawn = drawn + run_offsets(fits, compute)
     return drawn.clip(0, 1)
 
@@ -143,7 +144,7 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
 def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
     """How far the seeds' mean lies off the mean of very many runs of the recipe, drawn as often as the curves are.
 
-    Fewer than three seeds: N(0, TAU^2 / m). Three or more: their total variance S^2 has the posterior
+    Fewer than three seeds: N(0, PRIOR_SD^2 / m). Three or more: their total variance S^2 has the posterior
     (m - 1) s^2 / chi^2_(m-1), s^2 the variance of the seeds' medians, and what it exceeds the fits' own variance v by
     is between runs: N(0, max(S^2 - v, 0) / m). With exact fits that makes Student's t of the seeds' mean; it never
     makes less of the uncertainty than the fits do. s and v are those of eq. 1, as model error is common to all seeds.
@@ -151,8 +152,8 @@ def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
     rng = np.random.default_rng([crc32(fit.readings.score.tobytes()) for fit in fits])
     m, num_draws = len(fits), fits[0].draws.A.size
     z = rng.standard_normal((num_draws, 1))
-    if m < MIN_SEEDS_FOR_WELCH:
-        return z * TAU / np.sqrt(m)
+    if m < MIN_SEEDS_FOR_SPREAD:
+        return z * PRIOR_SD / np.sqrt(m)
     of_seeds = [fit.predict_draws(compute) for fit in fits]
     spread = np.median(of_seeds, axis=1).var(axis=0, ddof=1)
     own = np.var(of_seeds, axis=1).mean(axis=0)
@@ -162,7 +163,7 @@ def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
 
 def run_rule(fits: Sequence[Fit]) -> str:
     """What stands for the difference between two runs of one recipe, in words."""
-    return MEASURED_SPREAD if len(fits) >= MIN_SEEDS_FOR_WELCH else ASSUMED_SPREAD
+    return MEASURED_SPREAD if len(fits) >= MIN_SEEDS_FOR_SPREAD else ASSUMED_SPREAD
 
 
 def predict(fits: Sequence[Fit], compute: float) -> Prediction:

@@ -1,6 +1,7 @@
 """Fits and comparisons as Rich tables: never an asymptote without its interval, no difference without its baseline."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from rich.console import Group
 from rich.markup import escape
@@ -15,32 +16,38 @@ from ablations.text import compute_text, counted, interval_text
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import FittedCurve, Results
 from ablations.verdict.words import (
-    PAPER_RULE,
-    PAPER_RULE_NOTE,
+    LEVEL_NOTE,
     line_of,
     method,
     warnings,
 )
 
-ROW_STYLES = {"ceiling up": "green", "ceiling down": "red", "less compute": "green", "more compute": "red"}
+ROW_STYLES = {
+    "level up": "green",
+    "level down": "red",
+    "ceiling up": "green",
+    "ceiling down": "red",
+    "less compute": "green",
+    "more compute": "red",
+}
 HEADINGS = {
     "variant": "variant",
     "seeds": "seeds",
-    "A": "A [95 %]",
-    "delta_A": "ΔA [95 %]",
+    "level": "level",
     "ceiling": "ceiling",
-    "paper_rule": PAPER_RULE,
-    "compute_ratio": "compute ratio",
-    "efficiency": "efficiency",
+    "A": "A [95 %]",
+    "efficiency": "compute",
     "C_mid": "C_mid",
     "B": "B",
     "cost": "cost",
     "fit": "fit",
 }
 """Of a comparison, by field of `Line`: short, as a line has 160 characters."""
-WORD_FIELDS = ("variant", "ceiling", "paper_rule", "efficiency", "fit", "edges")
+INTERVALS = {"level": "delta_level", "ceiling": "delta_A", "efficiency": "compute_ratio"}
+"""Fields that stand below a verdict: the interval that it comes from."""
+WORD_FIELDS = ("variant", "level", "ceiling", "paper_rule", "efficiency", "fit", "edges")
 """Fields that are words; all others are numbers, which stand on the right."""
-MAX_WIDTHS = {"paper_rule": 6, "fit": 11}
+MAX_WIDTHS = {"fit": 11}
 """Fields whose words go on two lines, so that intervals need not."""
 
 
@@ -48,10 +55,10 @@ def comparison_table(results: Results) -> Table:
     """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan = results.plan
     notes = [
-        f"ΔA and compute ratio (to the common target) compare with {plan.reference}. "
+        f"Below each verdict: level and A less those of {plan.reference}, compute to a common target over its own. "
         f"C_mid and cost: {plan.compute_name}.",
+        LEVEL_NOTE,
         method(results),
-        PAPER_RULE_NOTE,
         *warnings(results),
         *results.reasons,
     ]
@@ -67,10 +74,11 @@ def comparison_table(results: Results) -> Table:
         justify = "left" if field in WORD_FIELDS else "right"
         table.add_column(heading, justify=justify, no_wrap=field == "variant", max_width=MAX_WIDTHS.get(field))
     lines = [line_of(results, variant) for variant in results.variants]
-    for line, cells in zip(lines, under(HEADINGS, lines), strict=True):
-        table.add_row(
-            *map(escape, cells.values()), style=ROW_STYLES.get(line.ceiling) or ROW_STYLES.get(line.efficiency)
-        )
+    for line in lines:
+        cells = asdict(line)
+        cells |= {verdict: f"{cells[verdict]}\n{cells[interval]}".rstrip() for verdict, interval in INTERVALS.items()}
+        decided = (ROW_STYLES.get(verdict) for verdict in (line.level, line.ceiling, line.efficiency))
+        table.add_row(*(escape(cells[field]) for field in HEADINGS), style=next(filter(None, decided), None))
     return table
 
 

@@ -25,7 +25,7 @@ FIRST_EVALUATIONS = 8
 DECIDED = 0.95
 """A rank is decided when it is this probable, either way."""
 NARROW = 0.03
-"""An interval of A as narrow as that of the run-to-run spread itself, 2 x 1.96 TAU (`verdict.differences`)."""
+"""An interval of A as narrow as that of the run-to-run spread itself, 2 x 1.96 x 0.0075 (`verdict.run_to_run`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

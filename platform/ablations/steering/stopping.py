@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from ablations.fit.result import Fit
 from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
-from ablations.verdict.differences import TAU
+from ablations.verdict.run_to_run import PRIOR_SD
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""
@@ -52,14 +52,14 @@ def ceiling_below_probability(fits: Sequence[Fit], reference_fits: Sequence[Fit]
 
 
 def probability_below(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
-    """P(mean of a - mean of b + e < 0), each array the draws of one run, e ~ N(0, TAU^2 (1 / len(a) + 1 / len(b))).
+    """P(mean of a - mean of b + e < 0), each array the draws of one run, e ~ N(0, s^2 (1 / len(a) + 1 / len(b))).
 
     The draws of different runs are independent, so they are paired at random (with a seed of its own, whatever order
     they come in); over e the probability is averaged exactly: mean of Phi(-difference / sd of e).
     """
     rng = np.random.default_rng(0)
     mean_a, mean_b = (np.mean([rng.choice(draws, NUM_PAIRS) for draws in side], axis=0) for side in (a, b))
-    return float(np.mean(ndtr((mean_b - mean_a) / (TAU * math.sqrt(1 / len(a) + 1 / len(b))))))
+    return float(np.mean(ndtr((mean_b - mean_a) / (PRIOR_SD * math.sqrt(1 / len(a) + 1 / len(b))))))
 
 
 def twice_running(probabilities: Sequence[float], threshold: float) -> bool:

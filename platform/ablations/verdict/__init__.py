@@ -2,6 +2,8 @@
 
 task_curves  the curve of a task in a run log
 interval     an estimate with its 95 % interval
+run_to_run   how far runs of one recipe lie apart, from the seeds of all variants
+level        the pass rate at equal compute, without any law
 differences  ceilings and compute of a variant against the reference, with their intervals
 rules        what an interval says: up, down, no difference seen, or cannot tell
 compare      all of that for every variant

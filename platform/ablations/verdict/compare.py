@@ -1,4 +1,4 @@
-"""Every variant against the reference: difference in A with its interval, compute to a common target, a verdict."""
+"""Every variant against the reference: level at equal compute, ceiling, compute to a target; a verdict on each."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,37 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.asymptote import AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
-from ablations.verdict.differences import c_mid_ratio, ceiling_difference, compute_ratio, mean_ceiling
+from ablations.verdict.differences import (
+    ceiling_difference,
+    ceiling_repeats,
+    common_target,
+    compute_ratio,
+    mean_ceiling,
+    target_repeats,
+)
 from ablations.verdict.interval import Interval
-from ablations.verdict.rules import Difference, Efficiency, ceiling_rule, efficiency_rule, paper_rule
+from ablations.verdict.level import common_compute, level_difference, level_repeats, levels_of
+from ablations.verdict.rules import (
+    Difference,
+    Efficiency,
+    LevelDifference,
+    ceiling_rule,
+    efficiency_rule,
+    level_rule,
+    paper_rule,
+)
+from ablations.verdict.run_to_run import RunToRun, run_to_run
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantResult:
     """One variant against the reference. None stands for a number that the runs do not bound or do not give.
 
-    VariantResult(curve="loss=dapo", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, B=1.8, C_mid=2600.0, R_0=0.31,
-                  verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0, delta_A=-0.058,
-                  delta_A_lo=-0.087, delta_A_hi=-0.029, delta_rule="posteriors of the fits and an assumed ...",
-                  compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4, C_mid_ratio=1.1,
-                  C_mid_ratio_lo=0.9, C_mid_ratio_hi=1.4, difference="ceiling down", paper_rule="ceiling down",
+    VariantResult(curve="loo-loss", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, B=1.8, C_mid=2600.0, R_0=0.31,
+                  verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0, level=0.541,
+                  delta_level=-0.049, delta_level_lo=-0.071, delta_level_hi=-0.027, delta_A=-0.058, delta_A_lo=-0.087,
+                  delta_A_hi=-0.029, compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4,
+                  level_difference="level down", difference="ceiling down", paper_rule="ceiling down",
                   efficiency="no difference seen")
     """
 
@@ -42,20 +59,22 @@ class VariantResult:
     """Readings fitted, over all seeds."""
     window: tuple[float, float]
     cost: float
+    level: float | None
+    """Pass rate over the last third of the compute that the variant and the reference have spent, mean over seeds."""
+    delta_level: float | None
+    """Level less the reference's at the same compute; None where readings begin too late, like its interval."""
+    delta_level_lo: float | None
+    delta_level_hi: float | None
     delta_A: float | None
     """A less the reference's A."""
     delta_A_lo: float | None
     delta_A_hi: float | None
-    delta_rule: str
-    """Where the interval of delta_A comes from."""
     compute_ratio: float | None
     """Compute that the variant needs to reach the target, over what the reference needs; under 1 is faster."""
     compute_ratio_lo: float | None
     compute_ratio_hi: float | None
-    """Like delta_A's: from the seeds, or from the posteriors and the assumed run-to-run sd of A."""
-    C_mid_ratio: float | None
-    C_mid_ratio_lo: float | None
-    C_mid_ratio_hi: float | None
+    level_difference: LevelDifference
+    """What the interval of delta_level says."""
     difference: Difference
     """What the interval of delta_A says of the ceiling."""
     paper_rule: Difference
@@ -73,16 +92,34 @@ class VariantResult:
         return {**asdict(self), "window": list(self.window), "asymptote": self.asymptote.to_json()}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spreads:
+    """How far runs of one recipe lie apart, in pass rate: in their level, in A, and where they pass the target."""
+
+    level: RunToRun
+    ceiling: RunToRun
+    target: RunToRun
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"level": {"sd": 0.0098, "degrees_of_freedom": 12}, "ceiling": ..., "target": ...}."""
+        return {name: getattr(self, name).to_json() for name in ("level", "ceiling", "target")}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
     """The variants of a sweep, the reference among them, in the order in which they were given."""
 
     reference: str
     variants: tuple[VariantResult, ...]
+    spreads: Spreads
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...]}."""
-        return {"reference": self.reference, "variants": [variant.to_json() for variant in self.variants]}
+        """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
+
+        "run_to_run" has the standard deviations between runs of one recipe that the intervals hold.
+        """
+        variants = [variant.to_json() for variant in self.variants]
+        return {"reference": self.reference, "variants": variants, "run_to_run": self.spreads.to_json()}
 
 
 def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, float], reference: str) -> Comparison:
@@ -98,27 +135,46 @@ def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, 
         if name not in costs:
             raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
     baseline = curves_by_variant[reference]
+    spreads = _spreads(curves_by_variant, baseline)
     return Comparison(
         reference=reference,
         variants=tuple(
-            _variant_result(name, fits, baseline, cost=costs[name], is_reference=name == reference)
+            _variant_result(name, fits, baseline, spreads, cost=costs[name], is_reference=name == reference)
             for name, fits in curves_by_variant.items()
         ),
+        spreads=spreads,
+    )
+
+
+def _spreads(curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[Fit]) -> Spreads:
+    """From the seeds of every variant, each at the compute and the target at which it is compared."""
+    repeated = [fits for fits in curves_by_variant.values() if len(fits) > 1]
+    levels = (levels_of(fits, common_compute([*fits, *baseline])) for fits in repeated)
+    targets = ((fits, common_target([*fits, *baseline])) for fits in repeated)
+    return Spreads(
+        level=run_to_run([level_repeats(of_variant) for of_variant in levels if of_variant]),
+        ceiling=run_to_run([ceiling_repeats(fits) for fits in repeated]),
+        target=run_to_run([target_repeats(fits, target) for fits, target in targets if target is not None]),
     )
 
 
 def _variant_result(
-    name: str, fits: Sequence[Fit], baseline: Sequence[Fit], *, cost: float, is_reference: bool
+    name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spreads: Spreads, *, cost: float, is_reference: bool
 ) -> VariantResult:
     ceiling = mean_ceiling(fits)
     assert ceiling.lo is not None  # every fit bounds A from below
     rises = all(fit.verdict != "no rise" for fit in fits)
+    compute = common_compute([*fits, *baseline])
+    levels, baseline_levels = levels_of(fits, compute), levels_of(baseline, compute)
+    level: Interval | None = None
     if is_reference:
-        delta, rule = Interval(estimate=0.0, lo=0.0, hi=0.0), "the reference"
-        ratio = mid_ratio = Interval(estimate=1.0, lo=1.0, hi=1.0)
+        delta, ratio = Interval(estimate=0.0, lo=0.0, hi=0.0), Interval(estimate=1.0, lo=1.0, hi=1.0)
+        level = delta if levels else None
     else:
-        delta, rule = ceiling_difference(fits, baseline)
-        ratio, mid_ratio = compute_ratio(fits, baseline), c_mid_ratio(fits, baseline)
+        delta = ceiling_difference(fits, baseline, spreads.ceiling)
+        ratio = compute_ratio(fits, baseline, spreads.target)
+        if levels and baseline_levels:
+            level = level_difference(levels, baseline_levels, spreads.level)
     is_bounded = all(fit.A_hi is not None for fit in (*fits, *baseline))
     return VariantResult(
         curve=name,
@@ -133,16 +189,17 @@ def _variant_result(
         points=sum(fit.points for fit in fits),
         window=(min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)),
         cost=cost,
+        level=float(np.mean([one.value for one in levels])) if levels else None,
+        delta_level=level and level.estimate,
+        delta_level_lo=level and level.lo,
+        delta_level_hi=level and level.hi,
         delta_A=delta.estimate if is_reference or is_bounded else None,
         delta_A_lo=delta.lo,
         delta_A_hi=delta.hi,
-        delta_rule=rule,
         compute_ratio=ratio and ratio.estimate,
         compute_ratio_lo=ratio and ratio.lo,
         compute_ratio_hi=ratio and ratio.hi,
-        C_mid_ratio=mid_ratio and mid_ratio.estimate,
-        C_mid_ratio_lo=mid_ratio and mid_ratio.lo,
-        C_mid_ratio_hi=mid_ratio and mid_ratio.hi,
+        level_difference="reference" if is_reference else level_rule(level),
         difference="reference" if is_reference else ceiling_rule(delta),
         paper_rule="reference" if is_reference else paper_rule(delta.estimate if is_bounded else None),
         efficiency="reference" if is_reference else efficiency_rule(ratio),

@@ -1,123 +1,133 @@
 """What a variant's fits differ by from the reference's: ceilings, and the compute that a common target takes.
 
-The difference of two asymptotes is uncertain for two reasons: each fit is, and two runs of one recipe differ. With
-three seeds a side, Welch's t on the per-seed A holds both. With fewer, the spread of two numbers says too little: the
-posterior draws of the fits are subtracted, and the run-to-run sd is assumed to be TAU.
+A difference is uncertain for two reasons: each fit is, and two runs of one recipe differ. The draws of the fits'
+posteriors hold the first. The second is one standard deviation for all variants of a sweep, see `run_to_run`.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from ablations.fit.result import Fit
-from ablations.verdict.interval import Interval, interval_of, welch_interval
+from ablations.verdict.interval import Interval, interval_of
+from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
 
-TAU = 0.0075
-"""Assumed sd of A between runs of one recipe: half the +-0.015 within which three ScaleRL runs lay (ScaleRL §4)."""
-MIN_SEEDS_FOR_WELCH = 3
 TARGET_SHARE = 0.8
 Sided = tuple[float, np.ndarray]
 """An estimate and its draws."""
 
-WELCH = "Welch's t on the A of each seed"
-ASSUMED = f"posteriors of the fits and an assumed run-to-run sd of A of {TAU}"
+
+def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
+    """What the seeds of a variant say of how far the ceilings of its runs lie apart; nothing where one has no end."""
+    if not _is_bounded(fits):
+        return Repeats(squares=0.0, freedom=0, own_variance=0.0)
+    return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits])
 
 
 def mean_ceiling(fits: Sequence[Fit]) -> Interval:
-    """Mean A over seeds: Student's t on the per-seed A from three bounded seeds on, else the fits' posteriors."""
+    """Mean A over seeds. One seed has its fit's interval; that of more holds how far their runs lie apart."""
     estimate = float(np.mean([fit.A for fit in fits]))
-    if _suit_welch(fits):
-        A = np.array([fit.A for fit in fits])
-        margin = float(stdtrit(A.size - 1, 0.975) * A.std(ddof=1) / math.sqrt(A.size))
-        return Interval(estimate=estimate, lo=max(0.0, estimate - margin), hi=min(1.0, estimate + margin))
     if len(fits) == 1:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
     if not _is_bounded(fits):
         # The lower bound of an open fit is less than its posterior says, see `ablations.fit`: the mean of them holds.
         return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
-    return interval_of(estimate, np.mean([fit.draws.A for fit in fits], axis=0))
+    num_draws = fits[0].draws.A.size
+    apart = run_to_run([ceiling_repeats(fits)]).offsets(num_draws, 0) / math.sqrt(len(fits))
+    return interval_of(estimate, np.clip(np.mean([fit.draws.A for fit in fits], axis=0) + apart, 0, 1))
 
 
-def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit]) -> tuple[Interval, str]:
-    """A of `fits` less A of `baseline`, and the rule behind its interval.
+def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Interval:
+    """A of `fits` less A of `baseline`; `spread` is that of A between runs of one recipe.
 
-    Welch's t where both sides have three seeds with a bounded A. Otherwise, one or two seeds included, the difference
-    of the posterior draws of the mean A, with an assumed run-to-run variance of TAU^2 (1 / m + 1 / n). What an
-    unbounded fit says of A beyond its readings rests on the law alone: only the level that it has reached counts as its
-    lower end.
+    What an unbounded fit says of A beyond its readings rests on the law alone: only the level that it has reached
+    counts as its lower end.
     """
-    if _suit_welch(fits) and _suit_welch(baseline):
-        return welch_interval(np.array([fit.A for fit in fits]), np.array([fit.A for fit in baseline])), WELCH
     estimate = float(np.mean([fit.A for fit in fits]) - np.mean([fit.A for fit in baseline]))
     lower, upper = (
         np.mean([_at_least(fit) for fit in a], axis=0)
         - np.mean([fit.draws.A for fit in b], axis=0)
-        + run_to_run(len(fits), len(baseline), a[0].draws.A.size)
+        + spread.differences(len(fits), len(baseline), a[0].draws.A.size)
         for a, b in ((fits, baseline), (baseline, fits))
     )
     lo = interval_of(estimate, lower, has_lo=_is_bounded(baseline)).lo
     hi = interval_of(-estimate, upper, has_lo=_is_bounded(fits)).lo
-    return Interval(estimate=estimate, lo=lo, hi=None if hi is None else -hi), ASSUMED
+    return Interval(estimate=estimate, lo=lo, hi=None if hi is None else -hi)
 
 
-def run_to_run(num_seeds: int, num_baseline_seeds: int, num_draws: int) -> np.ndarray:
-    """Draws of what two means differ by because runs of one recipe do: N(0, TAU^2 (1 / m + 1 / n))."""
-    return math.sqrt(1 / num_seeds + 1 / num_baseline_seeds) * own_ceilings(num_draws, 0)
+def common_target(fits: Sequence[Fit]) -> float | None:
+    """80 % of the way from R_0 (mean over the fits) to the lowest level that any curve has at the end of its window.
 
-
-def own_ceilings(num_draws: int, seed: int) -> np.ndarray:
-    """Draws of how far the ceiling of one run lies off its recipe's, N(0, TAU^2): evenly spread, shuffled by `seed`."""
-    quantiles = (np.arange(num_draws) + 0.5) / num_draws
-    return TAU * np.random.default_rng(seed).permutation(ndtri(quantiles))
-
-
-def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
-    """Compute that `fits` need to reach a common target over the compute that `baseline` needs.
-
-    The target lies 80 % of the way from R_0 (mean over all the fits) to the lowest level that any of the fitted curves
-    has at the end of its window. None where a curve does not rise to it within its window. Seeds count by geometric
-    mean. The interval is Welch's on the logs of each seed's where that of the difference in A is Welch's; else it
-    comes from the posteriors, the ceiling of each run being off by an assumed TAU.
+    None where a curve does not rise to it within its window.
     """
-    every = (*fits, *baseline)
-    R_0 = float(np.mean([fit.R_0 for fit in every]))
-    lowest = min(float(fit.predict(fit.window[1])[0]) for fit in every)
-    if lowest <= R_0 or any(fit.verdict == "no rise" for fit in every):
+    R_0 = float(np.mean([fit.R_0 for fit in fits]))
+    lowest = min(float(fit.predict(fit.window[1])[0]) for fit in fits)
+    if lowest <= R_0 or any(fit.verdict == "no rise" for fit in fits):
         return None
     target = R_0 + TARGET_SHARE * (lowest - R_0)
+    reached = (_reaches(fit, target) for fit in fits)
+    return (
+        target if all(C and fit.window[0] <= C <= fit.window[1] for C, fit in zip(reached, fits, strict=True)) else None
+    )
+
+
+def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
+    """What the seeds of a variant say of how far its runs lie apart where they pass the target, in pass rate.
+
+    Compute is made pass rate by the slope of each curve there, dR / d ln C.
+    """
+    needed = [_reaches(fit, target) for fit in fits]
+    slope = float(np.mean([_slope(fit, C) for fit, C in zip(fits, needed, strict=True)]))
+    own = [float(fit.predict_draws(C).var()) for fit, C in zip(fits, needed, strict=True)]
+    return Repeats.of([slope * math.log(C) for C in needed], own)
+
+
+def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Interval | None:
+    """Compute that `fits` need to reach the common target over the compute that `baseline` needs.
+
+    `spread` is that of the pass rate at the target between runs of one recipe. None where there is no common target.
+    Seeds count by geometric mean.
+    """
+    target = common_target([*fits, *baseline])
+    if target is None:
+        return None
     sides: list[list[Sided]] = []
     for number, side in enumerate((fits, baseline)):
-        needed = [(fit.compute_to_reach(target)[0], fit) for fit in side]
-        inside = [
-            (C, fit.compute_draws(target, ceiling_shift=own_ceilings(fit.draws.A.size, 2 * seed + number)))
-            for seed, (C, fit) in enumerate(needed)
-            if C and fit.window[0] <= C <= fit.window[1]
-        ]
-        if len(inside) < len(needed):
-            return None
-        sides.append(inside)
-    return _geometric_ratio(*sides, by_seeds=_suit_welch(fits) and _suit_welch(baseline))
+        sides.append(
+            [
+                (_reaches(fit, target), fit.compute_draws(target - spread.offsets(fit.draws.A.size, 2 * seed + number)))
+                for seed, fit in enumerate(side)
+            ]
+        )
+    return _geometric_ratio(*sides)
 
 
 def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
-    """C_mid of `fits` over that of `baseline`, seeds by geometric mean; None where a curve does not rise."""
+    """C_mid of `fits` over that of `baseline`, seeds by geometric mean; None where a curve does not rise.
+
+    Its interval is that of these runs: it holds nothing of how runs of one recipe differ.
+    """
     if any(fit.verdict == "no rise" for fit in (*fits, *baseline)):
         return None
-    sides = ([(fit.C_mid, fit.draws.C_mid) for fit in side] for side in (fits, baseline))
-    return _geometric_ratio(*sides, by_seeds=_suit_welch(fits) and _suit_welch(baseline))
+    return _geometric_ratio(*([(fit.C_mid, fit.draws.C_mid) for fit in side] for side in (fits, baseline)))
 
 
-def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, by_seeds: bool) -> Interval:
-    """Ratio of geometric means of (estimate, draws); its interval is Welch's t on the logs of the estimates, or comes
-    from the draws.
-    """
+def _reaches(fit: Fit, target: float) -> float:
+    """Compute at which the fitted curve passes the target; 0 where it never does."""
+    return fit.compute_to_reach(target)[0] or 0.0
+
+
+def _slope(fit: Fit, compute: float) -> float:
+    """dR / d ln C of the fitted curve, B (R - R_0) (A - R) / (A - R_0)."""
+    R = float(fit.predict(compute)[0])
+    return fit.B * (R - fit.R_0) * (fit.A - R) / (fit.A - fit.R_0)
+
+
+def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
+    """Ratio of geometric means of (estimate, draws) with its interval from the draws."""
     logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
-    if by_seeds:
-        in_logs = welch_interval(logs, baseline_logs)
-    else:
-        in_logs = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom)
+    in_logs = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom)
     lo, hi = (None if end is None else math.exp(end) for end in (in_logs.lo, in_logs.hi))
     return Interval(estimate=math.exp(in_logs.estimate), lo=lo, hi=hi)
 
@@ -132,10 +142,6 @@ def _log_ratio_interval(estimate: float, top: Sequence[Sided], bottom: Sequence[
     is_anything = np.isnan(draws)
     lo = interval_of(estimate, np.where(is_anything, -np.inf, draws)).lo
     return Interval(estimate=estimate, lo=lo, hi=interval_of(estimate, np.where(is_anything, np.inf, draws)).hi)
-
-
-def _suit_welch(fits: Sequence[Fit]) -> bool:
-    return len(fits) >= MIN_SEEDS_FOR_WELCH and all(fit.A_hi is not None for fit in fits)
 
 
 def _is_bounded(fits: Sequence[Fit]) -> bool:

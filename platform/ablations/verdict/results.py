@@ -38,6 +38,10 @@ FIT_FIELDS = (
     "B",
     "C_mid",
     "R_0",
+    "level",
+    "delta_level",
+    "delta_level_lo",
+    "delta_level_hi",
     "delta_A",
     "delta_A_lo",
     "delta_A_hi",
@@ -181,9 +185,9 @@ class Results:
         return next((line for line in lines if line.curve == name), None)
 
     def verdict(self, name: str) -> str:
-        """What is known of a variant in few words: "weak; ceiling down", or "no fit"."""
+        """What is known of a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
-        said = f"{line.verdict}; {line.difference}; {line.efficiency}" if line else "no fit"
+        said = f"{line.verdict}; {line.level_difference}; {line.difference}; {line.efficiency}" if line else "no fit"
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
@@ -211,6 +215,7 @@ class Results:
         return {
             "sweep": self.plan.sweep,
             "reference": self.plan.reference,
+            "run_to_run": self.comparison and self.comparison.spreads.to_json(),
             "task": self.plan.fit_settings.task,
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [

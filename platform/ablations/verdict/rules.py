@@ -5,10 +5,13 @@ from typing import Literal
 from ablations.verdict.interval import Interval
 
 Difference = Literal["reference", "ceiling up", "ceiling down", "no difference seen", "cannot tell"]
+LevelDifference = Literal["reference", "level up", "level down", "no difference seen", "cannot tell"]
 Efficiency = Literal["reference", "less compute", "more compute", "no difference seen", "cannot tell"]
 
 WIDEST_MARGIN = 0.04
 """Over this half-width an interval around 0 says nothing: two resolved fits of one seed each give 0.035."""
+WIDEST_LEVEL_MARGIN = 0.025
+"""The same of levels: one seed each gives 0.021, with the run-to-run sd assumed."""
 WIDEST_RATIO = 1.5
 """An interval of the compute ratio that holds 1 and spans more than this factor says nothing."""
 PAPER_MARGIN = 0.02
@@ -24,6 +27,17 @@ def ceiling_rule(delta: Interval) -> Difference:
     if delta.lo is None or delta.hi is None or delta.hi - delta.lo > 2 * WIDEST_MARGIN:
         return "cannot tell"
     return "no difference seen"
+
+
+def level_rule(delta: Interval | None) -> LevelDifference:
+    """What an interval of the difference in level says; a wide one around 0 says nothing."""
+    if delta is None or delta.lo is None or delta.hi is None:
+        return "cannot tell"
+    if delta.lo > 0:
+        return "level up"
+    if delta.hi < 0:
+        return "level down"
+    return "no difference seen" if delta.hi - delta.lo <= 2 * WIDEST_LEVEL_MARGIN else "cannot tell"
 
 
 def paper_rule(delta: float | None) -> Difference:

@@ -9,8 +9,15 @@ from ablations.fit.asymptote import VERDICT_MEANINGS
 from ablations.text import compute_interval_text, compute_text, counted, interval_text
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
-from ablations.verdict.rules import PAPER_MARGIN, Difference, Efficiency
+from ablations.verdict.rules import PAPER_MARGIN, Difference, Efficiency, LevelDifference
 
+LEVELS: dict[LevelDifference, str] = {
+    "level up": "the 95 % interval of the difference in level lies above 0",
+    "level down": "the 95 % interval of the difference in level lies below 0",
+    "no difference seen": "the interval holds 0 and is narrow enough to rule out a large difference",
+    "cannot tell": "the interval holds 0 and is too wide to say more, or the readings begin too late",
+    "reference": "the variant that all others are compared with",
+}
 DIFFERENCES: dict[Difference, str] = {
     "ceiling up": "the 95 % interval of the difference in A lies above 0",
     "ceiling down": "the 95 % interval of the difference in A lies below 0",
@@ -25,6 +32,12 @@ EFFICIENCIES: dict[Efficiency, str] = {
     "cannot tell": "the interval holds 1, or has no end, and is too wide to say more",
     "reference": "the variant that all others are compared with",
 }
+SAID_OF_THE_LEVEL: dict[LevelDifference, str] = {
+    "level up": "higher at equal compute",
+    "level down": "lower at equal compute",
+    "no difference seen": "no difference seen at equal compute",
+    "cannot tell": "the levels at equal compute cannot be told apart",
+}
 SAID_OF_THE_CEILING: dict[Difference, str] = {
     "no difference seen": "no difference seen in the ceiling",
     "cannot tell": "the ceilings cannot be told apart",
@@ -36,6 +49,10 @@ SAID_OF_COMPUTE: dict[Efficiency, str] = {
     "cannot tell": "cannot tell which needs less compute",
 }
 NO_FIT = "no fit"
+LEVEL_NOTE = (
+    "The level is the mean pass rate over the last third of the compute that both have spent. "
+    "It is read off the readings, without a law."
+)
 PAPER_RULE = f"±{PAPER_MARGIN} rule"
 PAPER_RULE_NOTE = (
     f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} are equal, whatever their intervals. "
@@ -54,13 +71,16 @@ SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
 class Line:
     """One variant of a comparison as text; a cell without a number is empty.
 
-    Line(variant="loo-loss", seeds="1 of 1", A="0.552 [0.540, 0.566]", delta_A="-0.058 [-0.087, -0.029]",
+    Line(variant="loo-loss", seeds="1 of 1", level="level down", delta_level="-0.049 [-0.071, -0.027]",
+         A="0.552 [0.540, 0.566]", delta_A="-0.058 [-0.087, -0.029]",
          ceiling="ceiling down", paper_rule="down", compute_ratio="1.20 [1.00, 1.40]", efficiency="no difference seen",
          B="1.80", C_mid="2,600", R_0="0.310", fit="resolved", cost="8000", published="0.59, 1.77, 2600")
     """
 
     variant: str
     seeds: str
+    level: str
+    delta_level: str
     A: str
     delta_A: str
     ceiling: str
@@ -83,6 +103,8 @@ def line_of(results: Results, variant: FittedVariant) -> Line:
     return Line(
         variant=variant.name,
         seeds=f"{len(variant.fits)} of {len(variant.runs)}",
+        level=compared.level_difference if compared else NO_FIT,
+        delta_level=level_text(compared) if compared else "",
         A=variant.asymptote.cell() if variant.asymptote else NO_FIT,
         delta_A=difference_text(compared) if compared else "",
         ceiling=compared.difference if compared else NO_FIT,
@@ -137,10 +159,14 @@ def sentence(results: Results, variant: FittedVariant) -> str:
         said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
     else:
         verdicts = (
+            SAID_OF_THE_LEVEL.get(line.level_difference, line.level_difference),
             SAID_OF_THE_CEILING.get(line.difference, line.difference),
             SAID_OF_COMPUTE.get(line.efficiency, line.efficiency),
         )
-        said = f"{variant.name}: {'; '.join(verdicts)}. {ceiling}"
+        said = f"{variant.name}: {'; '.join(verdicts)}. "
+        if text := level_text(line):
+            said += f"Level {line.level:.3f}, {text} against {reference}. "
+        said += ceiling
         if text := difference_text(line):
             said += f", {text} against {reference} ({_seeds(len(results.variant(reference).fits))})"
         if line.compute_ratio is not None:
@@ -150,17 +176,22 @@ def sentence(results: Results, variant: FittedVariant) -> str:
 
 def method(results: Results) -> str:
     """Where the intervals of the differences come from; empty when nothing is compared."""
-    lines = results.comparison.variants if results.comparison else ()
-    rules = dict.fromkeys(line.delta_rule for line in lines if line.difference != "reference")
-    return f"Intervals hold 95 %; those of differences and ratios come from {' or '.join(rules)}." if rules else ""
+    if results.comparison is None or len(results.comparison.variants) < 2:
+        return ""
+    spreads = results.comparison.spreads
+    return (
+        "Intervals hold 95 %. They hold the error of each run and the standard deviation between runs of one recipe, "
+        f"in pass rate: of levels {spreads.level}; of A {spreads.ceiling}; at the target {spreads.target}."
+    )
 
 
 def glossary(results: Results) -> list[tuple[str, str]]:
     """Every verdict that the table shows, by its column, with its meaning."""
     lines = results.comparison.variants if results.comparison else ()
     ceilings, efficiencies = {line.difference for line in lines}, {line.efficiency for line in lines}
-    fits = {line.verdict for line in lines}
+    fits, levels = {line.verdict for line in lines}, {line.level_difference for line in lines}
     return [
+        *((f"level: {name}", meaning) for name, meaning in LEVELS.items() if name in levels),
         *((f"ceiling: {name}", meaning) for name, meaning in DIFFERENCES.items() if name in ceilings),
         *((f"efficiency: {name}", meaning) for name, meaning in EFFICIENCIES.items() if name in efficiencies),
         *((f"fit: {name}", meaning) for name, meaning in VERDICT_MEANINGS.items() if name in fits),
@@ -197,6 +228,13 @@ def warnings(results: Results) -> list[str]:
 
 def _seeds(count: int) -> str:
     return "1 seed" if count == 1 else f"{count} seeds"
+
+
+def level_text(line: VariantResult) -> str:
+    """Level less the reference's with its interval; empty for the reference itself."""
+    if line.level_difference == "reference":
+        return ""
+    return interval_text(line.delta_level, line.delta_level_lo, line.delta_level_hi, "+.3f")
 
 
 def difference_text(line: VariantResult) -> str:

@@ -30,8 +30,8 @@ from ablations.forecast.forecasts import (
 )
 from ablations.report.colours import styles
 from ablations.report.forecast import forecast_figure
-from ablations.verdict.differences import TAU
 from ablations.verdict.results import read_results
+from ablations.verdict.run_to_run import PRIOR_SD
 
 
 def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
@@ -82,9 +82,9 @@ def test_a_difference_holds_the_assumed_run_to_run_sd():
     up, down = fitted(0), fitted(1, A=0.58)
     found = difference_at([up], [down], 6000.0)
     assert found.estimate == pytest.approx(float(eq1(6000.0) - eq1(6000.0, A=0.58)), abs=1e-3)
-    assert found.hi - found.lo == pytest.approx(2 * 1.96 * TAU * np.sqrt(2), rel=0.1)
+    assert found.hi - found.lo == pytest.approx(2 * 1.96 * PRIOR_SD * np.sqrt(2), rel=0.1)
     two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0)
-    assert two.hi - two.lo == pytest.approx(2 * 1.96 * TAU, rel=0.1)
+    assert two.hi - two.lo == pytest.approx(2 * 1.96 * PRIOR_SD, rel=0.1)
 
 
 def test_compute_to_reach_inverts_eq_1():
@@ -220,7 +220,7 @@ def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
     first, second = leaderboard(groups, 6000.0)
     # Monte Carlo sd 0.011
     assert first.variant == "a"
-    assert first.wins == pytest.approx(ndtr(ahead / (TAU * np.sqrt(2))), abs=0.035)
+    assert first.wins == pytest.approx(ndtr(ahead / (PRIOR_SD * np.sqrt(2))), abs=0.035)
     assert first.wins + second.wins == pytest.approx(1)
     assert first.is_assumed
 

@@ -63,8 +63,10 @@ def test_every_ceiling_has_its_interval_and_number_of_seeds(results, name):
 def test_every_difference_names_its_baseline_and_its_rule(results):
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
     difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
-    assert f"loo-loss: ceiling down; more compute to the common target. {line.asymptote} (1 seed), {difference}" in text
-    assert line.delta_rule in text
+    level = f"{line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}] against scalerl"
+    verdicts = "loo-loss: lower at equal compute; ceiling down; more compute to the common target"
+    assert f"{verdicts}. Level {line.level:.3f}, {level}. {line.asymptote} (1 seed), {difference}" in text
+    assert "in pass rate: of levels 0.0075, assumed; of A 0.0075, assumed; at the target 0.0075, assumed" in text
     assert "0.59, 1.77, 2600" in text
 
 
@@ -81,6 +83,7 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(res
 
 def test_verdicts_that_occur_are_explained_and_no_others(results):
     text = text_of(report_page(results, now=NOW))
+    assert "level: level down the 95 % interval of the difference in level lies below 0" in text
     assert "ceiling: ceiling down the 95 % interval of the difference in A lies below 0" in text
     assert "efficiency: more compute the 95 % interval of the compute ratio lies above 1" in text
     assert "fit: collapsed" not in text

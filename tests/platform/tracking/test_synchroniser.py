@@ -130,7 +130,7 @@ def test_a_finished_variant_has_its_fit_verdict_and_figure(finished):
     assert parent.data.metrics["A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
     assert parent.data.metrics["A_lo"] < TRUTH["loo-loss"][0] < parent.data.metrics["A_hi"]
     assert parent.data.metrics["cost_gpu_hours"] == BUDGET
-    assert parent.data.tags["ablations.verdict"] == "resolved; ceiling down; more compute"
+    assert parent.data.tags["ablations.verdict"] == "resolved; level down; ceiling down; more compute"
     assert (parent.info.status, parent.info.end_time) == ("FINISHED", 1000 * HEARTBEAT)
     (artifact,) = client_of(home).list_artifacts(parent.info.run_id)
     assert artifact.path == "curve.html"

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_ind
+from scipy.stats import norm, t
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import CurveSet, Fit
 from ablations.verdict.compare import compare
-from ablations.verdict.differences import ASSUMED, WELCH, compute_ratio
+from ablations.verdict.differences import compute_ratio
+from ablations.verdict.run_to_run import PRIOR_FREEDOM, PRIOR_SD, run_to_run
 
 COMPUTE = np.arange(0, 8001, 200.0)
 
@@ -23,6 +24,7 @@ def exact_fit(A=0.61, B=1.92, C_mid=2542.0, R_0=0.3, compute=COMPUTE) -> Fit:
 
 
 EXACT = exact_fit()
+ASSUMED = run_to_run([])
 
 
 def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 0.5792) -> Fit:
@@ -52,45 +54,56 @@ def test_one_seed_adds_the_assumed_run_to_run_sd_to_the_intervals_of_the_fits():
     assert row.delta_A_lo == pytest.approx(0.05 - 0.030532, abs=1e-3)
     assert row.delta_A_hi == pytest.approx(0.05 + 0.030532, abs=1e-3)
     assert row.difference == "ceiling up"
-    assert row.delta_rule == ASSUMED
-    assert "assumed" in row.delta_rule
     assert (row.num_seeds, row.cost) == (1, 90.0)
 
 
-def test_two_seeds_average_their_intervals_and_still_assume_the_run_to_run_sd():
-    variant = [with_ceiling(0.55, 0.53, 0.57), with_ceiling(0.57, 0.55, 0.59)]
+def pooled_t(groups: list[list[float]]) -> float:
+    """97.5 % point of Student's t times the pooled sd of the groups and the prior."""
+    freedom = PRIOR_FREEDOM + sum(len(group) - 1 for group in groups)
+    squares = sum(float(np.var(group)) * len(group) for group in groups)
+    return float(t(freedom).ppf(0.975) * np.sqrt((PRIOR_FREEDOM * PRIOR_SD**2 + squares) / freedom))
+
+
+def test_seeds_of_all_variants_say_how_far_runs_lie_apart():
+    # The fits are exact to 1e-5, so what differs between seeds is between runs.
+    groups = {"ref": [0.600, 0.612, 0.604], "new": [0.640, 0.652, 0.655], "third": [0.5, 0.53, 0.5]}
+    fits = {name: [with_ceiling(A, A - 2e-5, A + 2e-5) for A in group] for name, group in groups.items()}
+    comparison = compare(fits, dict.fromkeys(fits, 1.0), "ref")
+    row = comparison.variants[1]
+    margin = pooled_t(list(groups.values())) * np.sqrt(2 / 3)
+    assert row.delta_A == pytest.approx(0.649 - 0.605333, abs=1e-5)
+    assert row.delta_A_lo == pytest.approx(row.delta_A - margin, abs=0.03 * margin)
+    assert row.delta_A_hi == pytest.approx(row.delta_A + margin, abs=0.03 * margin)
+    assert comparison.spreads.ceiling.freedom == 6
+    assert comparison.to_json()["run_to_run"]["ceiling"]["degrees_of_freedom"] == 6
+    # The interval of the variant's own A knows of its own seeds alone.
+    own = pooled_t([groups["new"]]) / np.sqrt(3)
+    assert row.A_hi == pytest.approx(0.649 + own, abs=0.03 * own)
+
+
+def test_two_seeds_average_the_intervals_of_their_fits():
+    variant = [with_ceiling(0.55, 0.51, 0.59), with_ceiling(0.57, 0.53, 0.61)]
     row = compared(variant, [with_ceiling(0.60, 0.59, 0.61)])
-    # Variant: .56 -+ sqrt(2) x .02 / 2 = .014142. Run-to-run: 1.96 x .0075 x sqrt(1/2 + 1) = .018004.
     assert pytest.approx(0.56) == row.A
-    assert row.A_lo == pytest.approx(0.56 - 0.014142, abs=5e-4)
-    assert row.delta_A_hi == pytest.approx(-0.04 + np.sqrt(0.014142**2 + 0.01**2 + 0.018004**2), abs=1e-3)
-    assert row.difference == "ceiling down"
-    assert row.delta_rule == ASSUMED
+    # The fits explain how the seeds differ, .02 with an sd of .0204 each, so the prior hardly moves: a t with
+    # PRIOR_FREEDOM lies between the margins of a normal with .0075 and with twice that.
+    lo, hi = (np.sqrt(0.04**2 / 2 + 0.01**2 + (1.96 * sd) ** 2 * (1 / 2 + 1)) for sd in (0.0075, 0.015))
+    assert row.delta_A_hi is not None
+    assert -0.04 + lo < row.delta_A_hi < -0.04 + hi
 
 
-def test_three_seeds_a_side_are_compared_by_welchs_t():
-    new, ref = [0.640, 0.652, 0.655], [0.600, 0.612, 0.604, 0.610]
-    row = compared(
-        [with_ceiling(A, A - 0.05, A + 0.05) for A in new], [with_ceiling(A, A - 0.05, A + 0.05) for A in ref]
-    )
-    expected = ttest_ind(new, ref, equal_var=False).confidence_interval(0.95)
-    assert row.delta_A_lo == pytest.approx(expected.low, abs=1e-12)
-    assert row.delta_A_hi == pytest.approx(expected.high, abs=1e-12)
-    assert row.delta_rule == WELCH
-    assert row.num_seeds == 3
-    # t(2, .975) = 4.3027; sd .0079373.
-    assert row.A_hi == pytest.approx(0.649 + 4.3027 * 0.0079373 / np.sqrt(3), abs=1e-5)
-
-
-def test_equal_seeds_leave_an_interval_without_width():
-    row = compared([with_ceiling(0.65, 0.64, 0.66)] * 3, [with_ceiling(0.60, 0.59, 0.61)] * 3)
-    assert row.delta_A_lo == row.delta_A_hi == pytest.approx(0.05)
+def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
+    fits = {"ref": [with_ceiling(0.60, 0.59998, 0.60002)]}
+    fits |= {f"v{n}": [with_ceiling(A, A - 2e-5, A + 2e-5) for A in (0.598, 0.600, 0.602)] for n in range(8)}
+    row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
+    margin = pooled_t([[0.598, 0.600, 0.602]] * 8) * np.sqrt(1 + 1 / 3)
+    assert row.delta_A_hi == pytest.approx(margin, rel=0.05)
+    assert margin < 1.96 * 0.0075 * np.sqrt(1 + 1 / 3)
 
 
 def test_three_seeds_with_an_unbounded_one_are_not_averaged_as_if_it_were_known():
     bounded = with_ceiling(0.65, 0.64, 0.66)
     row = compared([bounded, bounded, with_ceiling(0.9, 0.64, None)], [bounded] * 3)
-    assert row.delta_rule == ASSUMED
     assert (row.A_hi, row.delta_A, row.delta_A_hi) == (None, None, None)
     assert row.verdict == "lower bound only"
     assert str(row.asymptote).startswith("A >= 0.")
@@ -114,21 +127,27 @@ def test_an_unbounded_reference_leaves_no_lower_end():
 def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():
     row = compared([exact_fit(C_mid=2 * 1200)], [exact_fit(C_mid=1200)])
     assert row.compute_ratio == pytest.approx(2, rel=1e-5)
-    # C = C_mid ((R - R_0) / (A - R))^(1/B): d ln C / dA = -1 / (B (A - R)), for two runs whose A are off by .0075 each.
+    # d ln C / dR = (A - R_0) / (B (R - R_0) (A - R)), for two runs that are off by .0075 each.
     final = 0.3 + 0.31 / (1 + (2400 / 8000) ** 1.92)
     target = 0.3 + 0.8 * (final - 0.3)
-    margin = 1.96 * np.sqrt(2) * 0.0075 / (1.92 * (0.61 - target))
+    margin = 1.96 * np.sqrt(2) * 0.0075 * 0.31 / (1.92 * (target - 0.3) * (0.61 - target))
     assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(np.log(2) - margin, abs=0.1 * margin)
     assert np.log(row.compute_ratio_hi or np.nan) == pytest.approx(np.log(2) + margin, abs=0.1 * margin)
 
 
-def test_with_three_seeds_a_side_the_ratio_has_welchs_interval():
-    mids, others = [1000, 1150, 1080], [1500, 1700, 1550]
+def test_the_seeds_of_the_ratio_lie_apart_by_their_slope_at_the_target():
+    mids, others = [1000.0, 1150, 1080], [1500.0, 1700, 1550]
     row = compared([exact_fit(C_mid=C) for C in mids], [exact_fit(C_mid=C) for C in others])
-    # Curves of one A and B reach any level at compute in proportion to C_mid.
-    expected = ttest_ind(np.log(mids), np.log(others), equal_var=False).confidence_interval(0.95)
-    assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(expected.low, abs=1e-4)
-    assert np.log(row.compute_ratio_hi or np.nan) == pytest.approx(expected.high, abs=1e-4)
+    # Curves of one A and B reach any level at compute in proportion to C_mid, and all slopes there are alike:
+    # dR / d ln C = B (R - R_0) (A - R) / (A - R_0).
+    final = 0.3 + 0.31 / (1 + (1700 / 8000) ** 1.92)
+    target = 0.3 + 0.8 * (final - 0.3)
+    slope = 1.92 * (target - 0.3) * (0.61 - target) / 0.31
+    margin = pooled_t([(slope * np.log(group)).tolist() for group in (mids, others)]) / slope * np.sqrt(2 / 3)
+    estimate = float(np.mean(np.log(mids)) - np.mean(np.log(others)))
+    assert np.log(row.compute_ratio or np.nan) == pytest.approx(estimate, abs=1e-4)
+    assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(estimate - margin, abs=0.12 * margin)
+    assert np.log(row.compute_ratio_hi or np.nan) == pytest.approx(estimate + margin, abs=0.12 * margin)
 
 
 def test_the_target_is_four_fifths_of_the_way_to_the_lower_final_level():
@@ -136,13 +155,13 @@ def test_the_target_is_four_fifths_of_the_way_to_the_lower_final_level():
     final = 0.3 + 0.25 / (1 + (2000 / 8000) ** 1.92)
     target = 0.3 + 0.8 * (final - 0.3)
     needed = [C * ((target - 0.3) / (A - target)) ** (1 / 1.92) for A, C in ((0.55, 2000), (0.65, 1500))]
-    ratio = compute_ratio([slow], [fast])
+    ratio = compute_ratio([slow], [fast], ASSUMED)
     assert ratio is not None
     assert ratio.estimate == pytest.approx(needed[0] / needed[1], rel=1e-5)
 
 
 def test_seeds_enter_the_ratio_by_their_geometric_mean():
-    ratio = compute_ratio([exact_fit(C_mid=800), exact_fit(C_mid=1800)], [exact_fit(C_mid=1200)])
+    ratio = compute_ratio([exact_fit(C_mid=800), exact_fit(C_mid=1800)], [exact_fit(C_mid=1200)], ASSUMED)
     assert ratio is not None
     # sqrt(800 x 1800) = 1200.
     assert ratio.estimate == pytest.approx(1, rel=1e-5)
@@ -150,7 +169,7 @@ def test_seeds_enter_the_ratio_by_their_geometric_mean():
 
 def test_there_is_no_ratio_where_the_target_is_not_reached_in_the_window():
     started_late = exact_fit(C_mid=500, compute=np.append(0, np.arange(4000, 8001, 200.0)))
-    assert compute_ratio([EXACT], [started_late]) is None
+    assert compute_ratio([EXACT], [started_late], ASSUMED) is None
 
 
 def test_a_curve_that_does_not_rise_has_neither_ratio_nor_c_mid():
@@ -165,6 +184,7 @@ def test_the_reference_is_compared_with_nothing():
     comparison = compare({"ref": [EXACT]}, {"ref": 1.0}, "ref")
     (row,) = comparison.variants
     assert (row.delta_A, row.delta_A_lo, row.delta_A_hi, row.compute_ratio) == (0, 0, 0, 1)
+    assert (row.delta_level, row.level_difference) == (0, "reference")
     assert row.difference == "reference"
 
 
@@ -211,14 +231,6 @@ def test_an_unbounded_fit_whose_readings_lie_above_the_reference_is_up():
     assert row.difference == "ceiling up"
 
 
-def test_the_ratio_of_c_mid_is_that_of_the_curves():
-    row = compared([exact_fit(C_mid=800), exact_fit(C_mid=1800)], [exact_fit(C_mid=1500)])
-    # sqrt(800 x 1800) / 1500 = 0.8.
-    assert row.C_mid_ratio == pytest.approx(0.8, rel=1e-5)
-    assert row.C_mid_ratio_lo == pytest.approx(0.8, rel=1e-2)
-    assert row.C_mid_ratio_hi == pytest.approx(0.8, rel=1e-2)
-
-
 def test_curves_that_may_never_reach_the_target_leave_a_ratio_with_an_open_end():
     never = with_ceiling(0.61, 0.60, 0.62)
     draws = replace(never.draws, A=np.where(np.arange(20_000) % 2, 0.61, 0.31), C_mid=np.full(20_000, 2542.0))
@@ -231,3 +243,20 @@ def test_curves_that_may_never_reach_the_target_leave_a_ratio_with_an_open_end()
 def test_an_open_ceiling_has_no_verdict_by_the_rule_of_the_paper():
     row = compared([with_ceiling(0.9, 0.72, None, reached=0.70)], [with_ceiling(0.60, 0.59, 0.61)])
     assert row.paper_rule == "cannot tell"
+
+
+def test_the_level_is_compared_at_the_compute_that_both_have_spent():
+    short = exact_fit(C_mid=1500, compute=COMPUTE[COMPUTE <= 6000])
+    row = compared([EXACT], [short])
+    grid = np.linspace(4000, 6000, 2001)
+    levels = [0.3 + 0.31 / (1 + (C_mid / grid) ** 1.92) for C_mid in (2542, 1500)]
+    expected = [np.trapezoid(level, grid) / 2000 for level in levels]
+    assert row.level == pytest.approx(expected[0], abs=1e-4)  # a line between readings lies under the curve
+    assert row.delta_level == pytest.approx(expected[0] - expected[1], abs=1e-4)
+    assert row.delta_level_lo == pytest.approx(row.delta_level - 1.96 * 0.0075 * np.sqrt(2), abs=3e-4)
+    assert row.level_difference == "level down"
+
+
+def test_readings_that_begin_too_late_have_no_level_and_no_verdict_on_it():
+    row = compared([exact_fit(compute=np.append(0, np.arange(6000, 8001, 200.0))[1:])], [EXACT])
+    assert (row.level, row.delta_level, row.delta_level_lo, row.level_difference) == (None, None, None, "cannot tell")

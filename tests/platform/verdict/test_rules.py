@@ -3,7 +3,7 @@
 import pytest
 
 from ablations.verdict.interval import Interval
-from ablations.verdict.rules import ceiling_rule, efficiency_rule, paper_rule
+from ablations.verdict.rules import ceiling_rule, efficiency_rule, level_rule, paper_rule
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,20 @@ def test_without_a_common_target_the_efficiency_cannot_be_told():
 )
 def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, said):
     assert paper_rule(delta) == said
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "said"),
+    [
+        (0.001, 0.03, "level up"),
+        (-0.03, -0.001, "level down"),
+        (-0.02, 0.029, "no difference seen"),
+        (-0.03, 0.021, "cannot tell"),
+    ],
+)
+def test_the_level_rule_reads_the_interval_of_the_difference(lo, hi, said):
+    assert level_rule(Interval(estimate=0.0, lo=lo, hi=hi)) == said
+
+
+def test_without_a_level_nothing_can_be_told():
+    assert level_rule(None) == "cannot tell"

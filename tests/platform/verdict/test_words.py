@@ -8,10 +8,11 @@ from fixtures_home import make_home
 
 from ablations.fit.asymptote import VERDICT_MEANINGS, Verdict
 from ablations.verdict.results import Results, read_results
-from ablations.verdict.rules import Difference, Efficiency
+from ablations.verdict.rules import Difference, Efficiency, LevelDifference
 from ablations.verdict.words import (
     DIFFERENCES,
     EFFICIENCIES,
+    LEVELS,
     SAID_BY_THE_PAPER_RULE,
     line_of,
     numbers,
@@ -38,13 +39,17 @@ def with_line(results: Results, name: str, **changes) -> Results:
 def test_every_verdict_has_a_meaning():
     assert set(VERDICT_MEANINGS) == set(get_args(Verdict))
     assert set(DIFFERENCES) == set(get_args(Difference))
+    assert set(LEVELS) == set(get_args(LevelDifference))
     assert set(EFFICIENCIES) == set(get_args(Efficiency))
     assert set(SAID_BY_THE_PAPER_RULE) == set(get_args(Difference))
 
 
 def test_a_sentence_names_both_numbers_of_seeds(results):
     said = sentence(results, results.variant("loo-loss"))
-    assert said.startswith("loo-loss: ceiling down; more compute to the common target. A 0.5")
+    assert said.startswith(
+        "loo-loss: lower at equal compute; ceiling down; more compute to the common target. Level 0.5"
+    )
+    assert ". A 0.5" in said
     assert said.count("(2 seeds)") == 2
     assert "against scalerl" in said
 
@@ -59,8 +64,10 @@ def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     nothing = dict.fromkeys(("compute_ratio", "compute_ratio_lo", "compute_ratio_hi"))
     without = with_line(results, "loo-loss", **nothing, efficiency="cannot tell")
     said = sentence(without, results.variant("loo-loss"))
-    assert said.startswith("loo-loss: ceiling down; cannot tell which needs less compute. A 0.5")
-    assert said.count("compute") == 1
+    assert said.startswith(
+        "loo-loss: lower at equal compute; ceiling down; cannot tell which needs less compute. Level"
+    )
+    assert said.count("compute") == 2
     assert line_of(without, results.variant("loo-loss")).compute_ratio == ""
 
 
