@@ -3,7 +3,7 @@
     fit_curve, read_curves, Curve, Fit                          a curve and its fit
     open_sweep, compare                                         a sweep, and variants against a reference
     forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
-    curves_figure, ceilings_figure, forecast_figure             Plotly figures
+    curves_figure, verdicts_figure, forecast_figure             Plotly figures
     AblationsError                                              what went wrong, for people
 
 They are imported when they are first used: the command line starts without SciPy and pandas.
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ablations.fit.result import Fit
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
     from ablations.paper.comparison import paper_comparison
-    from ablations.report.ceilings import ceilings_figure
     from ablations.report.curves import curves_figure
     from ablations.report.forecast import forecast_figure
+    from ablations.report.verdicts import verdicts_figure
     from ablations.verdict.compare import compare
     from ablations.verdict.results import open_sweep
 
@@ -47,7 +47,6 @@ __all__ = [
     "Curve",
     "Fit",
     "backtest_sweep",
-    "ceilings_figure",
     "compare",
     "curves_figure",
     "fit_curve",
@@ -56,6 +55,7 @@ __all__ = [
     "open_sweep",
     "paper_comparison",
     "read_curves",
+    "verdicts_figure",
 ]
 
 MODULES = {
@@ -63,7 +63,7 @@ MODULES = {
     "Curve": "fit.curve",
     "Fit": "fit.result",
     "backtest_sweep": "forecast.of_sweep",
-    "ceilings_figure": "report.ceilings",
+    "verdicts_figure": "report.verdicts",
     "compare": "verdict.compare",
     "curves_figure": "report.curves",
     "fit_curve": "fit.fitting",

@@ -10,10 +10,10 @@ from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.report.ceilings import ceilings_figure
 from ablations.report.colours import Style, styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.headings import comparison_headings, under
+from ablations.report.verdicts import verdicts_figure
 from ablations.search.record import read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
@@ -130,7 +130,7 @@ def show_comparison(results: Results) -> None:
     st.header(f"Comparison with {results.plan.reference}")
     st.markdown("\n".join(f"- {sentence(results, variant)}" for variant in results.variants))
     st.caption(method(results))
-    st.plotly_chart(ceilings_figure(results), theme=None, key="ceilings")
+    st.plotly_chart(verdicts_figure(results), theme=None, key="verdicts")
     lines = [line_of(results, variant) for variant in results.variants]
     frame = pd.DataFrame(under(comparison_headings(results.plan), lines))
     look = styles(results.plan)

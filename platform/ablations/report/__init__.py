@@ -4,7 +4,7 @@ page        the report, one HTML file
 tables      comparisons and fits for the terminal
 headings    of the tables that the page and the dashboard share
 curves      pass rate against compute, with fits, forecasts and asymptotes
-ceilings    the ceiling of every variant and the compute it needs, with intervals
+verdicts    level, ceiling and compute of every variant, with intervals
 linearised  readings on axes on which eq. 1 is a straight line (paper mode)
 forecast    pass rates to ten budgets, and who is likely to lead there
 axes        what part of compute and pass rate a figure of curves shows

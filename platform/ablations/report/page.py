@@ -16,11 +16,11 @@ from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.paper.comparison import paper_comparison
 from ablations.paper.words import PaperLine, paper_line, paper_notes
-from ablations.report.ceilings import ceilings_figure
 from ablations.report.colours import styles
 from ablations.report.curves import CURVES_LEGEND, curves_figure
 from ablations.report.headings import comparison_headings, paper_headings, under
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
+from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import Results
 from ablations.verdict.words import PAPER_RULE_NOTE, Line, glossary, line_of, method, sentence, warnings
@@ -81,7 +81,7 @@ def report_page(results: Results, *, now: datetime) -> str:
         method=method(results),
         legend=CURVES_LEGEND,
         curves=_html(curves_figure(results), with_plotly=True),
-        ceilings=_html(ceilings_figure(results)),
+        intervals=_html(verdicts_figure(results)),
         rows=_rows(
             results.plan,
             comparison_headings(results.plan),

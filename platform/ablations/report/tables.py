@@ -15,12 +15,7 @@ from ablations.report.headings import paper_headings, under
 from ablations.text import compute_text, counted, interval_text
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import FittedCurve, Results
-from ablations.verdict.words import (
-    LEVEL_NOTE,
-    line_of,
-    method,
-    warnings,
-)
+from ablations.verdict.words import line_of, method, warnings
 
 ROW_STYLES = {
     "level up": "green",
@@ -57,7 +52,6 @@ def comparison_table(results: Results) -> Table:
     notes = [
         f"Below each verdict: level and A less those of {plan.reference}, compute to a common target over its own. "
         f"C_mid and cost: {plan.compute_name}.",
-        LEVEL_NOTE,
         method(results),
         *warnings(results),
         *results.reasons,

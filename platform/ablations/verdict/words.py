@@ -175,13 +175,13 @@ def sentence(results: Results, variant: FittedVariant) -> str:
 
 
 def method(results: Results) -> str:
-    """Where the intervals of the differences come from; empty when nothing is compared."""
+    """What a level is and where the intervals of the differences come from; empty when nothing is compared."""
     if results.comparison is None or len(results.comparison.variants) < 2:
         return ""
     spreads = results.comparison.spreads
     return (
-        "Intervals hold 95 %. They hold the error of each run and the standard deviation between runs of one recipe, "
-        f"in pass rate: of levels {spreads.level}; of A {spreads.ceiling}; at the target {spreads.target}."
+        f"{LEVEL_NOTE} Intervals hold 95 %: the error of each run, and the standard deviation between runs of one "
+        f"recipe, in pass rate: of levels {spreads.level}; of A {spreads.ceiling}; at the target {spreads.target}."
     )
 
 

@@ -8,9 +8,9 @@ import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
 from ablations.home.plan import PlannedVariant
-from ablations.report.ceilings import ceilings_figure
 from ablations.report.colours import styles
 from ablations.report.curves import curves_figure, spread, variant_figure
+from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.results import read_results
 
 
@@ -102,24 +102,28 @@ def test_the_figure_of_a_variant_shows_it_beside_the_reference_with_both_bands(r
     assert sum(trace.fill == "toself" for trace in figure.data) == 2
 
 
-def test_ceilings_are_drawn_with_their_intervals_and_ratios_against_one(results):
-    figure = ceilings_figure(results)
+def test_each_question_has_a_panel_with_intervals(results):
+    figure = verdicts_figure(results)
     line = results.compared("loo-loss")
-    ceilings = [trace for trace in figure.data if trace.xaxis == "x"]
+    levels = [trace for trace in figure.data if trace.xaxis == "x"]
+    assert [trace.x[0] for trace in levels] == [results.compared(name).delta_level for name in list(TRUTH)[1:]]
+    assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.delta_level_hi)
+    assert figure.layout.yaxis.ticktext[1].startswith(f"<b>loo-loss</b><br>{line.delta_level:+.3f} [")
+    ceilings = [trace for trace in figure.data if trace.xaxis == "x2"]
     assert [trace.x[0] for trace in ceilings] == [results.compared(name).A for name in TRUTH]
     assert ceilings[1].x[0] + ceilings[1].error_x.array[0] == pytest.approx(line.A_hi)
     assert ceilings[1].x[0] - ceilings[1].error_x.arrayminus[0] == pytest.approx(line.A_lo)
-    ratios = [trace for trace in figure.data if trace.xaxis == "x2"]
+    ratios = [trace for trace in figure.data if trace.xaxis == "x3"]
     assert [trace.x[0] for trace in ratios] == [results.compared(name).compute_ratio for name in list(TRUTH)[1:]]
-    assert figure.layout.yaxis.ticktext[1] == f"<b>loo-loss</b><br>{line.asymptote.cell()}"
-    assert {shape.x0 for shape in figure.layout.shapes} == {results.compared("scalerl").A, 1.0}
+    assert figure.layout.yaxis2.ticktext[1] == line.asymptote.cell()
+    assert {shape.x0 for shape in figure.layout.shapes} == {0.0, results.compared("scalerl").A, 1.0}
 
 
 def test_a_ceiling_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
     line = dataclasses.replace(results.compared("loo-loss"), A_hi=None, verdict="lower bound only")
     others = [other for other in results.comparison.variants if other.curve != "loo-loss"]
     comparison = dataclasses.replace(results.comparison, variants=(*others, line))
-    bar = ceilings_figure(dataclasses.replace(results, comparison=comparison)).data[-2]
+    bar = verdicts_figure(dataclasses.replace(results, comparison=comparison)).data[-2]
     assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (line.A_lo, "arrow-right", 0)
 
 
@@ -133,7 +137,7 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
     (label,) = traces_of(curves_figure(flat), "loo-loss", "lines+text")
     assert label.text[-1].strip() == "no rise"
     assert label.y[0] == pytest.approx(R_0, abs=0.01)
-    assert [trace.y[0] for trace in ceilings_figure(flat).data if trace.xaxis == "x"] == [0, 2]
+    assert [trace.y[0] for trace in verdicts_figure(flat).data if trace.xaxis == "x2"] == [0, 2]
 
 
 def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
@@ -143,7 +147,7 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
         home.run(planned_run(name, 0).id).metrics.unlink()
     empty = read_results(sweep)
     assert not curves_figure(empty).data
-    assert not ceilings_figure(empty).data
+    assert not verdicts_figure(empty).data
 
 
 @pytest.mark.parametrize(

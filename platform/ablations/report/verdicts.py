@@ -1,4 +1,4 @@
-"""The ceiling of every variant and the compute it needs, each with its interval and against the reference."""
+"""Every variant's level, ceiling and compute, each with its interval and beside the reference."""
 
 from typing import TYPE_CHECKING
 
@@ -6,37 +6,48 @@ from ablations.report.colours import Style, styles
 from ablations.report.style import dress, mark
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import Results
-from ablations.verdict.words import ratio_text
+from ablations.verdict.words import level_text, ratio_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 
-def ceilings_figure(results: Results) -> "Figure":
-    """Left the ceiling of every variant with its interval, right the compute it needs, both against the reference."""
+def verdicts_figure(results: Results) -> "Figure":
+    """A panel for each question: the level less the reference's, the ceiling, and the compute over the reference's."""
     from plotly.subplots import make_subplots
 
     lines = results.comparison.variants if results.comparison else ()
     look, reference = styles(results.plan), results.plan.reference
-    titles = ["ceiling A", f"compute to a common target, over that of {reference}"]
-    figure = make_subplots(cols=2, column_widths=[0.58, 0.42], horizontal_spacing=0.07, subplot_titles=titles)
+    titles = [f"level less that of {reference}", "ceiling A", f"compute over that of {reference}"]
+    figure = make_subplots(cols=3, horizontal_spacing=0.13, subplot_titles=titles)
     for place, line in enumerate(lines):
+        if line.delta_level is not None and line.curve != reference:
+            figure.add_trace(_level_bar(line, place, look[line.curve]), row=1, col=1)
         if line.verdict != "no rise":
-            figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=1)
+            figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=2)
         if line.compute_ratio is not None and line.curve != reference:
-            figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=2)
+            figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=3)
         if line.curve == reference and line.asymptote.is_bounded:
-            mark(figure, line.A)
-    mark(figure, 1.0, axis="x2")
+            mark(figure, line.A, axis="x2")
+    mark(figure, 0.0)
+    mark(figure, 1.0, axis="x3")
     dress(figure, height=130 + 46 * max(len(lines), 1))
     rows = {"tickvals": list(range(len(lines))), "range": [len(lines) - 0.5, -0.5], "automargin": True}
-    ceilings = [f"<b>{line.curve}</b><br>{line.asymptote.cell()}" for line in lines]
-    figure.update_yaxes(ticktext=ceilings, **rows, row=1, col=1)
-    figure.update_yaxes(ticktext=[ratio_text(line) for line in lines], side="right", **rows, row=1, col=2)
-    figure.update_xaxes(title="held-out pass rate, 95 % intervals", row=1, col=1)
-    figure.update_xaxes(title="under 1 needs less compute", type="log", row=1, col=2)
+    names = [f"<b>{line.curve}</b><br>{level_text(line)}" for line in lines]
+    figure.update_yaxes(ticktext=names, **rows, row=1, col=1)
+    figure.update_yaxes(ticktext=[line.asymptote.cell() for line in lines], **rows, row=1, col=2)
+    figure.update_yaxes(ticktext=[ratio_text(line) for line in lines], side="right", **rows, row=1, col=3)
+    figure.update_xaxes(title="pass rate over the last third", row=1, col=1)
+    figure.update_xaxes(title="held-out pass rate", row=1, col=2)
+    figure.update_xaxes(title="under 1 needs less compute", type="log", row=1, col=3)
     figure.update_layout(showlegend=False, margin={"l": 20, "r": 20, "t": 50, "b": 60})
     return figure
+
+
+def _level_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
+    assert line.delta_level is not None
+    low, high = line.delta_level_lo, line.delta_level_hi
+    return _bar(line.delta_level, low, high, place, style, f"{line.curve}: {level_text(line)}")
 
 
 def _ceiling_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
