@@ -77,9 +77,13 @@ def measure(rho: float, samples_known: bool) -> dict[str, Any]:
                 fits.append(fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS))
                 seconds.append(time.perf_counter() - started)
     A_error = np.array([fit.A - truth["A"] for fit, truth in zip(fits, truths, strict=True)])
+    bounded = [fit for fit in fits if fit.A_hi is not None and fit.ceiling.hi is not None]
+    ratios = [((fit.ceiling.hi or 1) - fit.ceiling.lo) / ((fit.A_hi or 1) - fit.A_lo) for fit in bounded]
     widths = [fit.A_hi - fit.A_lo for fit in fits if fit.A_hi is not None]
     return {
         "num_curves": len(fits),
+        "coverage_of_A_over_all_families": ceiling_coverage(fits, truths),
+        "median_ratio_of_its_width_to_eq_1s": round(float(np.median(ratios)), 3),
         "coverage_of_95_percent_intervals": {name: coverage(fits, truths, name) for name in ("A", "B", "C_mid", "R_0")},
         "A_bias": round(float(A_error.mean()), 5),
         "A_rmse": round(float(np.sqrt(np.mean(A_error**2))), 5),
@@ -105,9 +109,10 @@ def measure_at_c_mid(rho: float) -> dict[str, Any]:
     return {
         "num_curves": len(fits),
         "coverage_of_A": coverage(fits, truths, "A"),
+        "coverage_of_A_over_all_families": ceiling_coverage(fits, truths),
         "verdicts": dict(Counter(fit.verdict for fit in fits)),
         "widest_interval_of_a_resolved_fit": max(
-            (round(fit.A_hi - fit.A_lo, 4) for fit in fits if fit.verdict == "resolved" and fit.A_hi is not None),
+            (round(fit.ceiling.hi - fit.ceiling.lo, 4) for fit in fits if fit.verdict == "resolved" and fit.ceiling.hi),
             default=None,
         ),
     }
@@ -121,6 +126,15 @@ def coverage(fits: list[Fit], truths: list[dict[str, float]], name: str) -> floa
         return (lo is None or lo <= truth[name]) and (hi is None or truth[name] <= hi)
 
     return round(float(np.mean([holds(fit, truth) for fit, truth in zip(fits, truths, strict=True)])), 4)
+
+
+def ceiling_coverage(fits: list[Fit], truths: list[dict[str, float]]) -> float:
+    """The same of A over all families."""
+    held = [
+        fit.ceiling.lo <= truth["A"] and (fit.ceiling.hi is None or truth["A"] <= fit.ceiling.hi)
+        for fit, truth in zip(fits, truths, strict=True)
+    ]
+    return round(float(np.mean(held)), 4)
 
 
 def log_rmse(fits: list[Fit], truths: list[dict[str, float]], name: str) -> float:

@@ -4,8 +4,8 @@
 
 Simulated runs of eq. 1: R_0 .3, A .6, step 0 and 36 readings evenly spaced to `reach` times C_mid, all of them fitted;
 noise binomial over 16,000 samples plus a run noise of sd 0.0045, AR(1) with rho 0.4, the middle of what residuals of
-published runs show. A cell is the share of curves that are resolved: the 95 % interval of A is at most .04 wide. The
-reach needed is where that share crosses .8, interpolated in ln reach. Writes `results/least_reach.json`.
+published runs show. A cell is the share of curves that are resolved under eq. 1: its 95 % interval of A is at most .04
+wide. The reach needed is where that share crosses .8, interpolated in ln reach. Writes `results/least_reach.json`.
 """
 
 import json

@@ -10,12 +10,14 @@
     cutoff.py      from which compute on the readings follow the law
     readings.py    what of a curve enters the fit; outliers made harmless
     asymptote.py   A with its interval, in the forms in which it may be shown; what each verdict means
+    alternatives.py  the other families on the same readings: weights and draws
+    ceiling.py     A averaged over the families that fit
     result.py      Fit: parameters, intervals, predictions, verdict
     oddities.py    readings that look wrong, in words
     words.py       a fit in one paragraph
     doubt.py       A against the cut-off
-    averaging.py   the other families, weighed: model error beyond twice the fitted range
-    engine/        the mathematics below: families, projection, noise, posterior
+    averaging.py   model error beyond the fitted range: curves of all families
+    engine/        the mathematics below: families, projection, noise, posterior, lack of fit
 
 `docs/statistics.md` says what the model is, what was measured of it and when not to believe it.
 """

@@ -9,6 +9,10 @@ Verdict = Literal["resolved", "weak", "lower bound only", "collapsed", "no rise"
 RESOLVED_WIDTH = 0.04
 """Twice the margin of 0.02 that the paper takes for A (ScaleRL §4)."""
 
+DOUBTED = 0.05
+"""Eq. 1 is doubted where the test of it has a p-value under this."""
+EQ1_DOUBTED = "eq. 1 doubted"
+
 VERDICT_MEANINGS: dict[Verdict, str] = {
     "resolved": "the 95 % interval of A is at most 0.04 wide, twice the margin that the ScaleRL paper takes for A",
     "weak": "A is bounded on both sides, but by more than 0.04; more compute or more readings would narrow it",

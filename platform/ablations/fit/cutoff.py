@@ -122,7 +122,14 @@ def sensitivity(cutoffs: Iterable[float], *, fit: Callable[[float], Fit]) -> tup
     """A against the cut-off, one row for each of `cutoffs`, from the lowest upwards."""
     fits = [(fit_from, fit(fit_from)) for fit_from in sorted(cutoffs)]
     return tuple(
-        CutoffRow(fit_from=fit_from, points=f.points, A=f.A, A_lo=f.A_lo, A_hi=f.A_hi, verdict=f.verdict)
+        CutoffRow(
+            fit_from=fit_from,
+            points=f.points,
+            A=f.ceiling.A,
+            A_lo=f.ceiling.lo,
+            A_hi=f.ceiling.hi,
+            verdict=f.verdict,
+        )
         for fit_from, f in fits
     )
 

@@ -6,13 +6,16 @@ from typing import get_args
 import numpy as np
 
 from ablations.errors import AblationsError
+from ablations.fit.alternatives import alternatives
 from ablations.fit.asymptote import RESOLVED_WIDTH, Verdict, verdict_on_interval
 from ablations.fit.bins import binned
+from ablations.fit.ceiling import averaged_ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.cutoff import automatic_cutoff
 from ablations.fit.engine.anchor import anchor_deviance, anchors
-from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, ceiling_profile
+from ablations.fit.engine.ceiling_profile import CHI_SQUARED_95, OPEN_DENSITY, ceiling_profile
 from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
@@ -25,8 +28,6 @@ FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
 NUM_LOWER = 33
 """Ceilings tried for a lower bound."""
-OPEN_DENSITY = float(np.exp(-3.84 / 2))
-"""A ceiling of 1 whose posterior density is at least this share of the highest is not ruled out."""
 EDGE = 0.1
 """An interval of ln C_mid or ln B that ends this near to the edge of the range searched has no end there."""
 
@@ -75,11 +76,21 @@ def fit_curve(
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
     A_lo, A_hi = _ceiling_interval(found, is_open=C_mid_hi is None)
+    A = best.r + best.a
+    others = alternatives(
+        found.readings,
+        noise=noise,
+        noises=found.noises,
+        variance=found.rough_variance,
+        num_draws=draws.r.size,
+        can_be_open=not _is_at_the_top(found, A_lo),
+    )
+    ceiling = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
     return Fit(
         curve=curve,
         binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
-        A=best.r + best.a,
+        A=A,
         A_lo=A_lo,
         A_hi=A_hi,
         B=float(np.exp(best.q)),
@@ -91,7 +102,10 @@ def fit_curve(
         R_0=best.r,
         R_0_lo=R_0_lo,
         R_0_hi=R_0_hi,
-        verdict=_verdict(A_lo, A_hi, collapsed=window.collapsed, rises=_rises(found)),
+        ceiling=ceiling,
+        alternatives=others,
+        eq1_p=lack_of_fit(x, found.readings.score, best, noise),
+        verdict=_verdict(ceiling.lo, ceiling.hi, collapsed=window.collapsed, rises=_rises(found)),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
         residuals=window.score - found.readings.score + best.residuals,
@@ -115,6 +129,10 @@ class Estimate:
     """Of R_0, by the likelier anchor."""
     best: Solution
     r0_slack: float | None
+    noises: Noise
+    """All that were weighed."""
+    rough_variance: float
+    """Of a reading that would count as much as an independent one."""
 
     @property
     def x(self) -> np.ndarray:
@@ -137,7 +155,16 @@ def _estimate(readings: Readings) -> Estimate:
     likelier = readings.anchors[int(r0_slack is not None and r0_slack > 0.5)]
     prior = likelier.prior(noise.run_variance)
     best = solve(SIGMOID, x, y, variance=noise.variance, prior=prior)
-    return Estimate(readings=readings, draws=draws, noise=noise, prior=prior, best=best, r0_slack=r0_slack)
+    return Estimate(
+        readings=readings,
+        draws=draws,
+        noise=noise,
+        prior=prior,
+        best=best,
+        r0_slack=r0_slack,
+        noises=noises,
+        rough_variance=rough_variance,
+    )
 
 
 def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
@@ -208,7 +235,7 @@ def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float |
         return ceiling_profile(SIGMOID, found.x, readings.score, A, noise=found.noise, prior=found.prior)
 
     A_lo, A_hi = (float(end) for end in np.quantile(draws.r + draws.a, (0.025, 0.975)))
-    if A_lo >= 1 - RESOLVED_WIDTH and np.quantile(draws.level_at_end(), 0.025) >= 1 - 2 * RESOLVED_WIDTH:
+    if _is_at_the_top(found, A_lo):
         return A_lo, A_hi
     A = best.r + best.a
     deviance = profile(np.array([A, 1.0]))
@@ -219,6 +246,12 @@ def _ceiling_interval(found: Estimate, *, is_open: bool) -> tuple[float, float |
     lower = np.linspace(best.r, min(A, A_lo), NUM_LOWER)
     allowed = lower[profile(lower) - deviance[0] < CHI_SQUARED_95]
     return float(min([A, A_lo, *allowed])), None
+
+
+def _is_at_the_top(found: Estimate, A_lo: float) -> bool:
+    """Whether the curve has itself come near 1, so that 1 is the upper end of A under any law."""
+    reached = float(np.quantile(found.draws.level_at_end(), 0.025))
+    return A_lo >= 1 - RESOLVED_WIDTH and reached >= 1 - 2 * RESOLVED_WIDTH
 
 
 def _verdict(A_lo: float, A_hi: float | None, *, collapsed: bool, rises: bool) -> Verdict:

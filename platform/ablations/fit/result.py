@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ablations.fit.asymptote import VERDICT_MEANINGS, AsymptoteEstimate, Verdict
+from ablations.fit.alternatives import Alternatives
+from ablations.fit.asymptote import DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate, Verdict
+from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.oddities import oddities
@@ -33,7 +35,7 @@ class CurveSet:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. `print` it for a report of ten lines.
+    """Eq. 1 fitted to one curve, with 95 % intervals and a verdict. `print` it for a report of eleven lines.
 
         Fit(curve=..., A=0.612, A_lo=0.590, A_hi=0.633, B=1.93, C_mid=2540.0, R_0=0.31, verdict="weak", points=31, ...)
 
@@ -56,6 +58,12 @@ class Fit:
     R_0: float
     R_0_lo: float
     R_0_hi: float
+    ceiling: Ceiling
+    """A averaged over the families that fit; the verdict and `asymptote` are of it, A, A_lo and A_hi are eq. 1's."""
+    alternatives: Alternatives
+    """The other families on the same readings."""
+    eq1_p: float
+    """p-value of a test whether eq. 1 fits (`ablations.fit.engine.lack_of_fit`); under 0.05 it is doubted."""
     verdict: Verdict
     r0: R0Mode
     """How R_0 was tied to the step-0 reading; "free" also where "anchored" was asked of a curve without one."""
@@ -101,8 +109,23 @@ class Fit:
 
     @property
     def asymptote(self) -> AsymptoteEstimate:
-        """A with its interval as it may be shown."""
+        """A over all families with its interval, as it may be shown."""
+        return AsymptoteEstimate(A=self.ceiling.A, lo=self.ceiling.lo, hi=self.ceiling.hi, rises=self.rises)
+
+    @property
+    def asymptote_under_eq1(self) -> AsymptoteEstimate:
+        """A with the interval that holds if eq. 1 is the law."""
         return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.rises)
+
+    @property
+    def doubts_eq1(self) -> bool:
+        """Whether the residuals speak against eq. 1."""
+        return self.rises and self.eq1_p < DOUBTED
+
+    @property
+    def has_midpoint(self) -> bool:
+        """Whether eq. 1's C_mid, half of the way to A, means something: A is bounded under eq. 1, and over all laws."""
+        return self.asymptote.is_bounded and self.asymptote_under_eq1.is_bounded
 
     @property
     def doubts(self) -> list[str]:
@@ -110,6 +133,8 @@ class Fit:
         found = [] if self.verdict == "resolved" else [VERDICT_MEANINGS[self.verdict]]
         if self.autocorrelation > MUCH_AUTOCORRELATION:
             found.append("neighbouring readings err together, or eq. 1 is not exactly the law of this curve")
+        if self.doubts_eq1:
+            found.append(f"eq. 1 is doubted (p {self.eq1_p:.3f})")
         if self.r0_slack is not None and self.r0_slack > OFF_THE_LAW:
             found.append("the early phase is off the law")
         return found + self.oddities
@@ -147,14 +172,14 @@ class Fit:
         return lo, hi
 
     def summary(self) -> dict[str, dict[str, float | None]]:
-        """Median, 80 % and 95 % interval of A, B, C_mid and R_0: {"A": {"lo_95": 0.59, "median": 0.61, ...}, ...}.
+        """Median, 80 % and 95 % interval of eq. 1's A, B, C_mid and R_0: {"A": {"lo_95": 0.59, ...}, ...}.
 
         Where nothing bounds A from above, A and C_mid have their lower ends only.
         """
         found: dict[str, dict[str, float | None]] = {
             name: dict(_quantiles(getattr(self.draws, name))) for name in ("A", "B", "C_mid", "R_0")
         }
-        if not self.asymptote.is_bounded:
+        if not self.has_midpoint:
             for name in ("A", "C_mid"):
                 found[name] |= dict.fromkeys(("median", "hi_80", "hi_95"))
         return found
@@ -178,7 +203,7 @@ class Fit:
         """C_mid with its interval; its lower end alone where A, and so half of the way to A, has no upper end."""
         if not self.rises:
             return ""
-        if not self.asymptote.is_bounded:
+        if not self.has_midpoint:
             return compute_interval_text(None, self.C_mid_lo, None)
         return compute_interval_text(self.C_mid, self.C_mid_lo, self.C_mid_hi)
 
@@ -186,9 +211,14 @@ class Fit:
         return f"<Fit of {self.curve.name!r}: {self.asymptote}; {self.verdict}>"
 
     def __str__(self) -> str:
-        """A report of ten lines: parameters with intervals, what was fitted, the noise, the verdict, the doubts."""
+        """A report of eleven lines: A over all families and under eq. 1, eq. 1's other parameters, what was fitted, the
+        noise, the verdict, the doubts.
+        """
         lines = {
             "A": self.asymptote.cell(),
+            "A_eq1": f"{self.asymptote_under_eq1.cell()}, weight {self.alternatives.eq1_weight:.2f}"
+            if self.rises
+            else "",
             "B": interval_text(self.B, self.B_lo, self.B_hi, ".2f") if self.rises else "",
             "C_mid": self.midpoint_cell(),
             "R_0": interval_text(self.R_0, self.R_0_lo, self.R_0_hi, ".3f"),
@@ -204,22 +234,28 @@ class Fit:
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data, without its residuals and its draws; None where there is no number to be shown.
 
-        Where A has no upper end: A, C_mid and their upper ends. Under "no rise" also A_hi, B, the rest of C_mid, the
-        interval of R_0 and the posterior.
+        Where A has no upper end: A, C_mid and their upper ends; so too A under eq. 1. Under "no rise" also A_hi, B, the
+        rest of C_mid, the interval of R_0 and the posterior.
         """
         rises, is_bounded = self.rises, self.asymptote.is_bounded
         return {
             "curve": self.curve.name,
             "asymptote": self.asymptote.to_json(),
-            "A": self.A if is_bounded else None,
-            "A_lo": self.A_lo,
-            "A_hi": self.A_hi if is_bounded else None,
+            "A": self.ceiling.A if is_bounded else None,
+            "A_lo": self.ceiling.lo,
+            "A_hi": self.ceiling.hi if is_bounded else None,
+            "asymptote_under_eq1": self.asymptote_under_eq1.to_json(),
+            "A_eq1": self.A if self.asymptote_under_eq1.is_bounded else None,
+            "A_eq1_lo": self.A_lo,
+            "A_eq1_hi": self.A_hi if self.asymptote_under_eq1.is_bounded else None,
+            "eq1_p": self.eq1_p,
+            "weights": self.alternatives.weights,
             "B": self.B if rises else None,
             "B_lo": self.B_lo if rises else None,
             "B_hi": self.B_hi if rises else None,
-            "C_mid": self.C_mid if is_bounded else None,
+            "C_mid": self.C_mid if self.has_midpoint else None,
             "C_mid_lo": self.C_mid_lo if rises else None,
-            "C_mid_hi": self.C_mid_hi if is_bounded else None,
+            "C_mid_hi": self.C_mid_hi if self.has_midpoint else None,
             "R_0": self.R_0,
             "R_0_lo": self.R_0_lo if rises else None,
             "R_0_hi": self.R_0_hi if rises else None,

@@ -22,8 +22,11 @@ def _what(fit: Fit, unit: str) -> str:
     if not fit.rises:
         return f"{fitted} do not rise: a flat line explains them as well as eq. 1."
     ends = "" if fit.B_lo is None or fit.B_hi is None else f" [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
-    half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.asymptote.is_bounded else ""
-    said = f"Eq. 1 on {fitted}: {fit.asymptote}{half}, B {fit.B:.2f}{ends}."
+    half = f", half of the gain at C_mid {compute_text(fit.C_mid)}{unit}" if fit.has_midpoint else ""
+    said = f"Eq. 1 on {fitted}: {fit.asymptote_under_eq1}{half}, B {fit.B:.2f}{ends}."
+    said += f" Over all families that fit, eq. 1 with a weight of {fit.alternatives.eq1_weight:.2f}: {fit.asymptote}."
+    if fit.doubts_eq1:
+        said += f" Eq. 1 is doubted: residuals like these come up with probability {fit.eq1_p:.3f} if it is the law."
     return f"{said} {MEANINGS[fit.verdict]}" if fit.verdict in MEANINGS else said
 
 
@@ -43,21 +46,21 @@ def _reach(fit: Fit) -> str:
     lo, hi = (float(end) for end in fit.interval(gain))
     now, later = (float(score) for score in fit.predict([last, 2 * last]))
     more = f"twice the compute would add {later - now:+.3f} [{lo:+.3f}, {hi:+.3f}]."
-    if not fit.asymptote.is_bounded:
+    if not fit.has_midpoint:
         return more.capitalize()
     reach = last / fit.C_mid
     said = f"The last reading is at {reach:.1f} C_mid; {more}"
     if reach < least_reach(fit.B) and fit.verdict != "resolved":
         said += (
-            f" To know A to ±0.02 takes readings up to about {least_reach(fit.B):.0f} C_mid at this B, "
-            f"where they scatter by {REACH_NOISE_SD:.3f}."
+            f" To know A to ±0.02 takes, if eq. 1 is the law, readings up to about {least_reach(fit.B):.0f} C_mid at "
+            f"this B, where they scatter by {REACH_NOISE_SD:.3f}."
         )
     return said
 
 
 REACH_NOISE_SD = 0.006
 MEASURED_REACH = {0.8: 46.2, 1.1: 14.5, 1.5: 7.2, 1.9: 5.0, 2.4: 3.8}
-"""C_max over C_mid from which four fits in five are resolved, by B (`benchmarks/least_reach.py`)."""
+"""C_max over C_mid from which A under eq. 1 is resolved in four fits of five, by B (`benchmarks/least_reach.py`)."""
 
 
 def least_reach(B: float) -> float:

@@ -175,9 +175,9 @@ def _asymptote_traces(
 
 def _right_end(variant: FittedVariant, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
     """Where a variant's stroke is: at A, or at the end of its curve where A has no upper bound or no place."""
-    A = float(np.mean([fit.A for fit in variant.fits]))
-    if variant.asymptote and variant.asymptote.is_bounded and score_range[0] <= A <= score_range[1]:
-        return A
+    asymptote = variant.asymptote
+    if asymptote and asymptote.is_bounded and score_range[0] <= asymptote.A <= score_range[1]:
+        return asymptote.A
     return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
 
 

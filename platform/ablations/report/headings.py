@@ -29,6 +29,7 @@ def comparison_headings(plan: Plan) -> dict[str, str]:
         "ceiling": "ceiling",
         "delta_A": f"A less {plan.reference}'s",
         "A": "A",
+        "A_eq1": "A under eq. 1",
         "efficiency": "efficiency",
         "compute_ratio": f"compute over {plan.reference}'s",
         "paper_rule": PAPER_RULE,

@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
 from ablations.paper.comparison import PaperComparison
@@ -128,24 +129,25 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
     odd = [f"{one.name}: {text}." for one in fitted if one.fit for text in one.fit.oddities]
     caption = "\n".join(map(escape, odd)) or None
     table = Table("curve", box=None, pad_edge=False, caption=caption, caption_justify="left")
-    for name in ("A [95 %]", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
+    for name in ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
         table.add_column(name, justify="right")
     table.add_column("verdict", overflow="fold")
     for one in fitted:
         fit = one.fit
         if fit is None:
-            table.add_row(escape(one.name), *[""] * 7, escape(one.reason))
+            table.add_row(escape(one.name), *[""] * 8, escape(one.reason))
             continue
         first, last = map(compute_text, fit.window)
         cells = (
             fit.asymptote.cell(),
+            fit.asymptote_under_eq1.cell() if fit.rises else "",
             interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f") if fit.rises else "",
             fit.midpoint_cell(),
             f"{fit.R_0:.3f}",
             str(fit.points),
             f"{first} to {last}",
             f"{fit.r_squared:.3f}",
-            fit.verdict,
+            f"{fit.verdict}; {EQ1_DOUBTED}" if fit.doubts_eq1 else fit.verdict,
         )
         table.add_row(*map(escape, (one.name, *cells)))
     return table

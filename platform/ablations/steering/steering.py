@@ -122,8 +122,8 @@ class Steering:
             value=reason.value,
             compute_gpu_hours=float(curve.compute[-1]),
             num_readings=num_readings(curve),
-            A_lo=fits[-1].A_lo if fits else None,
-            A_hi=fits[-1].A_hi if fits else None,
+            A_lo=fits[-1].ceiling.lo if fits else None,
+            A_hi=fits[-1].ceiling.hi if fits else None,
             budget_gpu_hours=self._plan.budget_gpu_hours,
             stop=stop.model_dump(),
         )

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc
 
 from ablations.errors import AblationsError
-from ablations.fit.asymptote import AsymptoteEstimate, Verdict, verdict_on_interval
+from ablations.fit.asymptote import DOUBTED, AsymptoteEstimate, Verdict, verdict_on_interval
 from ablations.fit.result import Fit
 from ablations.verdict.differences import (
     ceiling_difference,
@@ -16,6 +17,7 @@ from ablations.verdict.differences import (
     common_target,
     compute_ratio,
     mean_ceiling,
+    mean_ceiling_under_eq1,
     target_repeats,
 )
 from ablations.verdict.interval import Interval
@@ -36,7 +38,8 @@ from ablations.verdict.run_to_run import RunToRun, run_to_run
 class VariantResult:
     """One variant against the reference. None stands for a number that the runs do not bound or do not give.
 
-    VariantResult(curve="loo-loss", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, B=1.8, C_mid=2600.0, R_0=0.31,
+    VariantResult(curve="loo-loss", num_seeds=1, A=0.552, A_lo=0.540, A_hi=0.566, A_eq1=0.552,
+                  A_eq1_lo=0.543, A_eq1_hi=0.561, eq1_p=0.41, B=1.8, C_mid=2600.0, R_0=0.31,
                   verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0, level=0.541,
                   delta_level=-0.049, delta_level_lo=-0.071, delta_level_hi=-0.027, delta_A=-0.058, delta_A_lo=-0.087,
                   delta_A_hi=-0.029, compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4,
@@ -47,9 +50,15 @@ class VariantResult:
     curve: str
     num_seeds: int
     A: float
-    """Mean over seeds; show `asymptote`, as this number means nothing without A_hi."""
+    """Mean over seeds, averaged over the families that fit; show `asymptote`, as it means nothing without A_hi."""
     A_lo: float
     A_hi: float | None
+    A_eq1: float
+    """The same if eq. 1 is the law, and its interval."""
+    A_eq1_lo: float
+    A_eq1_hi: float | None
+    eq1_p: float
+    """p-value of the test whether eq. 1 fits, over all seeds (Fisher's method); under 0.05 it is doubted."""
     B: float | None
     """Geometric mean over seeds, like C_mid; None for a curve that does not rise."""
     C_mid: float | None
@@ -87,9 +96,24 @@ class VariantResult:
         """A with its interval as it may be shown."""
         return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
 
+    @property
+    def doubts_eq1(self) -> bool:
+        """Whether the residuals of its seeds speak against eq. 1."""
+        return self.verdict != "no rise" and self.eq1_p < DOUBTED
+
+    @property
+    def asymptote_under_eq1(self) -> AsymptoteEstimate:
+        """A with the interval that holds if eq. 1 is the law."""
+        return AsymptoteEstimate(A=self.A_eq1, lo=self.A_eq1_lo, hi=self.A_eq1_hi, rises=self.verdict != "no rise")
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON, `asymptote` among it."""
-        return {**asdict(self), "window": list(self.window), "asymptote": self.asymptote.to_json()}
+        return {
+            **asdict(self),
+            "window": list(self.window),
+            "asymptote": self.asymptote.to_json(),
+            "asymptote_under_eq1": self.asymptote_under_eq1.to_json(),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,8 +185,9 @@ def _spreads(curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[
 def _variant_result(
     name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spreads: Spreads, *, cost: float, is_reference: bool
 ) -> VariantResult:
-    ceiling = mean_ceiling(fits)
+    ceiling, under_eq1 = mean_ceiling(fits), mean_ceiling_under_eq1(fits)
     assert ceiling.lo is not None  # every fit bounds A from below
+    assert under_eq1.lo is not None
     rises = all(fit.verdict != "no rise" for fit in fits)
     compute = common_compute([*fits, *baseline])
     levels, baseline_levels = levels_of(fits, compute), levels_of(baseline, compute)
@@ -175,13 +200,20 @@ def _variant_result(
         ratio = compute_ratio(fits, baseline, spreads.target)
         if levels and baseline_levels:
             level = level_difference(levels, baseline_levels, spreads.level)
-    is_bounded = all(fit.A_hi is not None for fit in (*fits, *baseline))
+    is_bounded = all(fit.ceiling.hi is not None for fit in (*fits, *baseline))
+    by_the_paper = None
+    if all(fit.A_hi is not None for fit in (*fits, *baseline)):
+        by_the_paper = under_eq1.estimate - mean_ceiling_under_eq1(baseline).estimate
     return VariantResult(
         curve=name,
         num_seeds=len(fits),
         A=ceiling.estimate,
         A_lo=ceiling.lo,
         A_hi=ceiling.hi,
+        A_eq1=under_eq1.estimate,
+        A_eq1_lo=under_eq1.lo,
+        A_eq1_hi=under_eq1.hi,
+        eq1_p=fishers_p([fit.eq1_p for fit in fits]),
         B=_geometric_mean([fit.B for fit in fits]) if rises else None,
         C_mid=_geometric_mean([fit.C_mid for fit in fits]) if rises else None,
         R_0=float(np.mean([fit.R_0 for fit in fits])),
@@ -201,9 +233,14 @@ def _variant_result(
         compute_ratio_hi=ratio and ratio.hi,
         level_difference="reference" if is_reference else level_rule(level),
         difference="reference" if is_reference else ceiling_rule(delta),
-        paper_rule="reference" if is_reference else paper_rule(delta.estimate if is_bounded else None),
+        paper_rule="reference" if is_reference else paper_rule(by_the_paper),
         efficiency="reference" if is_reference else efficiency_rule(ratio),
     )
+
+
+def fishers_p(p_values: Sequence[float]) -> float:
+    """One p-value of m independent ones: P(chi-squared with 2 m degrees of freedom > -2 sum ln p) (Fisher 1925)."""
+    return float(chdtrc(2 * len(p_values), -2 * float(np.sum(np.log(p_values)))))
 
 
 def _geometric_mean(values: Sequence[float]) -> float:

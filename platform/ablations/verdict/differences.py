@@ -1,7 +1,10 @@
 """What a variant's fits differ by from the reference's: ceilings, and the compute that a common target takes.
 
-A difference is uncertain for two reasons: each fit is, and two runs of one recipe differ. The draws of the fits'
-posteriors hold the first. The second is one standard deviation for all variants of a sweep, see `run_to_run`.
+A difference is uncertain for three reasons: each fit is, nobody knows under which law the curves end, and two runs of
+one recipe differ. The draws of the fits' posteriors hold the first. Draws of a ceiling hold the second too: draw i of
+two fits is of one family as far as their weights agree (`ablations.fit.alternatives`), so a difference is taken under
+one law, and doubt that all seeds share does not average out. The third is one standard deviation for all variants of a
+sweep, see `run_to_run`. Compute to a target within the readings is eq. 1's: there the families that fit agree.
 """
 
 import math
@@ -9,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ablations.fit.ceiling import EQ1_LEADS
 from ablations.fit.result import Fit
 from ablations.verdict.interval import Interval, interval_of
 from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
@@ -19,38 +23,52 @@ Sided = tuple[float, np.ndarray]
 
 
 def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
-    """What the seeds of a variant say of how far the ceilings of its runs lie apart; nothing where one has no end."""
-    if not _is_bounded(fits):
+    """What the seeds of a variant say of how far the ceilings of its runs lie apart; nothing where one has no end.
+
+    All ceilings are taken under eq. 1: another law moves those of all seeds alike.
+    """
+    if not all(fit.A_hi is not None for fit in fits):
         return Repeats(squares=0.0, freedom=0, own_variance=0.0)
     return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits])
 
 
 def mean_ceiling(fits: Sequence[Fit]) -> Interval:
     """Mean A over seeds. One seed has its fit's interval; that of more holds how far their runs lie apart."""
+    if len(fits) == 1:
+        ceiling = fits[0].ceiling
+        return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
+    estimate = _estimated(fits)
+    if not _is_bounded(fits):
+        # The lower bound of an open fit is less than its posterior says, see `ablations.fit`: the mean of them holds.
+        lo = float(np.mean([fit.ceiling.lo for fit in fits]))
+        return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
+    return _with_spread(estimate, fits, [fit.ceiling.draws for fit in fits])
+
+
+def mean_ceiling_under_eq1(fits: Sequence[Fit]) -> Interval:
+    """The same as `mean_ceiling` if eq. 1 is the law."""
     estimate = float(np.mean([fit.A for fit in fits]))
     if len(fits) == 1:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
-    if not _is_bounded(fits):
-        # The lower bound of an open fit is less than its posterior says, see `ablations.fit`: the mean of them holds.
+    if any(fit.A_hi is None for fit in fits):
         return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
-    num_draws = fits[0].draws.A.size
-    apart = run_to_run([ceiling_repeats(fits)]).offsets(num_draws, 0) / math.sqrt(len(fits))
-    return interval_of(estimate, np.clip(np.mean([fit.draws.A for fit in fits], axis=0) + apart, 0, 1))
+    return _with_spread(estimate, fits, [fit.draws.A for fit in fits])
 
 
 def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Interval:
     """A of `fits` less A of `baseline`; `spread` is that of A between runs of one recipe.
 
-    What an unbounded fit says of A beyond its readings rests on the law alone: only the level that it has reached
-    counts as its lower end.
+    The estimate is eq. 1's where it gives both ceilings, else the median over all families. What an unbounded fit says
+    of A beyond its readings rests on the law alone: only the level that it has reached counts as its lower end.
     """
-    estimate = float(np.mean([fit.A for fit in fits]) - np.mean([fit.A for fit in baseline]))
-    lower, upper = (
-        np.mean([_at_least(fit) for fit in a], axis=0)
-        - np.mean([fit.draws.A for fit in b], axis=0)
-        + spread.differences(len(fits), len(baseline), a[0].draws.A.size)
-        for a, b in ((fits, baseline), (baseline, fits))
-    )
+    means = [np.mean([fit.ceiling.draws for fit in side], axis=0) for side in (fits, baseline)]
+    if _is_by_eq1(fits) and _is_by_eq1(baseline):
+        estimate = _estimated(fits) - _estimated(baseline)
+    else:
+        estimate = float(np.median(means[0] - means[1]))
+    offsets = spread.differences(len(fits), len(baseline), means[0].size)
+    lower = np.mean([_at_least(fit) for fit in fits], axis=0) - means[1] + offsets
+    upper = np.mean([_at_least(fit) for fit in baseline], axis=0) - means[0] + offsets
     lo = interval_of(estimate, lower, has_lo=_is_bounded(baseline)).lo
     hi = interval_of(-estimate, upper, has_lo=_is_bounded(fits)).lo
     return Interval(estimate=estimate, lo=lo, hi=None if hi is None else -hi)
@@ -145,9 +163,27 @@ def _log_ratio_interval(estimate: float, top: Sequence[Sided], bottom: Sequence[
 
 
 def _is_bounded(fits: Sequence[Fit]) -> bool:
-    return all(fit.A_hi is not None for fit in fits)
+    return all(fit.ceiling.hi is not None for fit in fits)
+
+
+def _is_by_eq1(fits: Sequence[Fit]) -> bool:
+    """Whether eq. 1 gives the estimate of a variant's ceiling, by its mean weight over the seeds."""
+    return float(np.mean([fit.alternatives.eq1_weight for fit in fits])) >= EQ1_LEADS
+
+
+def _estimated(fits: Sequence[Fit]) -> float:
+    """The mean ceiling of the seeds: by eq. 1, or the median over all families of their mean."""
+    if _is_by_eq1(fits):
+        return float(np.mean([fit.A for fit in fits]))
+    return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
+
+
+def _with_spread(estimate: float, fits: Sequence[Fit], draws: Sequence[np.ndarray]) -> Interval:
+    """The interval of a mean over seeds, with how far their runs lie apart by themselves."""
+    apart = run_to_run([ceiling_repeats(fits)]).offsets(draws[0].size, 0) / math.sqrt(len(fits))
+    return interval_of(estimate, np.clip(np.mean(draws, axis=0) + apart, 0, 1))
 
 
 def _at_least(fit: Fit) -> np.ndarray:
     """Draws of A for the lower end of a comparison: of an unbounded fit, the level at the end of its readings."""
-    return fit.draws.A if fit.A_hi is not None else fit.predict_draws(fit.window[1])[:, 0]
+    return fit.ceiling.draws if fit.ceiling.hi is not None else fit.predict_draws(fit.window[1])[:, 0]

@@ -232,11 +232,14 @@ class Results:
 def shown_numbers(line: VariantResult) -> dict[str, Any]:
     """The line of a comparison as plain data, None where a number means nothing by itself.
 
-    These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise.
+    These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise, and A under
+    eq. 1, its upper end and C_mid where that has none.
     """
     numbers = asdict(line) | {"window": list(line.window)}
     if not line.asymptote.is_bounded:
         numbers |= dict.fromkeys(("A", "A_hi", "B", "C_mid"))
+    if not line.asymptote_under_eq1.is_bounded:
+        numbers |= dict.fromkeys(("A_eq1", "A_eq1_hi", "C_mid"))
     return numbers
 
 

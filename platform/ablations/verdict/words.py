@@ -5,7 +5,7 @@ The report and the page show the same words.
 
 from dataclasses import dataclass
 
-from ablations.fit.asymptote import VERDICT_MEANINGS
+from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS
 from ablations.text import compute_interval_text, compute_text, counted, interval_text
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
@@ -72,7 +72,7 @@ class Line:
     """One variant of a comparison as text; a cell without a number is empty.
 
     Line(variant="loo-loss", seeds="1 of 1", level="level down", delta_level="-0.049 [-0.071, -0.027]",
-         A="0.552 [0.540, 0.566]", delta_A="-0.058 [-0.087, -0.029]",
+         A="0.552 [0.540, 0.566]", A_eq1="0.552 [0.543, 0.561]", delta_A="-0.058 [-0.087, -0.029]",
          ceiling="ceiling down", paper_rule="down", compute_ratio="1.20 [1.00, 1.40]", efficiency="no difference seen",
          B="1.80", C_mid="2,600", R_0="0.310", fit="resolved", cost="8000", published="0.59, 1.77, 2600")
     """
@@ -82,6 +82,7 @@ class Line:
     level: str
     delta_level: str
     A: str
+    A_eq1: str
     delta_A: str
     ceiling: str
     paper_rule: str
@@ -106,6 +107,7 @@ def line_of(results: Results, variant: FittedVariant) -> Line:
         level=compared.level_difference if compared else NO_FIT,
         delta_level=level_text(compared) if compared else "",
         A=variant.asymptote.cell() if variant.asymptote else NO_FIT,
+        A_eq1=compared.asymptote_under_eq1.cell() if compared else "",
         delta_A=difference_text(compared) if compared else "",
         ceiling=compared.difference if compared else NO_FIT,
         paper_rule=SAID_BY_THE_PAPER_RULE[compared.paper_rule] if compared else "",
@@ -124,6 +126,8 @@ def _fit_cell(results: Results, variant: FittedVariant) -> str:
     line = results.compared(variant.name)
     stopped = sum(stop.variant == variant.name for stop in results.stopped.values())
     said = line.verdict if line else NO_FIT
+    if line and line.doubts_eq1:
+        said += f"; {EQ1_DOUBTED}"
     return said if not stopped else f"{said}; stopped" if stopped == len(variant.runs) else f"{said}; {stopped} stopped"
 
 

@@ -192,7 +192,9 @@ def test_explain_as_json_has_the_words_and_a_against_the_cut_off(tmp_path):
     a, b = json.loads(run("fit", str(path), "--explain", "--json"))
     plain, _ = json.loads(run("fit", str(path), "--json"))
     assert {key: a[key] for key in plain} == plain
-    assert a["words"].startswith(f"Eq. 1 on 40 readings from 37.5 to 1,500: A {a['asymptote']}, half of the gain")
+    assert a["words"].startswith(
+        f"Eq. 1 on 40 readings from 37.5 to 1,500: A {a['asymptote_under_eq1']}, half of the gain"
+    )
     assert a["cutoffs"][0] == {
         "fit_from": 0.0,
         "points": 40,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from curves import curve_of, eq1, readings
 
-from ablations.fit.averaging import aicc, akaike_weights, average, family_weights, model_error_share
+from ablations.fit.alternatives import aicc, akaike_weights
+from ablations.fit.averaging import average, model_error_share
 from ablations.fit.engine.family import FAMILIES, SIGMOID
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.fitting import fit_curve
@@ -82,7 +83,7 @@ def test_weights_are_likelihoods_times_priors():
 )
 def test_readings_of_a_family_favour_it(name, law):
     curve = noisy(law, sd=0.001, compute=np.arange(0, 8001, 100.0))
-    weights = family_weights(fit_curve(curve))
+    weights = fit_curve(curve).alternatives.weights
     assert max(weights, key=lambda family: weights[family]) == name
     assert sum(weights.values()) == pytest.approx(1)
     assert list(weights) == [family.name for family in FAMILIES]

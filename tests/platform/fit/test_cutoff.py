@@ -74,7 +74,7 @@ def test_the_table_shows_what_hangs_on_the_cutoff():
     assert [row.points for row in rows] == [37 - round(start / 213) for start in starts]
     chosen = rows[[row.points for row in rows].index(fit.points)]
     assert chosen.fit_from == cutoff_of(curve).fit_from
-    assert (chosen.A, chosen.A_lo, chosen.verdict) == (fit.A, fit.A_lo, fit.verdict)
+    assert (chosen.A, chosen.A_lo, chosen.verdict) == (fit.ceiling.A, fit.ceiling.lo, fit.verdict)
     # The transient takes the curve at half the budget for one that rises on: A is over .65 with it.
     assert rows[0].A > 0.65
     assert abs(chosen.A - 0.61) < 0.03
@@ -85,7 +85,12 @@ def test_sensitivity_is_the_fits_at_the_cutoffs_asked_for():
     rows = sensitivity([2000.0, 0.0], fit=lambda fit_from: fit_curve(curve, fit_from=fit_from))
     fit = fit_curve(curve, fit_from=2000)
     assert [row.fit_from for row in rows] == [0.0, 2000.0]
-    assert (rows[1].points, rows[1].A, rows[1].A_lo, rows[1].A_hi) == (fit.points, fit.A, fit.A_lo, fit.A_hi)
+    assert (rows[1].points, rows[1].A, rows[1].A_lo, rows[1].A_hi) == (
+        fit.points,
+        fit.ceiling.A,
+        fit.ceiling.lo,
+        fit.ceiling.hi,
+    )
 
 
 def test_a_change_of_unit_changes_the_unit_only():

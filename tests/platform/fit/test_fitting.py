@@ -146,8 +146,9 @@ def test_a_curve_that_ends_at_c_mid_gets_a_lower_bound_only():
     fit = fit_curve(noisy(11, readings(every=80, end=2542)))
     assert fit.verdict == "lower bound only"
     assert fit.A_hi is None
-    assert fit.A_lo <= 0.61
-    assert str(fit.asymptote) == f"A >= {np.floor(100 * fit.A_lo) / 100:.2f}"
+    assert fit.ceiling.hi is None
+    assert fit.ceiling.lo <= fit.A_lo <= 0.61
+    assert str(fit.asymptote) == f"A >= {np.floor(100 * fit.ceiling.lo) / 100:.2f}"
 
 
 def test_a_ceiling_at_1_is_bounded_by_what_a_pass_rate_can_be():

@@ -1,4 +1,4 @@
-"""How a fit prints: a report of ten lines, and a name of one."""
+"""How a fit prints: a report of eleven lines, and a name of one."""
 
 import numpy as np
 import pytest
@@ -24,11 +24,13 @@ def lines_of(fit: Fit) -> dict[str, str]:
     return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
 
 
-def test_a_printed_fit_is_a_report_of_ten_lines():
+def test_a_printed_fit_is_a_report_of_eleven_lines():
     fit = fitted()
-    assert len(str(fit).splitlines()) == 10
+    assert len(str(fit).splitlines()) == 11
     lines = lines_of(fit)
-    assert lines["A"] == f"{fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]"
+    ceiling, weight = fit.ceiling, fit.alternatives.weights["sigmoid"]
+    assert lines["A"] == f"{ceiling.A:.3f} [{ceiling.lo:.3f}, {ceiling.hi:.3f}]"
+    assert lines["A_eq1"] == f"{fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}], weight {weight:.2f}"
     assert lines["B"] == f"{fit.B:.2f} [{fit.B_lo:.2f}, {fit.B_hi:.2f}]"
     assert lines["R_0"] == f"{fit.R_0:.3f} [{fit.R_0_lo:.3f}, {fit.R_0_hi:.3f}]"
     assert (lines["window"], lines["points"].split(",")[0]) == ("213 to 7,881", "37")
@@ -45,7 +47,7 @@ def test_a_printed_fit_is_a_report_of_ten_lines():
 )
 def test_a_number_that_means_nothing_is_not_printed_and_the_doubt_is(made, A, doubt):
     lines = lines_of(made)
-    assert len(lines) == 9
+    assert len(lines) == 10
     assert lines["A"].startswith(A)
     assert f"{made.C_mid:,.0f}" not in lines["C_mid"]
     assert lines["doubts"].startswith(doubt)
@@ -53,5 +55,5 @@ def test_a_number_that_means_nothing_is_not_printed_and_the_doubt_is(made, A, do
 
 def test_in_a_list_a_fit_and_a_curve_are_one_short_line():
     fit = fitted()
-    assert repr(fit) == f"<Fit of 'loo-s0': A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]; {fit.verdict}>"
+    assert repr(fit) == f"<Fit of 'loo-s0': {fit.asymptote}; {fit.verdict}>"
     assert repr(fit.curve) == "<Curve 'loo-s0': 38 readings, compute 0 to 7881>"

@@ -61,8 +61,8 @@ def test_each_asymptote_is_written_with_its_interval(results):
     for variant in results.variants:
         (label,) = traces_of(figure, variant.name, "lines+text")
         fit = variant.fits[0]
-        assert label.text[-1].strip() == f"A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}]"
-        assert label.y[0] == pytest.approx(fit.A)
+        assert label.text[-1].strip() == str(fit.asymptote)
+        assert label.y[0] == pytest.approx(fit.ceiling.A)
 
 
 def test_a_logarithmic_axis_leaves_out_compute_zero(results):

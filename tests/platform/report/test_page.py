@@ -56,7 +56,7 @@ def test_measured_compute_is_never_called_modelled(results):
 @pytest.mark.parametrize("name", TRUTH)
 def test_every_ceiling_has_its_interval_and_number_of_seeds(results, name):
     fit = results.variant(name).fits[0]
-    said = f"A {fit.A:.3f} [{fit.A_lo:.3f}, {fit.A_hi:.3f}] (1 seed)"
+    said = f"{fit.asymptote} (1 seed)"
     assert said in text_of(report_page(results, now=NOW))
 
 

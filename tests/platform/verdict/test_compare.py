@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import combine_pvalues, norm, t
 
 from ablations.errors import AblationsError
+from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import CurveSet, Fit
@@ -39,7 +40,24 @@ def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 
         draws = rng.permutation(np.linspace(A_lo, 1, 20_000))
         C_mid = 8000 * ((draws - 0.3) / (reached - 0.3) - 1) ** (1 / 1.92)
     curves = CurveSet(A=draws, B=np.full(draws.size, 1.92), C_mid=C_mid, R_0=np.full(draws.size, 0.3))
-    return replace(EXACT, A=A, A_lo=A_lo, A_hi=A_hi, verdict="weak" if A_hi else "lower bound only", draws=curves)
+    return replace(
+        EXACT,
+        A=A,
+        A_lo=A_lo,
+        A_hi=A_hi,
+        ceiling=Ceiling(A=A, lo=A_lo, hi=A_hi, draws=draws),
+        verdict="weak" if A_hi else "lower bound only",
+        draws=curves,
+    )
+
+
+def with_two_laws(A: float, other: float, weight: float) -> Fit:
+    """A fit that eq. 1 gives A and another family, of this weight, the other ceiling, both exactly."""
+    fit = with_ceiling(A, A - 2e-5, A + 2e-5)
+    draws = fit.ceiling.draws.copy()
+    draws[round((1 - weight) * draws.size) :] += other - A
+    lo, hi = (float(end) for end in np.quantile(draws, (0.025, 0.975)))
+    return replace(fit, ceiling=Ceiling(A=A, lo=lo, hi=hi, draws=draws))
 
 
 def compared(variant: list[Fit], reference: list[Fit]):
@@ -99,6 +117,39 @@ def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
     margin = pooled_t([[0.598, 0.600, 0.602]] * 8) * np.sqrt(1 + 1 / 3)
     assert row.delta_A_hi == pytest.approx(margin, rel=0.05)
     assert margin < 1.96 * 0.0075 * np.sqrt(1 + 1 / 3)
+
+
+@pytest.mark.parametrize("num_seeds", [1, 5])
+def test_more_seeds_leave_the_doubt_about_the_law_as_wide_as_it_is(num_seeds):
+    row = compared([with_two_laws(0.60, 0.66, 0.3)] * num_seeds, [with_two_laws(0.50, 0.50, 0.3)])
+    # Under either law the seeds lie together: .60 with probability .7, .66 with .3, and the assumed sd about both.
+    sd = 0.0075 * np.sqrt(1 + 1 / num_seeds)
+    if num_seeds == 1:
+        assert row.delta_A_lo == pytest.approx(0.10 + sd * norm.ppf(0.025 / 0.7), abs=2e-3)
+        assert row.delta_A_hi == pytest.approx(0.16 + sd * norm.ppf(1 - 0.025 / 0.3), abs=2e-3)
+    assert row.delta_A_hi is not None
+    assert row.delta_A_lo is not None
+    assert row.delta_A_hi - row.delta_A_lo > 0.06
+    assert pytest.approx(0.60, abs=1e-9) == row.A_eq1
+    assert row.A_eq1_hi is not None
+    assert row.A_eq1_hi < 0.63
+
+
+def test_a_difference_is_taken_under_one_law():
+    # Each ceiling is .60 or .66, but under the same law both are alike: only the runs differ.
+    row = compared([with_two_laws(0.60, 0.66, 0.3)], [with_two_laws(0.60, 0.66, 0.3)])
+    assert row.A_hi == pytest.approx(0.66, abs=1e-3)
+    margin = 1.96 * 0.0075 * np.sqrt(2)
+    assert row.delta_A_lo == pytest.approx(-margin, abs=1e-3)
+    assert row.delta_A_hi == pytest.approx(margin, abs=1e-3)
+
+
+def test_the_doubt_of_several_seeds_is_one_p_value():
+    p_values = [0.04, 0.3, 0.11]
+    fits = [replace(EXACT, eq1_p=p) for p in p_values]
+    row = compared(fits, [EXACT])
+    assert row.eq1_p == pytest.approx(combine_pvalues(p_values, method="fisher").pvalue, rel=1e-9)
+    assert row.doubts_eq1 == (row.eq1_p < 0.05)
 
 
 def test_three_seeds_with_an_unbounded_one_are_not_averaged_as_if_it_were_known():

@@ -57,11 +57,11 @@ def test_a_variant_whose_ceiling_has_no_end_gives_no_number_for_it(tmp_path):
     results = read_results(sweep)
     fit = results.variant("loo-loss").fits[0]
     line = next(line for line in results.to_json()["variants"] if line["curve"] == "loo-loss")
-    assert fit.A_hi is None
+    assert fit.ceiling.hi is None
     assert [line[name] for name in ("A", "A_hi", "B", "C_mid")] == [None] * 4
-    assert (line["A_lo"], line["asymptote"]) == (fit.A_lo, f"A >= {int(100 * fit.A_lo) / 100:.2f}")
+    assert (line["A_lo"], line["asymptote"]) == (fit.ceiling.lo, f"A >= {int(100 * fit.ceiling.lo) / 100:.2f}")
     assert not {"A", "A_hi", "B", "C_mid"} & set(results.fit_numbers("loo-loss"))
-    assert results.fit_numbers("loo-loss")["A_lo"] == fit.A_lo
+    assert results.fit_numbers("loo-loss")["A_lo"] == fit.ceiling.lo
     assert results.fit_numbers("scalerl")["A"] == pytest.approx(0.61, abs=0.01)
 
 

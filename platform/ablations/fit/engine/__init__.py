@@ -9,5 +9,6 @@ sums             the sums over readings that judge a curve, in the axes of the n
 zoom             where on the grid of shapes the posterior lies
 truncated        standard normals between two ends
 posterior        draws of everything, given the readings
+lack_of_fit      p-value of eq. 1 against curves that end otherwise
 ceiling_profile  profile likelihood of A: misfit of the best curve at each fixed A, without the prior
 """

@@ -6,13 +6,15 @@ end that the posterior has comes from the prior.
 
 import numpy as np
 
-from ablations.fit.engine.family import Box, Family
+from ablations.fit.engine.family import Family
 from ablations.fit.engine.noise import AR1
-from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_nodes, grid_nodes
+from ablations.fit.engine.projection import GRID_SHAPE, Nodes, Prior, box_nodes, cells_around, grid_nodes
 from ablations.fit.engine.sums import Sums, weighted_sums
 
 CHI_SQUARED_95 = 3.84
 """A ceiling whose deviance lies less than this over the least is not ruled out at 95 %."""
+OPEN_DENSITY = float(np.exp(-CHI_SQUARED_95 / 2))
+"""A ceiling of 1 whose posterior density is at least this share of the highest is not ruled out."""
 ZOOM_SHAPE = (15, 15)
 NUM_ZOOMS = 3
 
@@ -32,7 +34,7 @@ def ceiling_profile(
         found, nodes, box, shape = float(deviance.min()), coarse, family.box(x), GRID_SHAPE
         for _ in range(NUM_ZOOMS):
             best = int(np.argmin(deviance))
-            box = _cells_around(float(nodes.p[best]), float(nodes.q[best]), box, shape, family.box(x))
+            box = cells_around(float(nodes.p[best]), float(nodes.q[best]), box, shape, family.box(x))
             nodes, shape = box_nodes(family, x, box, ZOOM_SHAPE), ZOOM_SHAPE
             deviance = _deviance(_sums(nodes, y, noise), float(ceiling), prior)
             found = min(found, float(deviance.min()))
@@ -51,12 +53,3 @@ def _deviance(sums: Sums, A: float, prior: Prior) -> np.ndarray:
     z_z = sums.y_y - 2 * A * sums.g_y + A**2 * sums.g_g
     r = np.clip((u_z + prior.value / prior.variance) / (sums.u_u + 1 / prior.variance), 0, A)
     return (z_z - 2 * r * u_z + r**2 * sums.u_u + (r - prior.value) ** 2 / prior.variance)[0]
-
-
-def _cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
-    """The box of a node and a cell and a half on every side."""
-    sides = []
-    for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
-        margin = 1.5 * (hi - lo) / (num - 1)
-        sides.append((max(value - margin, least), min(value + margin, largest)))
-    return sides[0], sides[1]

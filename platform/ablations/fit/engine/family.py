@@ -156,6 +156,14 @@ SIGMOID = Family(
     box=sigmoid_box,
     log_prior=sigmoid_log_prior,
 )
+WEIBULL = Family(name="Weibull", num_parameters=4, basis=weibull_basis, gradient=weibull_gradient, box=sigmoid_box)
+LOG_LINEAR = Family(
+    name="log-linear",
+    num_parameters=3,
+    basis=log_linear_basis,
+    gradient=log_linear_gradient,
+    box=exponential_box,
+)
 FAMILIES = (
     SIGMOID,
     Family(
@@ -179,13 +187,7 @@ FAMILIES = (
         gradient=exponential_gradient,
         box=exponential_box,
     ),
-    Family(name="Weibull", num_parameters=4, basis=weibull_basis, gradient=weibull_gradient, box=sigmoid_box),
-    Family(
-        name="log-linear",
-        num_parameters=3,
-        basis=log_linear_basis,
-        gradient=log_linear_gradient,
-        box=exponential_box,
-    ),
+    WEIBULL,
+    LOG_LINEAR,
 )
 """All families, eq. 1 first."""

@@ -79,6 +79,10 @@ class AR1:
         """e' Cov^-1 e."""
         return float(self.precision @ (residuals @ self.axes) ** 2)
 
+    def whitened(self, columns: np.ndarray) -> np.ndarray:
+        """Cov^-1/2 times columns of shape (num_points, num_columns), in the axes of the covariance."""
+        return np.sqrt(self.precision)[:, None] * (self.axes.T @ columns)
+
     def best_level(self, y: np.ndarray, prior: Prior) -> float:
         """The constant that fits `y` and its prior best: generalised least squares."""
         one, along = self.axes.sum(axis=0), y @ self.axes

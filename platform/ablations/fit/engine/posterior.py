@@ -24,7 +24,7 @@ from ablations.fit.engine.noise import Noise
 from ablations.fit.engine.projection import Nodes, box_nodes
 from ablations.fit.engine.sums import Sums, weighted_sums
 from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_normals
-from ablations.fit.engine.zoom import FINE_SHAPE, widened, zoomed_box
+from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
 NUM_DRAWS = 2000
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
@@ -90,6 +90,7 @@ class DensityGrid:
 
     nodes: Nodes
     box: Box
+    shape: tuple[int, int]
     log_density: np.ndarray
 
 
@@ -128,8 +129,10 @@ def sample(
     anchors: Sequence[Anchor],
     variance: float,
     num_draws: int = NUM_DRAWS,
+    fineness: Fineness = FINE,
 ) -> Draws:
-    """Draws from the posterior; the same for the same readings. `variance`, a rough one of a reading, guides the zoom.
+    """Draws from the posterior; the same for the same readings. `variance`, a rough one of a reading, guides the zoom,
+    `fineness` says how finely shapes are summed.
 
     Shapes: x and y of (num_points,), x = ln(C / C_max).
     """
@@ -138,7 +141,7 @@ def sample(
     model = Model(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Its own numbers for each curve: the draws of two curves are subtracted as independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
-    grid = _grid(model, variance)
+    grid = _grid(model, variance, fineness)
     density = np.exp(grid.log_density - grid.log_density.max())
     cells = Cells(*np.unravel_index(_systematic(density.ravel(), num_draws, rng), density.shape))
     p, q = _moved_within_cells(family.box(x), grid, cells.node, rng)
@@ -163,16 +166,16 @@ def sample(
     return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: Model, variance: float) -> DensityGrid:
+def _grid(model: Model, variance: float, fineness: Fineness) -> DensityGrid:
     """The density over a box of shapes that has next to none of it at its edge."""
     family, x, y = model.family, model.x, model.y
-    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance)
+    box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
     while True:
-        nodes = box_nodes(family, x, box, FINE_SHAPE)
+        nodes = box_nodes(family, x, box, fineness.shape)
         log_density = _log_density(model, nodes)
-        wider = widened(nodes, log_density, box, family.box(x))
+        wider = widened(nodes, log_density, box, family.box(x), fineness.edge_share)
         if wider is None:
-            return DensityGrid(nodes=nodes, box=box, log_density=log_density)
+            return DensityGrid(nodes=nodes, box=box, shape=fineness.shape, log_density=log_density)
         box = wider
 
 
@@ -221,7 +224,7 @@ def _moved_within_cells(
     whole: Box, grid: DensityGrid, node: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The shape (p, q) of each node, moved at random within its cell, inside the `whole` box of the family."""
-    sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, FINE_SHAPE, strict=True)]
+    sizes = [(hi - lo) / max(1, num - 1) for (lo, hi), num in zip(grid.box, grid.shape, strict=True)]
     p, q = (
         np.clip(values[node] + size * (rng.random(node.size) - 0.5), lo, hi)
         for values, size, (lo, hi) in zip((grid.nodes.p, grid.nodes.q), sizes, whole, strict=True)

@@ -92,7 +92,7 @@ def grid_nodes(family: Family, x: np.ndarray) -> Nodes:
     return _cached_grid(family, x.tobytes())
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _cached_grid(family: Family, x_bytes: bytes) -> Nodes:
     # Variants of a sweep are read at the same computes, and this basis costs more than the rest of a fit.
     x = np.frombuffer(x_bytes)
@@ -110,6 +110,15 @@ def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -
 def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes:
     g = family.basis(x, p[:, None], q[:, None])
     return Nodes(p=p, q=q, g=g, sum_g=g.sum(axis=1), sum_gg=np.einsum("ij,ij->i", g, g))
+
+
+def cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Box) -> Box:
+    """The box of a node and a cell and a half on every side."""
+    sides = []
+    for value, (lo, hi), num, (least, largest) in zip((p, q), box, shape, whole, strict=True):
+        margin = 1.5 * (hi - lo) / (num - 1)
+        sides.append((max(value - margin, least), min(value + margin, largest)))
+    return sides[0], sides[1]
 
 
 def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, prior: Prior) -> Deviance:

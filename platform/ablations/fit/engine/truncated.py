@@ -8,13 +8,21 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 LEAST_SHARE = 1e-300
+BEYOND_FLOAT = 9.0
+"""ndtr is 1 in float64 from here on, and 1 - ndtr(-9) too."""
 
 
 def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
+    lo, hi = np.broadcast_arrays(lo, hi)
+    found = np.zeros(lo.shape)
+    # Most ranges hold all that float64 can tell from 1: there the logarithm is 0 exactly, and costs nothing.
+    near = (lo > -BEYOND_FLOAT) | (hi < BEYOND_FLOAT)
+    lo, hi = lo[near], hi[near]
     mirrored = lo > 0
-    inside = np.where(mirrored, ndtr(-lo) - ndtr(-hi), ndtr(hi) - ndtr(lo))
-    return np.log(np.maximum(inside, LEAST_SHARE))
+    below, above = ndtr(np.where(mirrored, -hi, lo)), ndtr(np.where(mirrored, -lo, hi))
+    found[near] = np.log(np.maximum(above - below, LEAST_SHARE))
+    return found
 
 
 def truncated_normals(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

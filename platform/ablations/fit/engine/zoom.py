@@ -1,6 +1,7 @@
 """Where on the grid of shapes the posterior lies: zoomed onto what the readings allow, wider where it must be."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,34 @@ FINE_SHAPE = (41, 41)
 MAX_ZOOMS = 8
 PLAUSIBLE = 26.0
 """Deviance over the least of the shapes kept while zooming: e^-13 of the best one's likelihood."""
-EDGE_SHARE = 1e-3
-"""Most of the probability that may lie at the edge of the zoomed grid."""
 
 
-def zoomed_box(family: Family, x: np.ndarray, y: np.ndarray, *, anchors: Sequence[Anchor], variance: float) -> Box:
-    """The box around all shapes that independent readings of `variance` do not speak against."""
+class Fineness(NamedTuple):
+    """How finely a posterior is summed: Fineness(shape=(41, 41), edge_share=1e-3)."""
+
+    shape: tuple[int, int]
+    """Nodes in p and q."""
+    edge_share: float
+    """Most of the probability that may lie at the edge of the zoomed grid."""
+
+
+FINE = Fineness(shape=FINE_SHAPE, edge_share=1e-3)
+COARSE = Fineness(shape=(15, 15), edge_share=1e-2)
+"""For the families beside eq. 1: their draws are moved within cells and weighed by the exact density all the same."""
+
+
+def zoomed_box(
+    family: Family,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    anchors: Sequence[Anchor],
+    variance: float,
+    finer: tuple[int, int] = FINE_SHAPE,
+) -> Box:
+    """The box around all shapes that independent readings of `variance` do not speak against, found on grids of the
+    shape `finer`.
+    """
 
     def plausible(nodes: Nodes) -> np.ndarray:
         least = np.full(nodes.p.size, np.inf)
@@ -37,7 +60,7 @@ def zoomed_box(family: Family, x: np.ndarray, y: np.ndarray, *, anchors: Sequenc
             new[1] - new[0] > 0.6 * (old[1] - old[0]) for new, old in zip(zoomed, box, strict=True) if old[1] > old[0]
         ):
             return zoomed
-        box, shape = zoomed, FINE_SHAPE
+        box, shape = zoomed, finer
         nodes = box_nodes(family, x, box, shape)
     return box
 
@@ -51,16 +74,18 @@ def _box_around(nodes: Nodes, inside: np.ndarray, box: Box, whole: Box, shape: t
     return sides[0], sides[1]
 
 
-def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box) -> Box | None:
-    """The box made wider where probability lies at its edge and the family extends further; None if it need not be."""
+def widened(nodes: Nodes, log_density: np.ndarray, box: Box, whole: Box, edge_share: float) -> Box | None:
+    """The box made wider where over `edge_share` of the probability lies at its edge and the family extends further;
+    None if it need not be.
+    """
     mass = np.exp(log_density - log_density.max()).sum(axis=(0, 1, 2))
     mass /= mass.sum()
     sides, is_wider = [], False
     for values, (lo, hi), (least, largest) in zip((nodes.p, nodes.q), box, whole, strict=True):
         new_lo, new_hi = lo, hi
-        if lo > least and mass[values == lo].sum() > EDGE_SHARE:
+        if lo > least and mass[values == lo].sum() > edge_share:
             new_lo, is_wider = max(least, lo - 0.5 * (hi - lo)), True
-        if hi < largest and mass[values == hi].sum() > EDGE_SHARE:
+        if hi < largest and mass[values == hi].sum() > edge_share:
             new_hi, is_wider = min(largest, hi + 0.5 * (hi - lo)), True
         sides.append((new_lo, new_hi))
     return (sides[0], sides[1]) if is_wider else None

@@ -1,0 +1,50 @@
+"""A with doubt about the law in it: averaged over the families that fit, where eq. 1's own A holds if eq. 1 does.
+
+Coverage under other laws, and what it costs where eq. 1 is the law: `benchmarks/law_doubt.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.fit.alternatives import Alternatives
+
+MOST_OPEN = 0.05
+"""Families that allow a ceiling of 1 may weigh this much together while A counts as bounded."""
+EQ1_LEADS = 0.5
+"""From this weight on eq. 1 gives the estimate, under it the median over all families does."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ceiling:
+    """A over all families: Ceiling(A=0.612, lo=0.585, hi=0.641, draws=array([...])).
+
+    `hi` is None where families that allow a ceiling of 1 weigh over 0.05.
+    """
+
+    A: float
+    lo: float
+    hi: float | None
+    draws: np.ndarray
+    """Equally likely A, by family in the order of FAMILIES: draw i of two fits is of one family where their weights
+    agree. Sorted or shuffled by itself a fit's draws lose that."""
+
+
+def averaged_ceiling(
+    eq1_A: float, eq1_ends: tuple[float, float | None], eq1_draws: np.ndarray, found: Alternatives
+) -> Ceiling:
+    """The ceiling over all families, from eq. 1's estimate, interval and draws and the other families'."""
+    draws = eq1_draws.copy()
+    for other in found.others:
+        draws[other.rows] = other.ceilings
+    eq1_lo, eq1_hi = eq1_ends
+    lo, hi = (float(end) for end in np.quantile(draws, (0.025, 0.975)))
+    A = eq1_A if found.eq1_weight >= EQ1_LEADS else float(np.median(draws))
+    is_open = eq1_hi is None
+    open_weight = found.eq1_weight * is_open + sum(
+        found.weights[each.family.name] for each in found.others if each.is_open
+    )
+    if is_open:
+        # A lower bound that stands alone must not rest on the prior of B.
+        lo = min(lo, eq1_lo)
+    return Ceiling(A=A, lo=min(lo, A), hi=None if open_weight > MOST_OPEN else max(hi, A), draws=draws)
