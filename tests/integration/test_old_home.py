@@ -7,13 +7,18 @@ import sys
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from places import DATA
 
+from ablations.verdict.task_curves import curve_of
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 
 DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
+NO_LONGER_SAID = {"delta_rule", "C_mid_ratio", "C_mid_ratio_lo", "C_mid_ratio_hi"}
+OF_THE_LEVEL = {"level", "delta_level", "delta_level_lo", "delta_level_hi", "level_difference"}
+OF_EQ_1_ALONE = {"A_eq1", "A_eq1_lo", "A_eq1_hi", "asymptote_under_eq1", "eq1_p"}
 
 
 @pytest.fixture
@@ -51,9 +56,10 @@ def test_an_old_home_shows_its_status_and_its_comparison(old):
     }
     said = json.loads(platform(old, "compare", "small", "--json"))
     before = json.loads((old / "compare.json").read_text())
-    assert said.keys() == before.keys()
+    assert said.keys() == before.keys() | {"run_to_run"}
     ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
-    assert ours.keys() == theirs.keys() | {"hours"}
+    theirs = {name: value for name, value in theirs.items() if name not in NO_LONGER_SAID}
+    assert ours.keys() == theirs.keys() | {"hours"} | OF_THE_LEVEL | OF_EQ_1_ALONE
     assert ours["hours"] is None  # its rows do not say
     for name, value in theirs.items():
         assert ours[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name
@@ -92,6 +98,18 @@ def test_the_stopped_run_of_an_old_home_resumes_and_reaches_its_budget(old):
     assert len(steps[0]) == pytest.approx(len(steps[1]), rel=0.1)
     status = folder.read_status()
     assert (status.state, status.attempt) == ("done", 2)
+    # Its new evaluations count right answers by prompt, and the curve is made of both kinds.
+    counted = ["prompt_counts" in row for row in resumed if row["kind"] == "eval"]
+    first = sum(row["kind"] == "eval" for row in stopped)
+    assert counted == [False] * first + [True] * (len(counted) - first)
+    assert any(counted)
+    curve = curve_of(resumed, "resumed")
+    assert curve is not None
+    assert curve.answer_variance is not None
+    assert curve.samples is not None
+    assert np.isnan(curve.answer_variance).tolist() == [not one for one in counted]
+    as_samples = curve.score * (1 - curve.score) / curve.samples
+    assert curve.sampling_variance[:first] == pytest.approx(as_samples[:first])
     done = RunFolder(old / "home" / "runs" / DONE)
     assert done.read_status().attempt == 1  # what was done has not been trained again
 

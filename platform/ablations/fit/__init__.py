@@ -1,6 +1,7 @@
 """Fits of ScaleRL eq. 1 to curves, with a posterior that holds under autocorrelated noise. A map of the room:
 
     curve.py       Curve: pass rate against compute, the thing every fit starts from
+    prompt_noise.py  what a pass rate errs by, from the right answers to each prompt
     curve_file.py  the curves of a CSV file
     bins.py        means of neighbours where a curve has thousands of readings
     options.py     how curves are fitted, as a sweep file says it

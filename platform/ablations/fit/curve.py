@@ -9,6 +9,8 @@ from ablations.errors import AblationsError
 
 COUNTS = ("prompts", "samples", "step")
 """What else may be known of a reading."""
+VARIANCES = ("answer_variance", "prompt_variance")
+"""What is known of those readings whose right answers were counted by prompt; NaN of others."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -16,7 +18,9 @@ class Curve:
     """Held-out readings of one run, in ascending compute.
 
     `compute` is in any unit; a reading at compute 0 is the pass rate before RL. `samples` counts the generations behind
-    each score and gives the sampling noise; `prompts` and `step` only travel along.
+    each score and gives the sampling noise, unless `answer_variance` does: the variance given its prompts, see
+    `ablations.fit.prompt_noise`. `prompt_variance` is what other prompts would add; `prompts` and `step` only travel
+    along.
 
         Curve(name="scalerl-s0", compute=np.array([0.0, 213.0]), score=np.array([0.31, 0.33]), samples=None)
     """
@@ -27,6 +31,21 @@ class Curve:
     samples: np.ndarray | None = None
     prompts: np.ndarray | None = None
     step: np.ndarray | None = None
+    answer_variance: np.ndarray | None = None
+    prompt_variance: np.ndarray | None = None
+
+    @property
+    def sampling_variance(self) -> np.ndarray | None:
+        """Variance of each score that its finite number of answers causes; None where nothing is known of it.
+
+        p (1 - p) / n of n samples where right answers were not counted by prompt: prompts that all are drawn anew.
+        """
+        if self.samples is None:
+            return None
+        of_samples = self.score * (1 - self.score) / self.samples
+        if self.answer_variance is None:
+            return of_samples
+        return np.where(np.isnan(self.answer_variance), of_samples, self.answer_variance)
 
     def __repr__(self) -> str:
         ends = " to ".join(f"{compute:g}" for compute in self.compute[[0, -1]])
@@ -38,7 +57,7 @@ class Curve:
             raise AblationsError(
                 f"curve {self.name!r}: compute has shape {compute.shape}; it lists one or more readings"
             )
-        for field in ("compute", "score", *COUNTS):
+        for field in ("compute", "score", *COUNTS, *VARIANCES):
             if getattr(self, field) is None:
                 continue
             values = np.array(getattr(self, field), dtype=float)
@@ -51,6 +70,7 @@ class Curve:
                     raise AblationsError(f"curve {self.name!r}, reading {index + 1}: {field} is {value:g}; {right}")
             values.flags.writeable = False
             object.__setattr__(self, field, values)
+        assert self.answer_variance is None or self.samples is not None, "right answers are counted among samples"
         for before, after in zip(self.compute[:-1], self.compute[1:], strict=True):
             if after <= before:
                 raise AblationsError(
@@ -61,6 +81,8 @@ class Curve:
 
 def requirement(field: str, value: float) -> str | None:
     """What `value` fails to be as one `field` of a reading, or None."""
+    if field in VARIANCES and math.isnan(value):
+        return None
     if not math.isfinite(value):
         return "it must be a finite number"
     if field == "score" and not 0 <= value <= 1:

@@ -173,8 +173,8 @@ def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
     return Readings(
         compute=window.compute,
         score=y,
-        sampling_variance=0.0 if window.samples is None else float(np.mean(y * (1 - y) / window.samples)),
-        anchors=tuple(anchors(window.start_score, window.start_samples, r0)),
+        sampling_variance=0.0 if window.sampling_variance is None else float(window.sampling_variance.mean()),
+        anchors=tuple(anchors(window.start_score, window.start_variance, r0)),
     )
 
 

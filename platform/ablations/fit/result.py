@@ -144,11 +144,14 @@ class Fit:
         """What looks wrong with the readings, in words: outliers, a fall, samples that cannot be, B at its wall."""
         first, last = self.window
         inside = (first <= self.curve.compute) & (self.curve.compute <= last)
+        by_prompt = self.curve.answer_variance
+        is_counted = by_prompt is not None and not np.isnan(by_prompt[inside]).any()
         return oddities(
             self.curve.compute[inside],
             self.curve.score[inside],
             self.residuals,
-            sampling_variance=self.readings.sampling_variance,
+            # Right answers that were counted by prompt leave no doubt about their samples.
+            sampling_variance=0.0 if is_counted else self.readings.sampling_variance,
             B=self.B,
             rises=self.rises,
         )

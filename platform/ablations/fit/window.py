@@ -18,9 +18,10 @@ class Window:
 
     compute: np.ndarray
     score: np.ndarray
-    samples: np.ndarray | None
+    sampling_variance: np.ndarray | None
     start_score: float | None
-    start_samples: float | None
+    start_variance: float
+    """Of the reading before RL, due to its finite number of answers; 0 where that is not known."""
     collapsed: bool
 
 
@@ -38,11 +39,12 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
     _require_points(curve, compute.size, f"{compute.size} readings with compute in ({fit_from:g}, {fit_to:g}]")
-    samples = None if curve.samples is None else curve.samples[chosen]
-    sampling_variance = 0.0 if samples is None else float(np.mean(score * (1 - score) / samples))
+    known = curve.sampling_variance
+    variance = None if known is None else known[chosen]
     collapse = None
     if not through_collapse:
-        collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=sampling_variance)
+        floor = 0.0 if variance is None else float(variance.mean())
+        collapse = find_collapse(compute, score, start_score=start_score, sampling_variance=floor)
     end = None if collapse is None else collapse.index + 1
     if end is not None:
         _require_points(
@@ -51,9 +53,9 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     return Window(
         compute=compute[:end],
         score=score[:end],
-        samples=None if samples is None else samples[:end],
+        sampling_variance=None if variance is None else variance[:end],
         start_score=start_score,
-        start_samples=float(curve.samples[0]) if before_rl and curve.samples is not None else None,
+        start_variance=float(known[0]) if before_rl and known is not None else 0.0,
         collapsed=collapse is not None,
     )
 

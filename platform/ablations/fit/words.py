@@ -1,5 +1,7 @@
 """A fit in one paragraph: what it says, how sure it is, and why one should doubt it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ablations.fit.result import MUCH_AUTOCORRELATION, OFF_THE_LAW, Fit
@@ -8,7 +10,7 @@ from ablations.text import compute_text
 
 def in_words(fit: Fit, unit: str = "") -> str:
     """The paragraph; `unit` follows every compute, for example " GPU-hours"."""
-    parts = [_what(fit, unit), _reach(fit), _noise(fit), _start(fit)]
+    parts = [_what(fit, unit), _reach(fit), _noise(fit), other_prompts([fit]), _start(fit)]
     if fit.verdict == "collapsed":
         parts.insert(1, "The score falls after that: the run collapsed. Only the readings before the fall are fitted.")
     parts += [f"{text[0].upper()}{text[1:]}." for text in fit.oddities]
@@ -78,6 +80,24 @@ def _noise(fit: Fit) -> str:
     if fit.autocorrelation > MUCH_AUTOCORRELATION:
         return f"{said}: neighbouring readings err together, or eq. 1 is not exactly the law of this curve."
     return f"{said}."
+
+
+def other_prompts(fits: Sequence[Fit]) -> str:
+    """What other held-out prompts would change, by the last readings; empty where none counts answers by prompt."""
+    last = [(fit.curve.prompts, fit.curve.prompt_variance, fit.curve.compute == fit.window[1]) for fit in fits]
+    known = [
+        (float(prompts[at][0]), float(variance[at][0]))
+        for prompts, variance, at in last
+        if prompts is not None and variance is not None and not np.isnan(variance[at]).any()
+    ]
+    if not known:
+        return ""
+    num_prompts, variances = zip(*known, strict=True)
+    sd = float(np.mean(variances)) ** 0.5
+    return (
+        f"Intervals are for these {max(num_prompts):,.0f} held-out prompts: another draw would move all pass rates "
+        f"together, by a standard deviation of {sd:.3f}."
+    )
 
 
 def _start(fit: Fit) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ablations.errors import AblationsError
-from ablations.fit.curve import Curve
+from ablations.fit.curve import COUNTS, VARIANCES, Curve
 from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
@@ -96,7 +96,6 @@ def num_readings(curve: Curve | None) -> int:
 
 def first_readings(curve: Curve, size: int) -> Curve:
     """The curve as it was after `size` readings."""
-    samples = None if curve.samples is None else curve.samples[:size]
-    return replace(
-        curve, compute=curve.compute[:size], score=curve.score[:size], samples=samples, prompts=None, step=None
-    )
+    fields = ("compute", "score", *COUNTS, *VARIANCES)
+    known = {field: values for field in fields if (values := getattr(curve, field)) is not None}
+    return replace(curve, **{field: values[:size] for field, values in known.items()})

@@ -44,17 +44,15 @@ def levels_of(fits: Sequence[Fit], compute: float) -> list[Level]:
 def level_of(curve: Curve, compute: float) -> Level | None:
     """The mean of the readings, joined by lines, over the last third of `compute`; None where they begin later.
 
-    The variance of a reading is p (1 - p) / n of its n samples, 0 where n is not known.
+    The variance of a reading is that of its finite samples, 0 where nothing is known of them.
     """
     start = (1 - LAST_SHARE) * compute
     if not curve.compute[0] <= start < compute <= curve.compute[-1]:
         return None
     weights = mean_weights(curve.compute, start, compute)
     value = float(weights @ curve.score)
-    if curve.samples is None:
-        return Level(value=value, variance=0.0)
-    variance = float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
-    return Level(value=value, variance=variance)
+    known = curve.sampling_variance
+    return Level(value=value, variance=0.0 if known is None else float(weights**2 @ known))
 
 
 def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:

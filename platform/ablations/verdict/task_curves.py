@@ -2,9 +2,13 @@
 
 An evaluation of a mix leaves a row for each task, which has its share, and one for all, which has none. Downstream rows
 make a curve only where their task is asked for by name.
+
+Rows with `prompt_counts` give the variance of their pass rate given its prompts. Those of earlier versions have none,
+and their `num_samples` give it as if prompts were drawn anew.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -14,7 +18,9 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.fit.curve import Curve
+from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from ablations.home.started_sweep import StartedSweep
+from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.run.metrics import read_rows
 
 
@@ -37,6 +43,7 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
         return np.array([row[field] for row in evaluations], dtype=float)
 
     try:
+        variances = np.array([_variances(parts) for row, parts in _with_parts(measured) if _is_of(row, task)])
         return Curve(
             name=name,
             compute=column("compute_gpu_hours"),
@@ -44,9 +51,41 @@ def curve_of(rows: Iterable[dict[str, Any]], name: str, task: str | None = None)
             samples=column("num_samples"),
             prompts=column("num_prompts"),
             step=column("step"),
+            answer_variance=variances[:, 0],
+            prompt_variance=variances[:, 1],
         )
     except KeyError as error:
         raise AblationsError(f"curve {name!r}: an eval row without {error}") from error
+
+
+def _with_parts(measured: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Every row with those that count its answers: itself, or the tasks of a mix, whose rows come before their own."""
+    parts: list[dict[str, Any]] = []
+    for row in measured:
+        if "share" in row:
+            parts.append(row)
+            yield row, [row | {"share": 1.0}]
+        elif row["kind"] == "eval" and parts:
+            yield row, parts
+            parts = []
+        else:
+            yield row, [row]
+
+
+def _variances(parts: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """Of a pass rate: due to its answers and due to its prompts, sum share^2 variance over tasks; NaN where unknown."""
+    answers = prompts = 0.0
+    for part in parts:
+        if "prompt_counts" not in part:
+            return math.nan, math.nan
+        try:
+            counts = PromptCounts.from_text(part["prompt_counts"])
+        except ValueError as error:
+            raise AblationsError(f"prompt_counts of the eval row at step {part['step']}: {error}") from error
+        share = part.get("share", 1.0)
+        answers += share**2 * answer_variance(counts.right, counts.judged)
+        prompts += share**2 * prompt_variance(counts.right, counts.judged)
+    return answers, prompts
 
 
 def _is_of(row: dict[str, Any], task: str | None) -> bool:

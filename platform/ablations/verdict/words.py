@@ -6,6 +6,7 @@ The report and the page show the same words.
 from dataclasses import dataclass
 
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS
+from ablations.fit.words import other_prompts
 from ablations.text import compute_interval_text, compute_text, counted, interval_text
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
@@ -179,14 +180,15 @@ def sentence(results: Results, variant: FittedVariant) -> str:
 
 
 def method(results: Results) -> str:
-    """What a level is and where the intervals of the differences come from; empty when nothing is compared."""
+    """What a level is, what the intervals hold and what they leave out; empty when nothing is compared."""
     if results.comparison is None or len(results.comparison.variants) < 2:
         return ""
     spreads = results.comparison.spreads
-    return (
+    intervals = (
         f"{LEVEL_NOTE} Intervals hold 95 %: the error of each run, and the standard deviation between runs of one "
         f"recipe, in pass rate: of levels {spreads.level}; of A {spreads.ceiling}; at the target {spreads.target}."
     )
+    return f"{intervals} {other_prompts([fit for one in results.variants for fit in one.fits])}".rstrip()
 
 
 def glossary(results: Results) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ def test_a_row_gives_numbers_only_and_a_histogram_its_mean():
         "step": 3,
         "wall_s": 1.5,
         "loss": -0.5,
+        "prompt_counts": "8:8705",
         "skipped": True,
         "grad_norm": None,
         "staleness": {"0": 1, "4": 3},

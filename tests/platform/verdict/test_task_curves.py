@@ -54,6 +54,32 @@ def test_each_task_has_a_curve_of_its_own_and_the_default_is_the_mix():
     assert curve_of(rows, "c").score.tolist() == curve_of(rows, "c", "all").score.tolist()
 
 
+def test_counts_by_prompt_give_the_variance_of_a_task_and_of_a_mix():
+    # math: 0, 1 and 2 of 2 right, p_i (1 - p_i) = 0, 1/2, 0, over 6 answers; code: 3 and 1 of 4, 1/4 each, over 8.
+    counted = {"math": "2:012", "code": "4:31", "aime": "2:11"}
+    answers = {"math": 2 / 2 / 36, "code": 2 * 4 / 4 / 64, "aime": 4 / 2 / 16}
+    prompts = {"math": (1 / 4 - 1 / 12) / 3, "code": (1 / 8 - 1 / 16) / 2, "aime": 0.0}
+    rows = [row for compute in (0, 50) for row in rows_at(compute, np.random.default_rng(0))]
+    rows[4:] = [row | ({"prompt_counts": counted[row["task"]]} if row["task"] in counted else {}) for row in rows[4:]]
+    for task in counted:
+        curve = curve_of(rows, "c", task)
+        assert curve.answer_variance == pytest.approx([np.nan, answers[task]], nan_ok=True)
+        assert curve.prompt_variance == pytest.approx([np.nan, prompts[task]], nan_ok=True)
+    whole = curve_of(rows, "c")
+    assert whole.answer_variance == pytest.approx([np.nan, (answers["math"] + answers["code"]) / 4], nan_ok=True)
+    assert whole.prompt_variance == pytest.approx([np.nan, (prompts["math"] + prompts["code"]) / 4], nan_ok=True)
+    first = whole.score[0] * (1 - whole.score[0]) / 16000
+    assert whole.sampling_variance == pytest.approx([first, whole.answer_variance[1]])
+
+
+def test_a_single_task_has_its_own_counts():
+    row = {**next(rows_at(0, np.random.default_rng(0))), "prompt_counts": "2:0121"}
+    del row["share"]
+    assert curve_of([row], "c").answer_variance == pytest.approx([4 / 2 / 64])
+    with pytest.raises(AblationsError, match="prompt_counts of the eval row at step 0: found '2:013'"):
+        curve_of([row | {"prompt_counts": "2:013"}], "c")
+
+
 def test_an_unknown_task_is_answered_with_the_valid_ones(sweep):
     with pytest.raises(
         AblationsError, match=r"--task: .*'maths'; did you mean 'math'\? tasks are: math, code, all, aime"

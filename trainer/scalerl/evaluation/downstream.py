@@ -51,6 +51,6 @@ class DownstreamEvaluator:
         by_problem: dict[str, list[Outcome]] = {prompt.id: [] for prompt in task.validation}
         for rollout, outcome in judged:
             by_problem[rollout.prompt.id].append(outcome)
-        row = {"task": task.name, **columns(task.name, judged)}
+        row = {"task": task.name, **columns(task, judged)}
         row[f"mean_at_{samples}"] = row["pass_rate"]
         return row | {f"pass_at_{k}": mean_pass_at_k([*by_problem.values()], k) for k in ks}

@@ -8,6 +8,7 @@ import numpy as np
 
 from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
+from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome, Rollout
@@ -33,29 +34,30 @@ class HeldOutEvaluator:
         judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
         drift = {"kl_start": self.drift(firsts)}
         if not isinstance(self.task, Mix):
-            return [{"task": self.task.name, **columns(self.task.name, judged), **drift}]
+            return [{"task": self.task.name, **columns(self.task, judged), **drift}]
         parts = [
-            {"task": name, "share": share, **columns(name, [one for one in judged if one[0].prompt.task == name])}
-            for name, share in self.task.shares.items()
+            {"task": name, "share": share, **columns(task, [one for one in judged if one[0].prompt.task == name])}
+            for (name, task), share in zip(self.task.tasks.items(), self.task.shares.values(), strict=True)
         ]
         return [*parts, {"task": self.task.name, **mean_of(parts), **drift}]
 
 
-def columns(name: str, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:
-    """The mean pass rate over the answers of task `name` that were judged, and what is known of all of them."""
+def columns(task: Task, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:
+    """The mean pass rate over the answers that were judged, and what is known of all of them."""
     rollouts: list[Rollout] = [rollout for rollout, _ in judged]
     outcomes: list[Outcome] = [outcome for _, outcome in judged]
-    counted = [(rollout.prompt.id, outcome) for rollout, outcome in judged if outcome not in NOT_JUDGED]
+    counted = [(rollout.prompt.id, outcome == "right") for rollout, outcome in judged if outcome not in NOT_JUDGED]
     if not counted:
-        raise nothing_judged(name, outcomes, "of an evaluation")
+        raise nothing_judged(task.name, outcomes, "of an evaluation")
     return {
-        "pass_rate": sum(outcome == "right" for _, outcome in counted) / len(counted),
+        "pass_rate": sum(is_right for _, is_right in counted) / len(counted),
         "num_prompts": len({prompt_id for prompt_id, _ in counted}),
         "num_samples": len(counted),
         "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
         "outcomes": {outcome: outcomes.count(outcome) for outcome in OUTCOMES},
+        "prompt_counts": PromptCounts.of((prompt.id for prompt in task.validation), counted).to_text(),
     }
 
 

@@ -57,17 +57,17 @@ def anchor_deviance(anchors: Sequence[Anchor], r: float, run_variance: float) ->
     return -2 * float(np.logaddexp.reduce(parts))
 
 
-def anchors(score: float | None, samples: float | None, mode: R0Mode) -> list[Anchor]:
+def anchors(score: float | None, sampling_variance: float, mode: R0Mode) -> list[Anchor]:
     """The anchors of a mode: `fixed` takes the reading as R_0, `anchored` as a reading that may lie off the law,
-    `free` ignores it. Without a reading there is only "free".
+    `free` ignores it. Without a reading there is only "free". `sampling_variance` is that of its finite samples.
     """
     if score is None or mode == "free":
         return [Anchor()]
     if mode == "fixed":
         # A spike far below the noise keeps one closed form for all modes.
         return [Anchor(value=score, own_variance=0.0, run_share=FIXED_SHARE)]
-    sampling = score * (1 - score) / samples if samples else 0.0
+    off_the_law = sampling_variance + SLAB_SD**2
     return [
-        Anchor(value=score, own_variance=sampling, run_share=1.0, probability=1 - SLAB_PROBABILITY),
-        Anchor(value=score, own_variance=sampling + SLAB_SD**2, run_share=1.0, probability=SLAB_PROBABILITY),
+        Anchor(value=score, own_variance=sampling_variance, run_share=1.0, probability=1 - SLAB_PROBABILITY),
+        Anchor(value=score, own_variance=off_the_law, run_share=1.0, probability=SLAB_PROBABILITY),
     ]

@@ -182,11 +182,11 @@ def test_the_profile_is_the_least_over_everything_but_the_ceiling():
 
 
 def test_the_step_0_reading_is_a_spike_and_a_slab():
-    tight, slack = anchors(0.25, 1000, "anchored")
+    tight, slack = anchors(0.25, 0.25 * 0.75 / 1000, "anchored")
     assert tight.prior(1e-5).variance == pytest.approx(0.25 * 0.75 / 1000 + 1e-5)
     assert slack.prior(1e-5).variance == pytest.approx(0.25 * 0.75 / 1000 + 0.08**2 + 1e-5)
     assert (tight.probability, slack.probability) == (0.7, 0.3)
-    assert anchors(None, None, "anchored") == anchors(0.25, 1000, "free") == [Anchor()]
+    assert anchors(None, 0.0, "anchored") == anchors(0.25, 1e-4, "free") == [Anchor()]
     # -2 ln(.7 N(.1; 0, v1) + .3 N(.1; 0, v2)) less the constant ln(2 pi).
     v1, v2 = tight.prior(0.0).variance, slack.prior(0.0).variance
     density = sum(w * np.exp(-0.5 * 0.01 / v) / np.sqrt(v) for w, v in ((0.7, v1), (0.3, v2)))

@@ -1,0 +1,98 @@
+"""Counts of right answers by prompt: as text and back, against a loop over the answers, after a resume."""
+
+import numpy as np
+import pytest
+from trainer.tiny import PolicySampler, random_policy, tiny_recipe
+
+from scalerl.evaluation.drift import PolicyDrift
+from scalerl.evaluation.evaluator import samples_of
+from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.prompt_counts import PromptCounts
+from scalerl.run.metrics import WALL_FIELDS, read_rows
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.train import train
+from scalerl.tasks import make_task
+from scalerl.tokens import make_tokenizer
+
+
+def counts(right, judged):
+    return PromptCounts(right=np.array(right), judged=np.array(judged))
+
+
+@pytest.mark.parametrize(
+    ("right", "judged", "text"),
+    [
+        ([8, 7, 0, 5], [8, 8, 8, 8], "8:8705"),
+        ([8, 7, 0, 4], [8, 8, 8, 7], "8:8704:8887"),
+        ([16, 10, 0], [16, 16, 16], "16:ga0"),
+        ([35, 1], [35, 35], "35:z1"),
+        ([36, 1, 35], [36, 36, 36], "36:10010z"),
+        ([0, 1295], [0, 1295], "1295:00zz:00zz"),
+        ([1296], [1296], "1296:100"),
+    ],
+)
+def test_counts_are_digits_to_base_36_and_come_back(right, judged, text):
+    assert counts(right, judged).to_text() == text
+    back = PromptCounts.from_text(text)
+    assert (back.right.tolist(), back.judged.tolist()) == (right, judged)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "8", "8:", "8:8A", "8:89", "8:870:88", "8:87:77", "36:100", "0:00", "08:8", "8:8705\n", ":8705"]
+)
+def test_text_that_is_no_counts_is_refused(text):
+    with pytest.raises(ValueError, match="found "):
+        PromptCounts.from_text(text)
+
+
+def test_a_thousand_prompts_with_sixteen_samples_take_a_kilobyte():
+    right = np.random.default_rng(0).integers(17, size=1000)
+    assert len(counts(right, np.full(1000, 16)).to_text()) == 1003
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, monkeypatch):
+    recipe = tiny_recipe(evaluation={"samples": samples})
+    policy, task = random_policy(recipe), make_task(recipe.tasks[0], make_tokenizer(recipe.model))
+
+    def verdict(prompt, response):
+        # Whatever the policy says: by the length of what it says, some of each, and some that cannot be judged.
+        return ("right", "wrong", "crashed", "right")[(len(response) + len(prompt.tokens)) % 4]
+
+    monkeypatch.setattr(task, "verify", verdict)
+    evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=policy))
+    sampler = PolicySampler(recipe, task, policy)
+    (row,) = evaluator.measure(sampler, 2)
+    found = PromptCounts.from_text(row["prompt_counts"])
+    entropy = np.random.SeedSequence((0, 1, 2))
+    answers = [one.rollout for one in samples_of(recipe, sampler, task.validation, samples, entropy)]
+    outcomes = [
+        [verdict(prompt, one.tokens.tolist()) for one in answers if one.prompt.id == prompt.id]
+        for prompt in task.validation
+    ]
+    assert found.right.tolist() == [one.count("right") for one in outcomes]
+    assert found.judged.tolist() == [samples - one.count("crashed") for one in outcomes]
+    assert len({tuple(one) for one in outcomes}) > 1
+    assert "crashed" in {outcome for one in outcomes for outcome in one}
+    assert row["pass_rate"] == pytest.approx(found.right.sum() / found.judged.sum(), abs=1e-15)
+    assert (row["num_samples"], row["num_prompts"]) == (found.judged.sum(), np.count_nonzero(found.judged))
+
+
+def test_a_resumed_run_has_the_counts_of_one_that_was_not_interrupted_and_all_seeds_ask_the_same_prompts(tmp_path):
+    recipe = tiny_recipe(evaluation={"every": 0.1, "samples": 2}, cluster={"parameters_stand_for": 1e5})
+    logs = {}
+    for name, seed, budgets in (("whole", 0, (0.5,)), ("resumed", 0, (0.15, 0.3, 0.5)), ("other seed", 1, (0.1,))):
+        folder = RunFolder(tmp_path / name)
+        folder.create(recipe, seed)
+        for budget in budgets:
+            train(folder.path, budget_gpu_hours=budget, warm_starts=tmp_path / "starts")
+        logs[name] = [
+            {field: value for field, value in row.items() if field not in WALL_FIELDS}
+            for row in read_rows(folder.metrics, kind="eval")
+        ]
+    assert logs["resumed"] == logs["whole"]
+    assert len(logs["whole"]) > 3
+    read = [PromptCounts.from_text(row["prompt_counts"]) for row in (*logs["whole"], *logs["other seed"])]
+    tasks = [make_task(recipe.tasks[0], make_tokenizer(recipe.model)) for _ in range(2)]
+    assert tasks[0].validation == tasks[1].validation
+    assert {one.right.size for one in read} == {len(tasks[0].validation)}
