@@ -20,8 +20,8 @@ from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVE
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
+from ablations.fit.options import MIN_POINTS
 from ablations.fit.result import Fit
-from ablations.fit.window import MIN_POINTS
 from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.sweep import Stop

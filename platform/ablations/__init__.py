@@ -16,6 +16,7 @@ The rooms by height; each imports only what stands below it:
     tracking   MLflow, made from the run folders at any time
     report     figures, tables and the page                status    what runs are doing, shown
     forecast   what more compute would buy                 paper     the comparison as the paper makes it
+    design     what a study could see, before it is paid for
     slurm      runs as jobs of a Slurm cluster             steering  runs that end early, a total that is shared out
     verdict    variants against the reference              pools     where runs train: processes of this machine
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs

@@ -46,7 +46,7 @@ class NodesStudy(SlurmStudy):
     shape: str = TORCH
     changes: dict[str, str] = field(default_factory=dict)
     """Lines of the scale, by their beginning."""
-    every: float = 2.0
+    every: float = 1.0
     """Units of the budget between two evaluations."""
 
     def write(self, *, resources: str = "", **more: str) -> None:

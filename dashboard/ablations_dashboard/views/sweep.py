@@ -5,6 +5,7 @@ import time
 import pandas as pd
 import streamlit as st
 
+from ablations.design.undecided import what_would_tell
 from ablations.fit.words import in_words
 from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
@@ -129,7 +130,7 @@ def show_comparison(results: Results) -> None:
     """The verdict on every variant: in words, as a figure, as a table."""
     st.header(f"Comparison with {results.plan.reference}")
     st.markdown("\n".join(f"- {sentence(results, variant)}" for variant in results.variants))
-    st.caption(method(results))
+    st.caption(" ".join(filter(None, (method(results), what_would_tell(results)))))
     st.plotly_chart(verdicts_figure(results), theme=None, key="verdicts")
     lines = [line_of(results, variant) for variant in results.variants]
     frame = pd.DataFrame(under(comparison_headings(results.plan), lines))

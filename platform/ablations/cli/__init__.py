@@ -10,6 +10,7 @@
     follow.py    status, logs
     read.py      fit, compare, report
     forecast.py  forecast
+    design.py    design, and what of it a sweep says
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
     reference.py every command as a page: docs/commands.md
@@ -24,7 +25,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ablations.cli import check, devices, doctor, follow, forecast, jobs, read, run, serve
+from ablations.cli import check, design, devices, doctor, follow, forecast, jobs, read, run, serve
 from ablations.cli.options import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
 from scalerl.run.errors import CannotResume
@@ -41,7 +42,7 @@ for command in (
     *(jobs.cancel, jobs.retry),
     *(follow.status, follow.logs, read.fit, read.compare, read.report),
     forecast.forecast,
-    *(check.check, devices.plan),
+    *(design.design, check.check, devices.plan),
     doctor.doctor,
     *(serve.dashboard, serve.mlflow, serve.sync),
 ):

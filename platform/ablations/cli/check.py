@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +51,8 @@ def check(
     recipes = recipes_of(recipe, scale, set_ or ())
     out, found = console(stderr=as_json), []
     with saying_after(SILENT_S, out) as say:
-        for one in examine_recipes(recipes, quick=quick, say=say):
+        readings = readings_of(recipe, scale, set_ or ()) if is_sweep(recipe) else ()
+        for one in chain(examine_recipes(recipes, quick=quick, say=say), readings):
             if not as_json:
                 show_examined(out, one, after=found[-1] if found else None, num_recipes=len(recipes))
             found.append(one)
@@ -74,6 +76,21 @@ def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str
 
         return {variant.name: variant.recipe for variant in expand(Path(recipe), scale=scale, sets=sets).variants}
     return {Path(recipe).stem: load_resolved(recipe, scale or DEFAULT_SCALE, sets)}
+
+
+def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[Examined]":
+    """Whether runs of a sweep file will have enough readings to be fitted."""
+    from ablations.study.expand import expand
+    from ablations.study.fittable import too_few_readings
+    from scalerl.checks.examine import Examined
+    from scalerl.checks.finding import Checked
+
+    study = expand(Path(file), scale=scale, sets=sets)
+    names = tuple(variant.name for variant in study.variants)
+    if problem := too_few_readings(study):
+        found, right = f"{problem.place}: {problem.found}", problem.right
+        refused = Checked(part="evaluation", name="readings", level="refused", found=found, remedy=right)
+        yield Examined(names=names, checked=refused)
 
 
 def is_sweep(file: str) -> bool:

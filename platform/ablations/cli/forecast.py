@@ -8,8 +8,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ablations.cli.options import HomeOption, JsonOption, SweepArgument, TaskOption, console, find_sweep, print_json
-from ablations.cli.run import check_budget
+from ablations.cli.options import (
+    HomeOption,
+    JsonOption,
+    SweepArgument,
+    TaskOption,
+    check_budget,
+    console,
+    find_sweep,
+    print_json,
+)
 from ablations.errors import AblationsError
 
 if TYPE_CHECKING:

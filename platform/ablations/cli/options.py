@@ -1,6 +1,7 @@
 """What the commands share: options, the home folder's sweeps by name, and output."""
 
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
@@ -52,6 +54,12 @@ def own_command() -> str:
     """How the user called `platform`, so that what is printed can be pasted."""
     called = Path(sys.argv[0])
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
+
+
+def check_budget(budget: float) -> None:
+    """Raise AblationsError unless a run can reach it."""
+    if not (math.isfinite(budget) and budget > 0):
+        raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
 
 
 def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:

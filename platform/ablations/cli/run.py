@@ -1,6 +1,5 @@
 """The commands that train: sweep, train."""
 
-import math
 import os
 import shlex
 import signal
@@ -14,12 +13,14 @@ import typer
 from rich.console import Console
 
 from ablations.cli.check import refuse_early
+from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.options import (
     NOT_FINISHED,
     HomeOption,
     JsonOption,
     SetOption,
     TrackingOption,
+    check_budget,
     console,
     own_command,
     print_json,
@@ -81,8 +82,11 @@ def sweep(
     out = console(stderr=as_json)
     if old := trained_with_free_attention(started.home, [(run.recipe, run.seed) for run in study.runs]):
         out.print(old, soft_wrap=True, highlight=False, markup=False)
+    refuse_unfittable(study, budget, out)
     if dry_run:
         show_plan(study, started, as_json)
+        if not as_json:
+            show_design(study, started, budget)
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
         return
@@ -113,12 +117,6 @@ def sweep(
 def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine:
     """As many runs at a time as were asked for, else as many as there are cores for."""
     return OnThisMachine(threads=recipe.threads, jobs=jobs or max(1, (os.cpu_count() or 1) // recipe.total_threads))
-
-
-def check_budget(budget: float) -> None:
-    """Raise AblationsError unless a run can reach it."""
-    if not (math.isfinite(budget) and budget > 0):
-        raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
 
 
 def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from ablations.fit.cutoff import CutoffRow, cutoff_before, num_early, sensitivity
 from ablations.fit.fitting import fit_with
+from ablations.fit.options import MIN_POINTS
 from ablations.fit.result import Fit
-from ablations.fit.window import MIN_POINTS
 
 NUM_CUTOFFS = 6
 

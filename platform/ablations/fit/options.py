@@ -9,6 +9,8 @@ from scalerl.frozen import Frozen
 
 Loss = Literal["squares", "huber"]
 Auto = Literal["auto"]
+MIN_POINTS = 6
+"""Readings after step 0 that a fit needs: two more than eq. 1 has parameters, to judge the noise by."""
 
 
 class FitOptions(Frozen):

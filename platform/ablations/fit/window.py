@@ -7,9 +7,7 @@ import numpy as np
 from ablations.errors import AblationsError
 from ablations.fit.collapse import find_collapse
 from ablations.fit.curve import Curve
-
-MIN_POINTS = 6
-"""Two more than eq. 1 has parameters, so that something is left over to judge the noise by."""
+from ablations.fit.options import MIN_POINTS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

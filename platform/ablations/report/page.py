@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ablations.design.undecided import what_would_tell
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.paper.comparison import paper_comparison
@@ -78,7 +79,7 @@ def report_page(results: Results, *, now: datetime) -> str:
         plan=results.plan,
         warnings=warnings(results),
         sentences=[sentence(results, variant) for variant in results.variants],
-        method=method(results),
+        method=" ".join(filter(None, (method(results), what_would_tell(results)))),
         legend=CURVES_LEGEND,
         curves=_html(curves_figure(results), with_plotly=True),
         intervals=_html(verdicts_figure(results)),

@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from ablations.design.undecided import what_would_tell
 from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
@@ -54,6 +55,7 @@ def comparison_table(results: Results) -> Table:
         f"Below each verdict: level and A less those of {plan.reference}, compute to a common target over its own. "
         f"C_mid and cost: {plan.compute_name}.",
         method(results),
+        what_would_tell(results),
         *warnings(results),
         *results.reasons,
     ]

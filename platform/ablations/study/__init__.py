@@ -9,4 +9,5 @@ override         dotted paths and `{times: x}` applied to a recipe
 forms            leave-one-out, axes, grid, zip, variants
 resolve          recipe and scale made one resolved recipe
 expand           a sweep made into variants and runs
+fittable         whether its runs will have enough readings for a fit
 """

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class Study:
     runs: tuple[Run, ...]
     asked: Asked
     """The scale's resources, overridden by the sweep's, with the place of each."""
+    budget_at: Place
+    """Where the file says how much compute each run gets."""
     space: SearchSpace | None = None
     """What a search may try; None without a search. Each trial becomes a variant (`ablations.search`)."""
 
@@ -96,8 +98,15 @@ def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) ->
         variants=variants,
         runs=runs_of(variants, sweep.seeds),
         asked=asked_in(source, sweep.resources).over(asked_in_scale(scale_file)),
+        budget_at=budget_place(source),
         space=space,
     )
+
+
+def budget_place(source: Source) -> Place:
+    """The place of `budget.compute`, or of the whole file where that is the default."""
+    place = source.place(("budget", "compute"))
+    return place if ("budget", "compute") in source.places else replace(source.root, key="budget.compute")
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[Run, ...]:

@@ -265,7 +265,8 @@ EXPECTED = {
         2,
         "cluster.tokens_stand_for",
         "unknown key 'tokens_stand_for'",
-        "keys of wall are: type, generators, slots, generator_threads ('tokens_stand_for' belongs to virtual)",
+        "keys of wall are: type, generators, slots, generator_threads, evaluator "
+        "('tokens_stand_for' belongs to virtual)",
     ),
     "scales/cluster_type.yaml": Expected(2, "cluster.type", "unknown type 'wal'", "did you mean 'wall'?"),
     "scales/fraction.yaml": Expected(1, "batch.prompts", "found 8.5", "must be an integer, in digits only"),

@@ -1,0 +1,153 @@
+"""Whether studies see the differences that `platform design` says they see in four of five cases.
+
+    PYTHONPATH=platform:trainer python benchmarks/design_power.py    # about ten minutes
+
+Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 500 GPU-hours of 16,000 samples, run
+noise of sd .0045, AR(1) with rho .4. For each design `ablations.design` foretells the half-width of each interval and
+the smallest difference seen with 80 % power. Then sweeps of five variants are simulated, of which three differ from the
+reference by just that, and one does not. Their runs are fitted and compared by `ablations.verdict.compare`, and it is
+counted how often the three are called different. Every run has an A of its own, drawn about its variant's.
+Writes `results/design_power.json`.
+"""
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+from record import write_record
+from simulation import SEED, simulate
+
+from ablations.design.half_widths import Question, Sight, curve_sights, expected_curve, level_sight, simulated_fits
+from ablations.design.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+from ablations.verdict.compare import Comparison, VariantResult, compare
+from ablations.verdict.differences import TARGET_SHARE
+
+A, B, C_MID, R_0 = 0.610, 1.92, 2542.0, 0.3
+EVERY, SAMPLES = 500.0, 16_000
+CELLS = [
+    {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 1},
+    {"budget": 16_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
+    {"budget": 16_000.0, "run_to_run_sd": 0.015, "seeds": 3},
+    {"budget": 8_000.0, "run_to_run_sd": 0.0075, "seeds": 3},
+]
+NUM_VARIANTS, NUM_DIFFERENT = 5, 3
+NUM_SWEEPS = 70
+QUESTIONS: tuple[Question, ...] = ("level", "ceiling", "compute")
+
+
+def main(num_sweeps: int = NUM_SWEEPS) -> None:
+    results = []
+    for number, cell in enumerate(CELLS):
+        results.append(cell | measured(number, num_sweeps=num_sweeps, **cell))
+        print(json.dumps(results[-1], indent=1), flush=True)
+    settings = {"every": EVERY, "samples": SAMPLES, "num_sweeps": num_sweeps, "num_pairs": num_sweeps * NUM_DIFFERENT}
+    if num_sweeps == NUM_SWEEPS:
+        write_record("design_power", {"settings": settings | {"seed": SEED}, "results": results})
+
+
+def measured(number: int, *, budget: float, run_to_run_sd: float, seeds: int, num_sweeps: int) -> dict[str, Any]:
+    """By question: what is foretold, and what sweeps find of it."""
+    compute = np.arange(0, budget + 1, EVERY)
+    found: dict[str, Any] = {}
+    for question, sight in foretold(compute, run_to_run_sd, seeds).items():
+        if sight.seen is None:
+            found[question] = {"seen": None}
+            continue
+        rng = np.random.default_rng([SEED, number, QUESTIONS.index(question)])
+        comparisons = [
+            sweep(rng, compute, question, sight.seen, run_to_run_sd=run_to_run_sd, seeds=seeds)
+            for _ in range(num_sweeps)
+        ]
+        lines = [line for one in comparisons for line in one.variants if line.curve.startswith("other")]
+        half_widths = [width for line in lines if (width := half_width(question, line)) is not None]
+        found[question] = {
+            "seen": round(sight.seen, 4),
+            "power": round(float(np.mean([is_called(question, line) for line in lines])), 3),
+            "half_width_foretold": None if sight.half_width is None else round(sight.half_width, 4),
+            "half_width": round(float(np.median(half_widths)), 4),
+        }
+    return found
+
+
+def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[Question, Sight]:
+    """What `platform design` says; of compute in ln."""
+    tau = run_to_run_sd
+    known = KnownScale(
+        law=law,
+        run_sd=PAPER_RUN_SD,
+        autocorrelation=PAPER_AUTOCORRELATION,
+        prompts=1000,
+        sampling_share=1.0,
+        # A run whose A lies off by some lies off by less on its way there.
+        spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=TARGET_SHARE * tau, freedom=0),
+    )
+    sizes = {"num_variants": NUM_VARIANTS, "num_seeds": seeds}
+    level = level_sight(expected_curve(known, compute, SAMPLES), known, **sizes, compute=float(compute[-1]))
+    sights = curve_sights(simulated_fits(known, compute, SAMPLES, FitSettings()), known, **sizes)
+    return {**sights, "level": level}
+
+
+def law(compute: np.ndarray) -> np.ndarray:
+    """ScaleRL eq. 1."""
+    with np.errstate(divide="ignore"):
+        return R_0 + (A - R_0) / (1 + (C_MID / np.asarray(compute, dtype=float)) ** B)
+
+
+def sweep(
+    rng: np.random.Generator,
+    compute: np.ndarray,
+    question: Question,
+    difference: float,
+    *,
+    run_to_run_sd: float,
+    seeds: int,
+) -> Comparison:
+    """The comparison of a reference, one variant equal to it and three that differ by so much."""
+    names = ["reference", *(f"other {n}" for n in range(NUM_DIFFERENT)), "equal"]
+    fits: dict[str, list[Fit]] = {}
+    for name in names:
+        differs = difference if name.startswith("other") else 0.0
+        raised = {"level": differs / reached(compute), "ceiling": differs, "compute": 0.0}[question]
+        for _ in range(seeds):
+            own = A + raised + run_to_run_sd * rng.standard_normal()
+            C_mid = C_MID * (np.exp(differs) if question == "compute" else 1.0)
+            score = simulate(compute, A=own, B=B, C_mid=C_mid, R_0=R_0, rho=PAPER_AUTOCORRELATION, rng=rng)
+            curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, SAMPLES))
+            fits.setdefault(name, []).append(fit_curve(curve))
+    return compare(fits, dict.fromkeys(fits, 1.0), "reference")
+
+
+def reached(compute: np.ndarray) -> float:
+    """How much of the way from R_0 to A the mean over the last third of the budget is."""
+    late = np.linspace(2 / 3 * compute[-1], compute[-1], 1001)
+    return float(np.mean((law(late) - R_0) / (A - R_0)))
+
+
+def is_called(question: Question, line: VariantResult) -> bool:
+    """Whether the verdict is the right one."""
+    return {
+        "level": line.level_difference == "level up",
+        "ceiling": line.difference == "ceiling up",
+        "compute": line.efficiency == "more compute",
+    }[question]
+
+
+def half_width(question: Question, line: VariantResult) -> float | None:
+    """Of the interval; of compute in ln. None where an end is missing."""
+    lo, hi = {
+        "level": (line.delta_level_lo, line.delta_level_hi),
+        "ceiling": (line.delta_A_lo, line.delta_A_hi),
+        "compute": (line.compute_ratio_lo, line.compute_ratio_hi),
+    }[question]
+    if lo is None or hi is None:
+        return None
+    return float(np.log(hi / lo)) / 2 if question == "compute" else (hi - lo) / 2
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,152 @@
+"""The command that says what a study could see before it is paid for: design."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ablations.cli.options import HomeOption, JsonOption, SetOption, check_budget, console, print_json
+from ablations.errors import AblationsError, FileError
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import StartedSweep
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ablations.design.choices import Blueprint
+    from ablations.design.foresee import Prospect
+    from ablations.study.expand import Study
+
+Asked = Literal["level", "ceiling", "compute"]
+HEADINGS = {
+    "mark": "",
+    "seeds": "seeds",
+    "budget": "budget",
+    "samples": "samples",
+    "runs": "runs",
+    "cost": "cost",
+    "left": "to train",
+    "time": "time",
+    "level": "level",
+    "ceiling": "ceiling",
+    "compute": "compute",
+}
+"""By field of `DesignLine`."""
+
+
+def design(
+    file: Annotated[Path, typer.Argument(help="Sweep file, for example sweeps/loo.yaml.")],
+    detect: Annotated[
+        float | None,
+        typer.Option(help="Difference to be seen: name the cheapest design. In pass rate; of compute the ratio, 1.2."),
+    ] = None,
+    question: Annotated[Asked, typer.Option(help="What --detect is a difference in.")] = "level",
+    noise: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation between runs of one recipe, in pass rate, instead of what is known."),
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
+    set_: SetOption = None,
+    budget: Annotated[float | None, typer.Option(help="Compute per run, in the scale's unit.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a study could see before it is paid for: the smallest differences, with 80 % power, by design."""
+    from ablations.study.expand import expand
+
+    wanted = None if detect is None else check_wanted(question, detect)
+    if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
+        raise AblationsError(f"--noise: found {noise:g}; a standard deviation of pass rates lies between 0 and 1")
+    if budget is not None:
+        check_budget(budget)
+    study = expand(file, scale=scale, sets=set_ or ())
+
+    from ablations.design.foresee import foresee
+    from ablations.design.words import answer, notes, own_sentence
+
+    prospect = foresee(blueprint_of(study, find_home(home), budget), noise=noise)
+    said = None if wanted is None else answer(prospect, question, wanted)
+    if as_json:
+        found = None if wanted is None else prospect.cheapest(question, wanted)
+        asked = {"question": question, "detect": detect, "cheapest": found and found.to_json(prospect.blueprint.unit)}
+        print_json(prospect.to_json() | asked)
+        return
+    out = console()
+    out.print(design_table(prospect))
+    for text in (*notes(prospect), own_sentence(prospect), *([said] if said else [])):
+        out.print(text, highlight=False, markup=False)
+
+
+def check_wanted(question: Asked, detect: float) -> float:
+    """The difference as designs compare it, in ln for compute; AblationsError where it is none."""
+    if question == "compute":
+        if not 1 < detect < math.inf:
+            raise AblationsError(f"--detect: found {detect:g}; of compute it is a ratio above 1, for example 1.2")
+        return math.log(detect)
+    if not 0 < detect < 1:
+        raise AblationsError(f"--detect: found {detect:g}; a difference in pass rate lies between 0 and 1")
+    return detect
+
+
+def design_table(prospect: "Prospect") -> "Table":
+    """A line per design, the cheapest to train first."""
+    from dataclasses import asdict
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ablations.design.words import design_line
+
+    study = prospect.blueprint.study
+    title = f"{study.sweep.name} at scale {study.scale}: smallest difference seen, by design"
+    hidden = set() if prospect.known.speed else {"time"}
+    hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
+    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+    shown = {field: heading for field, heading in HEADINGS.items() if field not in hidden}
+    for field, heading in shown.items():
+        table.add_column(heading, justify="left" if field == "mark" else "right", no_wrap=True)
+    for one in prospect.by_cost:
+        cells = asdict(design_line(prospect, one))
+        table.add_row(*(escape(cells[field]) for field in shown), style="bold" if one is prospect.own else None)
+    return table
+
+
+def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint":
+    """The design of a sweep file; `budget` replaces the file's, in the scale's unit."""
+    from ablations.design.choices import Blueprint
+
+    return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
+
+
+def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
+    """What a dry run says of it: in full where sweeps of the scale are here, else only how to ask, at no cost."""
+    from ablations.design.command import design_command, plans_of
+
+    out = console()
+    command = design_command(sweep.plan)
+    if not any(plans_of(sweep.home, study.scale)):
+        said = [f"`{command}` says what it could see; no earlier run of scale {study.scale} is in this home folder."]
+    else:
+        from ablations.design.foresee import foresee
+        from ablations.design.words import dry_run_sentences
+
+        said = dry_run_sentences(foresee(blueprint_of(study, sweep.home, budget), only_own=True), command)
+    for text in said:
+        out.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def refuse_unfittable(study: "Study", budget: float | None, out: "Console") -> None:
+    """Raise FileError where runs of the file have too few readings for a fit.
+
+    A shorter `--budget` is the first leg of runs that the same command extends, so it only gets a warning.
+    """
+    from ablations.study.fittable import too_few_readings
+
+    problem = too_few_readings(study, budget)
+    if problem is None:
+        return
+    if budget is None:
+        raise FileError(problem)
+    out.print(f"warning: {problem}", markup=False, highlight=False, soft_wrap=True, style="yellow")

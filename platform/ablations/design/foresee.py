@@ -1,0 +1,173 @@
+"""What a study could see, for its file as it is and for other designs, and the cheapest for a wanted difference."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ablations.design.choices import Blueprint, Costs, StudyDesign
+from ablations.design.earlier import known_of_home
+from ablations.design.half_widths import (
+    BLIND,
+    Question,
+    Sight,
+    curve_sights,
+    expected_curve,
+    level_sight,
+    simulated_fits,
+)
+from ablations.design.known import KnownScale, assumed
+from ablations.fit.options import MIN_POINTS, FitSettings
+from ablations.fit.result import Fit
+from ablations.study.fittable import num_fittable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """One design: what it costs and what it would see."""
+
+    choice: StudyDesign
+    costs: Costs
+    seconds: float | None
+    """Of all runs that are left to train, one after the other, as fast as earlier runs; None where none says."""
+    num_readings: int
+    """After step 0, of one run, that are fitted."""
+    sights: dict[Question, Sight]
+
+    @property
+    def can_be_fitted(self) -> bool:
+        """Whether there are readings enough."""
+        return self.num_readings >= MIN_POINTS
+
+    def to_json(self, unit_gpu_hours: float) -> dict[str, Any]:
+        """Plain data for JSON, one line of `platform design --json`."""
+        return {
+            "seeds": list(self.choice.seeds),
+            "budget": self.choice.budget,
+            "samples": self.choice.samples,
+            "num_runs": self.costs.num_runs,
+            "cost": self.costs.whole,
+            "cost_gpu_hours": self.costs.whole * unit_gpu_hours,
+            "left": self.costs.left,
+            "left_gpu_hours": self.costs.left * unit_gpu_hours,
+            "seconds": self.seconds,
+            "readings": self.num_readings,
+            **{question: sight.to_json(question) for question, sight in self.sights.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prospect:
+    """Every design that was looked at, the file's own first, and what they rest on."""
+
+    blueprint: Blueprint
+    known: KnownScale
+    designs: tuple[Foreseen, ...]
+
+    @property
+    def own(self) -> Foreseen:
+        """The file as it is."""
+        return self.designs[0]
+
+    @property
+    def by_cost(self) -> list[Foreseen]:
+        """The cheapest to train first; of equal ones what costs less in all, then fewer samples."""
+        return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
+
+    def cheapest(self, question: Question, detect: float) -> Foreseen | None:
+        """The cheapest design that sees this difference, in ln for compute; None where none of them does."""
+        return next((one for one in self.by_cost if _sees(one, question, detect)), None)
+
+    def finest(self, question: Question) -> Foreseen | None:
+        """The design that sees the smallest difference; None where none sees any."""
+        seeing = [one for one in self.designs if one.sights[question].seen is not None]
+        return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        study = self.blueprint.study
+        return {
+            "sweep": study.sweep.name,
+            "scale": study.scale,
+            "num_variants": self.blueprint.num_variants,
+            "compute_unit_gpu_hours": self.blueprint.unit,
+            "known": self.known.to_json(),
+            "designs": [one.to_json(self.blueprint.unit) for one in self.by_cost],
+        }
+
+
+def foresee(blueprint: Blueprint, *, noise: float | None = None, only_own: bool = False) -> Prospect:
+    """What every design would see, by earlier runs of the scale in the home folder, else by what is assumed.
+
+    `noise` is a run-to-run standard deviation that replaces what they say. With `only_own` the file as it is alone.
+    """
+    study = blueprint.study
+    reference = study.reference.recipe
+    found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
+    known = found or assumed(reference)
+    known = known if noise is None else known.stated(noise)
+    choices = [blueprint.as_written] if only_own else list(blueprint.choices())
+    fits: dict[tuple[float, int], list[Fit]] = {}
+    designs = tuple(_foreseen(blueprint, known, choice, fits) for choice in choices)
+    return Prospect(blueprint=blueprint, known=known, designs=designs)
+
+
+def _foreseen(
+    blueprint: Blueprint, known: KnownScale, choice: StudyDesign, fits: dict[tuple[float, int], list[Fit]]
+) -> Foreseen:
+    """`fits` are those of runs that were simulated before: all numbers of seeds draw from the same."""
+    window = blueprint.study.sweep.budget
+    number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
+    compute = due(blueprint, choice)
+    samples = known.prompts * choice.samples / known.sampling_share
+    settings = settings_of(blueprint, choice)
+    sizes = {"num_variants": blueprint.num_variants, "num_seeds": len(choice.seeds)}
+    sights: dict[Question, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
+    if number >= MIN_POINTS:
+        end = min(float(compute[-1]), settings.fit_to)
+        sights["level"] = level_sight(expected_curve(known, compute, samples), known, **sizes, compute=end)
+        key = (choice.budget, choice.samples)
+        if key not in fits:
+            fits[key] = simulated_fits(known, compute, samples, settings)
+        sights |= curve_sights(fits[key], known, **sizes)
+    costs = blueprint.costs(choice)
+    return Foreseen(
+        choice=choice,
+        costs=costs,
+        seconds=_seconds(blueprint, known, choice, costs),
+        num_readings=number,
+        sights=sights,
+    )
+
+
+def due(blueprint: Blueprint, choice: StudyDesign) -> np.ndarray:
+    """Compute of the readings of one run in GPU-hours, step 0 first."""
+    return np.arange(blueprint.num_evaluations(choice) + 1) * blueprint.every * blueprint.unit
+
+
+def settings_of(blueprint: Blueprint, choice: StudyDesign) -> FitSettings:
+    """How a curve of this design would be fitted; the window ends with the reading that is due at its end."""
+    sweep, compute = blueprint.study.sweep, due(blueprint, choice)
+    budget = choice.budget * blueprint.unit
+    fit_to = sweep.budget.fit_on * budget
+    later = compute[compute >= fit_to * (1 - 1e-9)]
+    return FitSettings(
+        fit_from="auto" if sweep.fit.cutoff == "auto" else sweep.budget.fit_from * budget * (1 - 1e-9),
+        fit_to=float(later[0]) if later.size else fit_to,
+        r0=sweep.fit.r0,
+        loss=sweep.fit.loss,
+    )
+
+
+def _seconds(blueprint: Blueprint, known: KnownScale, choice: StudyDesign, costs: Costs) -> float | None:
+    if known.speed is None:
+        return None
+    more = choice.samples / blueprint.as_written.samples
+    evaluations = costs.num_runs * (blueprint.num_evaluations(choice) + 1) * costs.left_share
+    trained = costs.left * blueprint.unit * known.speed.seconds_per_gpu_hour
+    return trained + evaluations * more * known.speed.seconds_per_evaluation
+
+
+def _sees(one: Foreseen, question: Question, detect: float) -> bool:
+    seen = one.sights[question].seen
+    return seen is not None and seen <= detect

@@ -1,0 +1,59 @@
+"""Whether runs of a study will have enough readings to be fitted, said before any of them trains."""
+
+import math
+from collections.abc import Callable
+
+from ablations.errors import Problem
+from ablations.fit.options import MIN_POINTS
+from ablations.study.expand import Study
+from scalerl.recipe import ResolvedRecipe
+
+ROUNDING = 1e-9
+
+
+def readings_before(budget: float, every: float) -> int:
+    """Evaluations after step 0 of a run of this budget, both in compute units."""
+    return math.floor(budget / every + ROUNDING)
+
+
+def num_fittable(*, budget: float, every: float, fit_from: float = 0.0, fit_on: float = 1.0) -> int:
+    """Readings after step 0 that a fit may use: those due from `fit_from` to `fit_on` of the budget.
+
+    The window ends with the reading that is due at its end, and readings come a little after they are due.
+    """
+    last = min(math.ceil(fit_on * budget / every - ROUNDING), readings_before(budget, every))
+    first = max(1, math.ceil(fit_from * budget / every - ROUNDING))
+    return max(0, last - first + 1)
+
+
+def too_few_readings(study: Study, budget: float | None = None) -> Problem | None:
+    """Which variant will have too few readings for a fit, and what would be right; None where all have enough.
+
+    `budget` replaces the file's, in the scale's compute unit. The problem has its place in the sweep file.
+    """
+    for variant in study.variants:
+        found = _of_recipe(study, variant.recipe, study.sweep.budget.compute if budget is None else budget)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> Problem | None:
+    window, every = study.sweep.budget, recipe.evaluation.every
+    number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
+    if number >= MIN_POINTS:
+        return None
+    share = window.fit_on - window.fit_from
+    of_window = "" if share == 1 else f" between fit_from {window.fit_from:g} and fit_on {window.fit_on:g}"
+    return Problem(
+        place=study.budget_at,
+        found=f"found {budget:g}: evaluated every {every:g}, a run has {number} readings after step 0{of_window}",
+        right=f"a fit needs {MIN_POINTS}; must be at least {_rounded(MIN_POINTS * every / share, math.ceil):g}, or "
+        f"evaluation.every at most {_rounded(share * budget / MIN_POINTS, math.floor):g}",
+    )
+
+
+def _rounded(number: float, to: Callable[[float], int]) -> float:
+    """Three digits of a number, rounded up or down: `_rounded(0.33333, math.ceil)` is 0.334."""
+    digits = 2 - math.floor(math.log10(number))
+    return round(to(number * 10.0**digits * (1 + (ROUNDING if to is math.floor else -ROUNDING))) / 10.0**digits, digits)

@@ -1,0 +1,133 @@
+"""What is foretold, against closed forms and against studies that are simulated and compared one by one."""
+
+import math
+
+import numpy as np
+import pytest
+from curves import eq1
+from scipy.stats import norm
+
+from ablations.design.half_widths import (
+    BLIND,
+    Question,
+    autoregressive,
+    curve_sights,
+    expected_curve,
+    level_sight,
+    sight_of,
+    simulated_fits,
+    smallest_seen,
+)
+from ablations.design.known import KnownScale, RunSpread
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.fit.options import FitSettings
+from ablations.verdict.compare import compare
+from ablations.verdict.level import Level, level_difference, level_repeats
+from ablations.verdict.run_to_run import run_to_run
+
+COMPUTE = np.arange(0.0, 16_001.0, 800.0)
+SAMPLES = 16_000
+
+
+def known(sd: float, *, run_sd: float = 0.0045, rho: float = 0.4) -> KnownScale:
+    spread = RunSpread(level=sd, ceiling=sd, target=sd, freedom=0)
+    return KnownScale(law=eq1, run_sd=run_sd, autocorrelation=rho, prompts=1000, sampling_share=1.0, spread=spread)
+
+
+def test_of_one_half_width_the_smallest_difference_lies_a_quantile_beyond_it():
+    assert smallest_seen(np.array([0.02, 0.02]), 0.01) == pytest.approx(0.02 + 0.01 * norm.ppf(0.8), abs=1e-9)
+
+
+def test_of_several_half_widths_the_mean_power_counts():
+    d = smallest_seen(np.array([0.01, 0.03]), 0.005)
+    assert (norm.cdf((d - 0.01) / 0.005) + norm.cdf((d - 0.03) / 0.005)) / 2 == pytest.approx(0.8, abs=1e-9)
+
+
+def test_intervals_without_an_end_see_nothing():
+    endless = math.inf
+    d = smallest_seen(np.array([0.02] * 9 + [endless]), 0.01)
+    assert 0.9 * norm.cdf((d - 0.02) / 0.01) == pytest.approx(0.8, abs=1e-9)
+    assert smallest_seen(np.array([0.02] * 3 + [endless]), 0.01) is None
+    assert smallest_seen(np.array([endless, endless]), 0.01) is None
+    assert sight_of(np.array([0.02] + [endless] * 3), 0.01) == BLIND
+
+
+def test_autoregressive_noise_has_variance_1_and_its_lag():
+    x = autoregressive(np.random.default_rng(0).standard_normal(200_000), 0.6)
+    assert x.var() == pytest.approx(1.0, abs=0.02)
+    assert np.corrcoef(x[:-1], x[1:])[0, 1] == pytest.approx(0.6, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("num_variants", "num_seeds", "sd"), [(9, 1, 0.0075), (2, 3, 0.0075), (9, 3, 0.015), (4, 2, 0.03)]
+)
+def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num_variants, num_seeds, sd):
+    scale = known(sd)
+    sight = level_sight(
+        expected_curve(scale, COMPUTE, SAMPLES), scale, num_variants=num_variants, num_seeds=num_seeds, compute=16_000
+    )
+    late = COMPUTE[COMPUTE >= 16_000 * 2 / 3]
+    own_variance = float(np.mean(eq1(late) * (1 - eq1(late)))) / SAMPLES / 6.667  # a third of 20 intervals of 800
+    rng = np.random.default_rng([16, num_variants, num_seeds])
+    seen, half_widths = [], []
+    for _ in range(400):
+        levels = 0.55 + math.hypot(sd, math.sqrt(own_variance)) * rng.standard_normal((num_variants, num_seeds))
+        levels[1] += sight.seen
+        runs = [[Level(value=float(one), variance=own_variance) for one in variant] for variant in levels]
+        spread = run_to_run([level_repeats(variant) for variant in runs if num_seeds > 1])
+        found = level_difference(runs[1], runs[0], spread)
+        seen.append(found.lo > 0)
+        half_widths.append((found.hi - found.lo) / 2)
+    assert np.mean(seen) == pytest.approx(0.8, abs=0.06)  # three standard errors of 400 studies
+    assert sight.half_width == pytest.approx(np.median(half_widths), rel=0.05)
+
+
+def test_a_level_of_readings_that_begin_too_late_is_not_foretold():
+    late = Curve(name="late", compute=np.array([9.0, 10.0]), score=np.array([0.5, 0.5]), samples=None)
+    assert level_sight(late, known(0.0075), num_variants=2, num_seeds=3, compute=10.0) == BLIND
+
+
+def test_four_times_the_samples_help_where_samples_are_the_noise():
+    scale = known(0.001, run_sd=0.0)
+
+    def seen(samples):
+        curve = expected_curve(scale, COMPUTE, samples)
+        return level_sight(curve, scale, num_variants=9, num_seeds=3, compute=16_000).seen
+
+    assert seen(400) / seen(1600) == pytest.approx(2.0, abs=0.35)
+
+
+@pytest.mark.slow
+def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
+    scale, seeds = known(0.0075), 2
+    fits = simulated_fits(scale, COMPUTE, SAMPLES, FitSettings())
+    sights = curve_sights(fits, scale, num_variants=4, num_seeds=seeds)
+    rng = np.random.default_rng(61)
+    called: dict[Question, list[bool]] = {"ceiling": [], "compute": []}
+    for _ in range(16):
+        for question in called:
+            seen = sights[question].seen
+            assert seen is not None
+            shift = {"C_mid": 2542.0 * math.exp(seen)} if question == "compute" else {}
+            rise = seen if question == "ceiling" else 0.0
+            runs = {"reference": [simulated(rng, A=0.61) for _ in range(seeds)]}
+            runs |= {name: [simulated(rng, A=0.61 + rise, **shift) for _ in range(seeds)] for name in "abc"}
+            lines = compare(runs, dict.fromkeys(runs, 1.0), "reference").variants[1:]
+            said = [line.difference if question == "ceiling" else line.efficiency for line in lines]
+            called[question] += [verdict in ("ceiling up", "more compute") for verdict in said]
+    # 48 pairs, three to a reference: a standard error of about .08.
+    assert np.mean(called["ceiling"]) == pytest.approx(0.8, abs=0.2)
+    assert np.mean(called["compute"]) == pytest.approx(0.8, abs=0.2)
+
+
+def simulated(rng, *, A, **law):
+    """A fit of one run whose own ceiling lies about A, noise written as a loop."""
+    score = eq1(COMPUTE, A=A + 0.0075 * rng.standard_normal(), **law)
+    noise, measured = 0.0, []
+    for rate in score:
+        noise = 0.4 * noise + 0.0045 * math.sqrt(1 - 0.4**2) * rng.standard_normal()
+        measured.append(rng.binomial(SAMPLES, rate + noise) / SAMPLES)
+    return fit_curve(
+        Curve(name="run", compute=COMPUTE, score=np.array(measured), samples=np.full(COMPUTE.size, SAMPLES))
+    )
