@@ -39,6 +39,9 @@ def fit(
     fit_to: Annotated[float | None, typer.Option("--to", help="Compute beyond which readings are left out.")] = None,
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
     loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
+    ceiling: Annotated[
+        float | None, typer.Option(help="Highest pass rate that the task allows, if it is known: A is no higher.")
+    ] = None,
     task: TaskOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why to believe each fit, and why not.")] = False,
     home: HomeOption = None,
@@ -49,7 +52,7 @@ def fit(
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
-    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "task": task}
+    given = {"fit_from": first, "fit_to": fit_to, "r0": r0, "loss": loss, "ceiling": ceiling, "task": task}
     settings = {name: value for name, value in given.items() if value is not None}
     if source.lower().endswith(".csv"):
         if task is not None:
@@ -110,6 +113,9 @@ def compare(
         typer.Option("--from", help='Of a CSV file or experiment, as in `fit`: a compute, or "auto".'),
     ] = None,
     loss: Annotated[Loss | None, typer.Option(help="Of a CSV file or experiment; huber: outliers count less.")] = None,
+    ceiling: Annotated[
+        float | None, typer.Option(help="Of a CSV file or experiment; the highest pass rate that the task allows.")
+    ] = None,
     mlflow: Annotated[
         str | None, typer.Option("--mlflow", help="MLflow server or store whose --experiment is compared.")
     ] = None,
@@ -134,7 +140,8 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the variants of a sweep with its reference, or those of a CSV file or an MLflow experiment."""
-    settings = {name: value for name, value in {"fit_from": check_cutoff(fit_from), "loss": loss}.items() if value}
+    given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
+    settings = {name: value for name, value in given.items() if value is not None}
     of_mlflow = {
         "experiment": experiment,
         "metric": metric,
@@ -151,7 +158,7 @@ def compare(
         _refuse("a CSV file", {"--task": task} | {f"--{name}": value for name, value in of_mlflow.items()})
         results = _of_file(Path(sweep), reference, FitSettings(**settings))
     else:
-        options = {"reference": reference, "from": fit_from, "loss": loss} | of_mlflow
+        options = {"reference": reference, "from": fit_from, "loss": loss, "ceiling": ceiling} | of_mlflow
         _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
         results = _of_sweep(home, sweep, task)
     if paper:

@@ -4,7 +4,7 @@ Within the readings all families that fit say the same. Where a curve ends nobod
 everything beyond the readings are averaged over them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,6 +67,14 @@ class Alternatives:
     weights: dict[str, float]
     """Akaike weights by name of the family; they add up to 1."""
     others: tuple[Alternative, ...]
+
+    def times(self, unit: float) -> "Alternatives":
+        """The same in pass rate where it was in units of `unit`."""
+        scaled = [
+            replace(each, draws=each.draws._replace(r=unit * each.draws.r, a=unit * each.draws.a))
+            for each in self.others
+        ]
+        return replace(self, others=tuple(scaled))
 
     @property
     def eq1_weight(self) -> float:

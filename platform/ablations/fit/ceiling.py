@@ -29,6 +29,11 @@ class Ceiling:
     """Equally likely A, by family in the order of FAMILIES: draw i of two fits is of one family where their weights
     agree. Sorted or shuffled by itself a fit's draws lose that."""
 
+    def times(self, unit: float) -> "Ceiling":
+        """The same in pass rate where it was in units of `unit`."""
+        hi = None if self.hi is None else unit * self.hi
+        return Ceiling(A=unit * self.A, lo=unit * self.lo, hi=hi, draws=unit * self.draws)
+
 
 def averaged_ceiling(
     eq1_A: float, eq1_ends: tuple[float, float | None], eq1_draws: np.ndarray, found: Alternatives

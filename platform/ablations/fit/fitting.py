@@ -1,6 +1,6 @@
 """From a curve to a fit: window, least squares, noise, posterior, verdict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -28,6 +28,8 @@ FLAT_LIMIT = 7.81
 """95 % point of chi-squared with the three parameters that a flat line lacks."""
 NUM_LOWER = 33
 """Ceilings tried for a lower bound."""
+ABOVE = 3.0
+"""Standard errors by which the mean of the last readings may exceed a ceiling that is known."""
 EDGE = 0.1
 """An interval of ln C_mid or ln B that ends this near to the edge of the range searched has no end there."""
 
@@ -40,6 +42,7 @@ def fit_with(curve: Curve, settings: FitSettings, *, through_collapse: bool = Fa
         fit_to=settings.fit_to,
         r0=settings.r0,
         loss=settings.loss,
+        ceiling=settings.ceiling,
         through_collapse=through_collapse,
     )
 
@@ -52,6 +55,7 @@ def fit_curve(
     fit_to: float = float("inf"),
     r0: R0Mode = "anchored",
     loss: Loss = "squares",
+    ceiling: float | None = None,
     through_collapse: bool = False,
 ) -> Fit:
     """Fit ScaleRL eq. 1 to the readings with compute in (fit_from, fit_to], with its posterior.
@@ -59,23 +63,29 @@ def fit_curve(
     "auto" starts where the readings begin to follow the law, see `ablations.fit.cutoff`. `r0` says how R_0 is tied to
     the reading at compute 0, which counts whatever `fit_from` is: "fixed" takes it as R_0, "anchored" as one more
     reading of R_0 that may lie off the law, "free" ignores it. `loss` is "squares", or "huber" for readings with
-    outliers. More than a thousand readings are binned, see `ablations.fit.bins`. `through_collapse` is for a window
-    that is known to end before one: none is looked for.
+    outliers. `ceiling` is a pass rate that the task cannot exceed, so that A is no higher. More than a thousand
+    readings are binned, see `ablations.fit.bins`. `through_collapse` is for a window that is known to end before one:
+    none is looked for.
 
-    Raises AblationsError with the number of readings needed when there are too few.
+    Raises AblationsError with the number of readings needed when there are too few, or when they lie above the ceiling.
     """
     if fit_from == "auto":
-        return automatic_cutoff(
-            curve, fit=lambda fit_from: fit_curve(curve, fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss)
-        ).fit
+        settings = FitSettings(fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling)
+        return automatic_cutoff(curve, fit=lambda fit_from: fit_with(curve, replace(settings, fit_from=fit_from))).fit
     whole, curve = curve, binned(curve, fit_from, fit_to)
     window = select_window(curve, fit_from, fit_to, through_collapse=through_collapse)
     _check_modes(curve, window.start_score, r0, loss)
-    found = _estimate(_readings(window, r0, loss))
+    _check_ceiling(curve, window, ceiling)
+    readings = _readings(window, r0, loss)
+    # In units of the ceiling all that follows has its wall at 1.
+    found = _estimate(readings if ceiling is None else readings.over(ceiling))
     x, C_max, best, draws, noise = found.x, float(window.compute[-1]), found.best, found.draws, found.noise
     B_lo, B_hi = _ends(draws.q, SIGMOID.box(x)[1], best.q)
     C_mid_lo, C_mid_hi = _ends(draws.p, SIGMOID.box(x)[0], best.p, unit=C_max)
     A_lo, A_hi = _ceiling_interval(found, is_open=C_mid_hi is None)
+    is_at_the_top = _is_at_the_top(found, A_lo)
+    if ceiling is not None:
+        A_hi = 1.0 if A_hi is None else A_hi
     A = best.r + best.a
     others = alternatives(
         found.readings,
@@ -83,11 +93,11 @@ def fit_curve(
         noises=found.noises,
         variance=found.rough_variance,
         num_draws=draws.r.size,
-        can_be_open=not _is_at_the_top(found, A_lo),
+        can_be_open=ceiling is None and not is_at_the_top,
     )
-    ceiling = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
+    averaged = averaged_ceiling(A, (A_lo, A_hi), draws.r + draws.a, others)
     R_0_lo, R_0_hi = (float(end) for end in np.quantile(draws.r, (0.025, 0.975)))
-    return Fit(
+    fit = Fit(
         curve=curve,
         binned_from=None if curve is whole else int(np.sum((whole.compute > fit_from) & (whole.compute <= fit_to))),
         A=A,
@@ -102,19 +112,37 @@ def fit_curve(
         R_0=best.r,
         R_0_lo=R_0_lo,
         R_0_hi=R_0_hi,
-        ceiling=ceiling,
+        ceiling=averaged,
         alternatives=others,
         eq1_p=lack_of_fit(x, found.readings.score, best, noise),
-        verdict=_verdict(ceiling.lo, ceiling.hi, collapsed=window.collapsed, rises=_rises(found)),
+        verdict=_verdict(averaged.lo, averaged.hi, collapsed=window.collapsed, rises=_rises(found)),
         r0=r0 if window.start_score is not None else "free",
         r0_slack=found.r0_slack,
-        residuals=window.score - found.readings.score + best.residuals,
+        residuals=(window.score - readings.score) / (ceiling or 1.0) + best.residuals,
         noise_sd=float(np.sqrt(noise.variance)),
         autocorrelation=noise.autocorrelation,
         grid_node=(float(np.exp(best.node[1])), float(C_max * np.exp(best.node[0]))),
-        settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss),
+        settings=FitSettings(fit_from=fit_from, fit_to=fit_to, r0=r0, loss=loss, ceiling=ceiling),
         readings=found.readings,
         draws=CurveSet(A=draws.r + draws.a, B=np.exp(draws.q), C_mid=C_max * np.exp(draws.p), R_0=draws.r),
+    )
+    return fit if ceiling is None else _in_pass_rates(fit, ceiling, readings)
+
+
+def _in_pass_rates(fit: Fit, ceiling: float, readings: Readings) -> Fit:
+    """A fit of readings in units of the ceiling as one of the readings themselves."""
+    assert fit.A_hi is not None  # the ceiling bounds it
+    averaged = fit.ceiling.times(ceiling)
+    draws = fit.draws
+    return replace(
+        fit,
+        **{name: ceiling * getattr(fit, name) for name in ("A", "A_lo", "A_hi", "R_0", "R_0_lo", "R_0_hi", "noise_sd")},
+        ceiling=averaged,
+        alternatives=fit.alternatives.times(ceiling),
+        verdict=verdict_on_interval(averaged.lo, averaged.hi) if fit.verdict in ("resolved", "weak") else fit.verdict,
+        residuals=ceiling * fit.residuals,
+        readings=readings,
+        draws=CurveSet(A=ceiling * draws.A, B=draws.B, C_mid=draws.C_mid, R_0=ceiling * draws.R_0),
     )
 
 
@@ -184,6 +212,20 @@ def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss
             raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
     if start_score is None and r0 == "fixed":
         raise AblationsError(f"curve {curve.name!r}: r0 'fixed' needs a reading at compute 0, and the curve has none")
+
+
+def _check_ceiling(curve: Curve, window: Window, ceiling: float | None) -> None:
+    """Whether readings can be of a task with this ceiling: they may scatter about it, their mean may not lie above."""
+    if ceiling is None:
+        return
+    if not 0 < ceiling <= 1:
+        raise AblationsError(f"curve {curve.name!r}: ceiling {ceiling:g}; the highest pass rate lies in (0, 1]")
+    last = window.score[-max(window.score.size // 3, 2) :]
+    if last.mean() - ABOVE * last.std(ddof=1) / np.sqrt(last.size) > ceiling:
+        raise AblationsError(
+            f"curve {curve.name!r}: the last {last.size} readings have a mean of {last.mean():.3f}, above the ceiling "
+            f"{ceiling:g} that was given; give a higher one, or none"
+        )
 
 
 def noises_to_weigh(residuals: np.ndarray, readings: Readings) -> tuple[Noise, float]:

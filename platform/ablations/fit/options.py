@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ablations.fit.engine.modes import R0Mode
 from scalerl.frozen import Frozen
@@ -23,6 +25,8 @@ class FitOptions(Frozen):
     """`huber` pulls outliers in: beyond 1.345 standard deviations (by the median) a residual counts linearly."""
     cutoff: Literal["given", "auto"] = "given"
     """`auto` fits each curve from where it begins to follow the law, instead of from `budget.fit_from`."""
+    ceiling: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The highest pass rate that the task allows within the budget of an answer, if it is known: A is no higher."""
     task: str | None = None
     """Whose pass rate the curves are of: a task of the scale or of its downstream evaluations; null takes the only
     task, or the mean over all tasks of a mix."""
@@ -37,5 +41,7 @@ class FitSettings:
     fit_to: float = math.inf
     r0: R0Mode = "anchored"
     loss: Loss = "squares"
+    ceiling: float | None = None
+    """What A cannot exceed, as `FitOptions.ceiling`."""
     task: str | None = None
     """Whose readings make the curve, as `FitOptions.task`."""

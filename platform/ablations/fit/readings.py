@@ -1,6 +1,6 @@
 """What is fitted of a curve, and readings with outliers made harmless."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,18 @@ class Readings:
     score: np.ndarray
     sampling_variance: float
     anchors: tuple[Anchor, ...]
+
+    def over(self, ceiling: float) -> "Readings":
+        """The same in units of the highest pass rate that there can be."""
+        return replace(
+            self,
+            score=self.score / ceiling,
+            sampling_variance=self.sampling_variance / ceiling**2,
+            anchors=tuple(
+                replace(anchor, value=anchor.value / ceiling, own_variance=anchor.own_variance / ceiling**2)
+                for anchor in self.anchors
+            ),
+        )
 
     @property
     def x(self) -> np.ndarray:

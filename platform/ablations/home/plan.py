@@ -104,6 +104,7 @@ class Plan:
             fit_to=self.fit_to_gpu_hours,
             r0=options.r0,
             loss=options.loss,
+            ceiling=options.ceiling,
             task=options.task,
         )
 

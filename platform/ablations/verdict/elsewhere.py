@@ -105,7 +105,12 @@ def _plan(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Seq
         budget_gpu_hours=min((run.cost_gpu_hours for run in runs if run.fit is not None), default=1.0),
         fit_from_gpu_hours=0.0 if settings.fit_from == "auto" else settings.fit_from,
         fit_to_gpu_hours=settings.fit_to,
-        fit={"r0": settings.r0, "loss": settings.loss, "cutoff": "auto" if is_auto else "given"},
+        fit={
+            "r0": settings.r0,
+            "loss": settings.loss,
+            "cutoff": "auto" if is_auto else "given",
+            "ceiling": settings.ceiling,
+        },
         variants=tuple(
             PlannedVariant(
                 name=name,

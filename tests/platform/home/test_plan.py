@@ -60,6 +60,15 @@ def test_a_plan_says_whether_it_is_a_search_and_an_older_one_is_none(tmp_path):
     assert Plan.read(tmp_path / "plan.json").search is False
 
 
+def test_the_ceiling_of_a_sweep_is_that_of_its_fits_and_a_plan_without_one_has_none(tmp_path):
+    replace(PLAN, fit={"ceiling": 0.83}).write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json").fit_settings.ceiling == 0.83
+    assert replace(PLAN, fit={"r0": "fixed", "loss": "squares"}).fit_settings.ceiling is None
+    (tmp_path / "plan.json").write_text(json.dumps(asdict(PLAN) | {"fit": {"ceiling": 83}}))
+    with pytest.raises(AblationsError, match="ceiling: Input should be less than or equal to 1"):
+        Plan.read(tmp_path / "plan.json")
+
+
 def test_a_missing_plan_names_the_command_that_makes_one(tmp_path):
     with pytest.raises(AblationsError, match=r"plan\.json: no such plan; `platform sweep FILE`"):
         Plan.read(tmp_path / "plan.json")

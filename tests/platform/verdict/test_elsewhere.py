@@ -99,6 +99,8 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
     assert (whole["window"][0], late["window"][0]) == (50, 550)
     huber = printed(path, "--reference", "scalerl", "--loss", "huber")["runs"][0]
     assert huber["A_hi"] != whole["A_hi"]
+    bounded = printed(path, "--reference", "scalerl", "--ceiling", "0.62")["runs"][0]
+    assert bounded["A_hi"] <= 0.62 < whole["A_hi"] + 0.02
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""A ceiling that is known from the task bounds A from above."""
+
+import numpy as np
+import pytest
+from curves import curve_of, eq1, noisy, readings
+
+from ablations.errors import AblationsError
+from ablations.fit.averaging import average
+from ablations.fit.fitting import fit_curve
+
+PARAMETERS = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "R_0_lo", "R_0_hi", "noise_sd", "autocorrelation", "r0_slack")
+
+
+def early(seed: int):
+    """Readings that end before C_mid."""
+    return noisy(seed, readings(every=80, end=2400))
+
+
+def test_a_ceiling_far_above_changes_little_and_one_of_1_nothing():
+    fit, same, far = (fit_curve(noisy(1, readings(end=16_000)), ceiling=ceiling) for ceiling in (None, 1.0, 0.9))
+    for name in PARAMETERS:
+        assert getattr(same, name) == pytest.approx(getattr(fit, name), rel=1e-9), name
+        assert getattr(far, name) == pytest.approx(getattr(fit, name), rel=0.1, abs=0.02), name
+    assert far.ceiling.lo == pytest.approx(fit.ceiling.lo, abs=0.004)
+    assert far.predict(8000.0) == pytest.approx(fit.predict(8000.0), abs=5e-4)
+    assert far.residuals == pytest.approx(fit.residuals, abs=2e-3)
+    assert np.array_equal(far.readings.score, fit.readings.score)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curve_that_has_a_lower_bound_only_gets_an_upper_end(seed):
+    open_ended, known = fit_curve(early(seed)), fit_curve(early(seed), ceiling=0.65)
+    assert open_ended.verdict == "lower bound only"
+    assert known.verdict == "weak"
+    assert known.ceiling.lo <= 0.61 <= known.ceiling.hi <= 0.65
+    assert known.A_hi is not None
+    assert known.A <= 0.65
+    assert known.A_hi <= 0.65
+    assert known.draws.A.max() <= 0.65
+    assert known.ceiling.draws.max() <= 0.65
+
+
+def test_predictions_of_every_family_are_pass_rates_again():
+    fit = fit_curve(early(0), ceiling=0.65)
+    drawn = average(fit).predict_draws(fit.window[1] * np.array([1.0, 3.0]))
+    assert fit.alternatives.others
+    assert np.median(drawn[:, 0]) == pytest.approx(eq1(2400.0), abs=0.01)
+    lo, hi = np.quantile(drawn[:, 1], (0.025, 0.975))
+    assert lo < eq1(7200.0) < hi
+
+
+def test_the_verdict_is_of_the_width_in_pass_rate():
+    # In units of the ceiling every width is twice as much.
+    curve = curve_of(eq1(readings(end=10_000), A=0.48), 2, readings(end=10_000), sd=0.004)
+    fit = fit_curve(curve, ceiling=0.5)
+    assert fit.ceiling.hi is not None
+    assert 0.02 < fit.ceiling.hi - fit.ceiling.lo <= 0.04
+    assert fit.verdict == "resolved"
+
+
+def test_a_ceiling_below_the_readings_is_refused():
+    with pytest.raises(AblationsError, match=r"the last 12 readings have a mean of 0\.5\d\d, above the ceiling 0\.5 "):
+        fit_curve(noisy(3), ceiling=0.5)
+    with pytest.raises(AblationsError, match=r"ceiling 1\.2; the highest pass rate lies in \(0, 1\]"):
+        fit_curve(noisy(3), ceiling=1.2)
