@@ -44,12 +44,13 @@ def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str |
     usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
     if not usable:
         return None
+    # Noise too is that of the reference where it is known: a recipe that eq. 1 fits badly has more.
     own = [run for run in usable if run.recipe.canonical_json() == reference.canonical_json()]
     middle = _middle([run.fit for run in own or usable])
     return KnownScale(
         law=middle.predict,
-        run_sd=math.sqrt(float(np.mean([_run_variance(run.fit) for run in usable]))),
-        autocorrelation=float(np.clip(np.median([run.fit.autocorrelation for run in usable]), 0, 0.95)),
+        run_sd=math.sqrt(float(np.median([_run_variance(run.fit) for run in own or usable]))),
+        autocorrelation=float(np.clip(np.median([run.fit.autocorrelation for run in own or usable]), 0, 0.95)),
         prompts=_prompts(usable),
         sampling_share=_sampling_share([run.fit for run in usable]),
         spread=_spread(usable),
