@@ -100,8 +100,8 @@ def source_sentence(prospect: Prospect) -> str:
         between = f"an assumed run-to-run sd of {sd}"
     if not known.num_runs:
         return (
-            f"No earlier run of scale {scale} is in this home folder, so it rests on {between} and on the paper's "
-            f"curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as one unit of the scale."
+            f"No earlier run of scale {scale} in this home folder has a fit, so it rests on {between} and on the "
+            f"paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as one unit of the scale."
         )
     runs = f"{counted(known.num_runs, 'earlier run')} of scale {scale}"
     most = ", no more are read" if known.num_runs == MOST_RUNS else ""

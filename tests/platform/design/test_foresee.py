@@ -158,8 +158,8 @@ def test_a_line_shows_ratios_for_compute_and_a_dash_for_nothing(tmp_path):
 def test_what_is_assumed_is_said(tmp_path):
     prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
     assert source_sentence(prospect) == (
-        "No earlier run of scale smoke is in this home folder, so it rests on an assumed run-to-run sd of 0.0075 and "
-        "on the paper's curve and noise, with its 16,000 GPU-hours as one unit of the scale."
+        "No earlier run of scale smoke in this home folder has a fit, so it rests on an assumed run-to-run sd of "
+        "0.0075 and on the paper's curve and noise, with its 16,000 GPU-hours as one unit of the scale."
     )
 
 
