@@ -171,10 +171,10 @@ def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):
 
 
 def test_the_window_is_that_of_the_file(tmp_path):
-    more = "budget: {compute: 1, fit_from: 0.2, fit_on: 0.72}\nfit: {r0: free, loss: huber}\n"
+    more = "budget: {compute: 1, fit_from: 0.2, fit_on: 0.72}\nfit: {r0: free, loss: huber, ceiling: 0.8}\n"
     blueprint = Blueprint(study=study_of(tmp_path, more=more), home=Home(tmp_path), budget=1.0)
     settings = settings_of(blueprint, blueprint.as_written)
-    assert (settings.r0, settings.loss) == ("free", "huber")
+    assert (settings.r0, settings.loss, settings.ceiling) == ("free", "huber", 0.8)
     assert settings.fit_from == pytest.approx(125.0)
     assert settings.fit_to == pytest.approx(0.75 * 625)  # the reading that is due at .72 is taken at .75
 

@@ -98,6 +98,15 @@ def test_four_times_the_samples_help_where_samples_are_the_noise():
     assert seen(400) / seen(1600) == pytest.approx(2.0, abs=0.35)
 
 
+def test_a_ceiling_of_the_task_bounds_the_fits_and_one_below_the_curves_is_left_out(monkeypatch):
+    monkeypatch.setattr("ablations.design.half_widths.NUM_CURVES", 2)
+    below, above = (
+        simulated_fits(known(0.0075), COMPUTE, SAMPLES, FitSettings(ceiling=ceiling)) for ceiling in (0.5, 0.7)
+    )
+    assert [fit.settings.ceiling for fit in below] == [None, None]  # the law ends at .60
+    assert [fit.settings.ceiling for fit in above] == [0.7, 0.7]
+
+
 @pytest.mark.slow
 def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
     scale, seeds = known(0.0075), 2
