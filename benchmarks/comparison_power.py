@@ -6,8 +6,9 @@ Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 
 1.5k on. Of the nine variants the reference and four others are equal, four have an A that is .03 higher. Each run has
 an A of its own, drawn about its variant's with a run-to-run sd that the comparison does not know. Noise as in
 `simulation.py`, white in every other sweep and AR(1) in the rest. The first 1, 2, 3 and 5 seeds are compared. Beside
-the verdicts: the paper's own rule, a difference in A over 0.02.
-Writes `results/comparison_power.json`.
+the verdicts: the paper's own rule, a difference in A over 0.02. The four pairs of a sweep share the reference, so that
+200 pairs say less than 200 would; levels, which need no fit, are simulated by themselves as well, in 500 sweeps: a
+level with its run-to-run sd and a sampling sd of .002. Writes `results/comparison_power.json`.
 """
 
 import json
@@ -22,6 +23,9 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.verdict.compare import compare
+from ablations.verdict.level import Level, level_difference, level_repeats
+from ablations.verdict.rules import level_rule
+from ablations.verdict.run_to_run import run_to_run
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
 EVERY, BUDGET = 213, 16_000
@@ -30,6 +34,9 @@ TRUE_DIFFERENCE = 0.03
 EQUAL, HIGHER = [f"equal {n}" for n in range(4)], [f"higher {n}" for n in range(4)]
 SEEDS = (1, 2, 3, 5)
 NUM_SWEEPS = 50
+NUM_LEVEL_SWEEPS = 500
+LEVEL_SD = 0.002
+"""Of a level given its run: its finite samples."""
 
 
 def main() -> None:
@@ -43,9 +50,11 @@ def main() -> None:
             "true_difference": TRUE_DIFFERENCE,
             "num_sweeps": NUM_SWEEPS,
             "num_pairs": NUM_SWEEPS * len(EQUAL),
+            "num_level_pairs": NUM_LEVEL_SWEEPS * len(EQUAL),
             "seed": SEED,
         },
         "results": results,
+        "levels": [levels(sd, num_seeds) for sd in RUN_TO_RUN_SDS for num_seeds in SEEDS],
     }
     write_record("comparison_power", report)
 
@@ -71,6 +80,23 @@ def shares(sweeps: Sequence[Mapping[str, Sequence[Fit]]], num_seeds: int) -> dic
             calls.setdefault(f"{kind}: efficiency", []).append(line.efficiency.endswith("compute"))
             calls.setdefault(f"{kind}: paper's rule", []).append(line.paper_rule.startswith("ceiling"))
     return {name: round(float(np.mean(called)), 4) for name, called in calls.items()}
+
+
+def levels(run_to_run_sd: float, num_seeds: int) -> dict[str, float]:
+    """Shares of the pairs whose levels are called different, of sweeps of levels alone."""
+    rng = np.random.default_rng([SEED, round(1e6 * run_to_run_sd), num_seeds])
+    truth = np.repeat([0.0, TRUE_DIFFERENCE], [1 + len(EQUAL), len(HIGHER)])[:, None]
+    sd = np.hypot(run_to_run_sd, LEVEL_SD)
+    called: dict[str, list[bool]] = {"equal": [], "higher": []}
+    for _ in range(NUM_LEVEL_SWEEPS):
+        values = truth + sd * rng.standard_normal((truth.size, num_seeds))
+        variants = [[Level(value=value, variance=LEVEL_SD**2) for value in row] for row in values]
+        spread = run_to_run([level_repeats(variant) for variant in variants] if num_seeds > 1 else [])
+        for place, variant in enumerate(variants[1:]):
+            verdict = level_rule(level_difference(variant, variants[0], spread))
+            called["equal" if place < len(EQUAL) else "higher"].append(verdict.startswith("level"))
+    of_kind = {f"{kind}: level": round(float(np.mean(those)), 4) for kind, those in called.items()}
+    return {"run_to_run_sd": run_to_run_sd, "seeds": num_seeds} | of_kind
 
 
 def sweep(rng: np.random.Generator, rho: float, run_to_run_sd: float) -> dict[str, list[Fit]]:
