@@ -82,7 +82,8 @@ def test_a_generators_devices_share_weights_and_heads():
     assert four.devices == 4 * alone.devices == 256
     for name in ("weights", "keys and values"):
         assert four.parts[name] == alone.parts[name] // 4
-    sixteen = generator_device(planned(generator={"type": "vllm", "tensor_parallel": 16}), LLAMA_8B, PROMPTS)
+    of_heads = planned(model={"heads": 16}, generator={"type": "vllm", "tensor_parallel": 16})
+    sixteen = generator_device(of_heads, LLAMA_8B, PROMPTS)
     assert sixteen.parts["keys and values"] == alone.parts["keys and values"] // 8  # heads are not split
 
 
