@@ -422,4 +422,4 @@ def test_a_minute_of_training_on_a_node(cluster, run):
     training = found["a node of partition low", "training"]
     assert (code, training["level"]) == (0, "ok"), training
     assert "2 generators (vllm) and 2 ranks (deepspeed) took" in training["found"]
-    assert jobs(cluster) == []
+    wait_until(lambda: jobs(cluster) == [], "the end of the job", shown=lambda: jobs(cluster))

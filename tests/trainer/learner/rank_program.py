@@ -105,9 +105,9 @@ def gradient_gap(case, kind):
     return max(float((ours[name] - grad).norm() / grad.norm()) for name, grad in theirs.items())
 
 
-def outlined(recipe, kind):
+def outlined(recipe, kind, case):
     """A learner whose ranks read their shares of a model's folder."""
-    folder = STORE.parent / f"model of {kind} {WORLD}"
+    folder = STORE.parent / f"model of {case} for {kind} {WORLD}"
     if RANK == 0 and not folder.exists():
         policy_of(recipe).save(folder, eos_token_id=EOS_ID)
     dist.barrier()
@@ -119,7 +119,7 @@ def gap_of_outline(case, kind):
     """Of two steps, frozen copies and a critic among them, and of the weights that are published."""
     recipe = tiny_recipe(**CASES[case])
     groups = random_groups(policy_of(tiny_recipe()))
-    ours, theirs = outlined(recipe, kind), learner_of(recipe, "torch")
+    ours, theirs = outlined(recipe, kind, case), learner_of(recipe, "torch")
     rows = max(gap(ours.step(groups).metrics, theirs.step(groups).metrics) for _ in range(2))
     found = {name: tensor.clone() for layer in ours.trained.exported_layers() for name, tensor in layer.items()}
     assert found.keys() == theirs.weights().keys()
