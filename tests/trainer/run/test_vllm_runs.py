@@ -95,6 +95,7 @@ def test_some_steps_of_two_processes_that_each_have_vllm_beside_two_that_each_ha
         spent, elapsed = cluster.device_seconds(), cluster.elapsed_s
         with cluster.paused():
             state = cluster.state_dict()
+            written = cluster.learner.write_kept(tmp_path)
         assert cluster.ranks is not None
         processes = [*cluster.fleet.process_ids, *cluster.ranks.process_ids]
     finally:
@@ -106,7 +107,8 @@ def test_some_steps_of_two_processes_that_each_have_vllm_beside_two_that_each_ha
     assert [sum(spent[role].values()) for role in ("generator", "trainer")] == pytest.approx(
         [2 * elapsed] * 2, rel=0.01
     )
-    # In another attempt the same groups go on, whoever had them.
+    # In another attempt the same groups go on, whoever had them; each rank reads what the ranks wrote.
+    state["learner"]["kept"] = [str(tmp_path / part["file"]) for part in written]
     again = assemble(recipe, 0, tmp_path).cluster
     try:
         again.load_state_dict(state)
