@@ -3,25 +3,13 @@
 from collections import Counter
 
 from ablations.study.resources import Resources
-from scalerl.cluster.placement import PlacedUnit, place, split
+from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.recipe import ResolvedRecipe
 
 
 def placed(recipe: ResolvedRecipe, asked: Resources) -> tuple[PlacedUnit, ...]:
     """Every process of a run on the wall clock with its node; ValueError where the nodes do not suit them."""
-    cluster, trainers = recipe.cluster, recipe.trainers
-    assert cluster.type == "wall", "only runs on the wall clock have processes to place"
-    size = recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
-    devices = [asked.num_gpus] * asked.nodes
-    if not asked.num_gpus:
-        devices = split(asked.nodes, trainers=trainers, generators=cluster.decoders, tensor_parallel=size)
-    return place(
-        devices,
-        trainers=trainers,
-        generators=cluster.generators,
-        tensor_parallel=size,
-        evaluator=cluster.evaluator,
-    )
+    return place_run(recipe, [asked.num_gpus] * asked.nodes)
 
 
 def threads_of_node(recipe: ResolvedRecipe, asked: Resources) -> int:

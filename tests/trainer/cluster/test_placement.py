@@ -6,8 +6,10 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from trainer.tiny import tiny_recipe
 
-from scalerl.cluster.placement import PlacedUnit, place, split
+from scalerl.cluster.placement import PlacedUnit, place, place_run, split
+from scalerl.recipe import ResolvedRecipe
 
 NODES = st.lists(st.integers(1, 8), min_size=1, max_size=12)
 TENSOR_PARALLEL = st.sampled_from([1, 2, 3, 4, 8])
@@ -169,3 +171,20 @@ def test_ten_units_on_four_nodes_by_hand_and_fewer_units_than_nodes_are_refused(
     assert split(4, trainers=2, generators=2) == (1, 1, 1, 1)
     with pytest.raises(ValueError, match="2 trainers and generators do not occupy 3 nodes"):
         split(3, trainers=1, generators=1)
+
+
+def test_a_run_has_its_units_on_the_gpus_of_its_nodes_or_on_cpus():
+    cluster = {"type": "wall", "generators": 3, "slots": 12, "evaluator": True}
+    recipe = ResolvedRecipe.model_validate(tiny_recipe().model_dump() | {"cluster": cluster})
+    on_gpus = place_run(recipe, [3, 2])
+    assert [(unit.name, unit.node, unit.devices) for unit in on_gpus] == [
+        ("coordinator", 0, ()),
+        ("trainer 0", 0, (0,)),
+        ("evaluator", 0, (1,)),
+        ("generator 0", 0, (2,)),
+        ("generator 1", 1, (0,)),
+        ("generator 2", 1, (1,)),
+    ]
+    assert place_run(recipe, [0, 0]) == on_gpus
+    with pytest.raises(ValueError, match="1 device would have no work"):
+        place_run(recipe, [3, 3])

@@ -1,5 +1,6 @@
 """A policy without memory has the shapes of its model, and its weights come one by one from the model's file."""
 
+import re
 from typing import Any
 
 import pytest
@@ -78,6 +79,22 @@ def test_where_only_the_library_knows_the_way_it_converts_once(tmp_path, monkeyp
     for name, tensor in policy.named_parameters():
         assert torch.equal(imported(name), tensor), name
     assert converted == [1]
+
+
+@pytest.mark.parametrize(
+    ("lost", "asked", "said"),
+    [
+        ("model.layers.1.input_layernorm.weight", "model.layers.1.input_layernorm.weight", "missing: {asked}"),
+        ("model.layers.0.block_sparse_moe.experts.2.w2.weight", "model.layers.0.mlp.experts.down_proj", "of another "),
+    ],
+)
+def test_weights_that_are_not_all_there_are_refused_where_the_library_would_draw_the_rest(lost, asked, said, tmp_path):
+    policy, _ = POLICIES["mixtral"](tmp_path)
+    weights = policy.exported_weights()
+    del weights[lost]
+    imported = outlined("mixtral").importer(weights)
+    with pytest.raises(ValueError, match=re.escape(said.format(asked=asked))):
+        imported(f"model.{asked}")
 
 
 def test_shared_parameters_stay_shared_in_a_copy_and_when_they_are_set():

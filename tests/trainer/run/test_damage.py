@@ -84,6 +84,7 @@ FILES = {
     "recipe.json": lambda folder: folder.path / "recipe.json",
     "status.json": lambda folder: folder.path / "status.json",
     "metrics.jsonl": lambda folder: folder.metrics,
+    "rollouts.jsonl": lambda folder: folder.rollouts,
     "lock": lambda folder: folder.lock,
     "model/config.json": lambda folder: folder.model / "config.json",
     "model/model.safetensors": lambda folder: folder.model / "model.safetensors",
@@ -139,7 +140,9 @@ def test_a_damaged_run_resumes_to_the_same_numbers_or_names_the_file_and_the_com
     ours, theirs = weights_of(folder), weights_of(RunFolder(home / "undisturbed"))
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
     assert (status.state, status.message) == ("done", "")
-    is_used = name in ("status.json", "checkpoint/manifest.json") or name.endswith(" of manifest.json")
+    is_used = name in ("status.json", "rollouts.jsonl", "checkpoint/manifest.json") or name.endswith(
+        " of manifest.json"
+    )
     if is_used and (name, damage) != ("status.json", "deleted"):
         assert f"warning: {path}" in capsys.readouterr().out
         assert any(str(path) in text for text in status.warnings)

@@ -165,6 +165,9 @@ def test_a_run_whose_evaluator_and_then_whose_coordinator_is_killed_has_every_ev
     by_step = {row["step"]: row["compute_gpu_hours"] for row in trained} | {0: 0.0}
     assert [row["compute_gpu_hours"] for row in measured] == [by_step[step] for step in steps]
     assert folder.read_status().pass_rate == measured[-1]["pass_rate"]
+    held_out = list(read_rows(folder.rollouts, kind="held_out"))
+    assert [row["step"] for row in held_out] == [step for step in steps for _ in range(4)]
+    assert all(span["version"] == row["step"] for row in held_out for span in row["thinking"])
     assert_the_weights_give_the_rows(recipe, kept, measured[:2], next((tmp_path / "warm_starts").glob("*/")))
     assert_device_seconds_add_up(trained)
 

@@ -49,8 +49,16 @@ def test_healthy_rows_give_no_warning():
         ({"mismatch": 0.13}, "mismatch", "0.13 nats apart, 0.02 at steps 11 to 60"),
         ({"ess": 0.2}, "ess", "effective sample size is 20%"),
         ({"entropy": 0.01}, "entropy", "down to 0.010 nats per token at a pass rate of 0.40"),
-        ({"skipped": True}, "skipped", "20 of the last 20 steps were skipped, 0 for a loss that was not finite"),
-        ({"skipped": True, "loss": None}, "skipped", "20 of the last 20 steps were skipped, 20 for a loss"),
+        (
+            {"skipped": True},
+            "skipped",
+            "20 of the last 20 steps trained on nothing: no group had answers with different rewards",
+        ),
+        (
+            {"skipped": True, "loss": None},
+            "skipped",
+            "20 of the last 20 steps trained on nothing: the loss or its gradient was not finite",
+        ),
     ],
 )
 def test_each_rule_finds_what_it_is_for_and_nothing_else(changes, name, says):
@@ -126,10 +134,14 @@ def skipping(*skipped, loss: float | None = 0.1):
 
 def test_a_run_of_any_length_whose_steps_trained_on_nothing_says_so():
     assert skipping(True).warnings() == {}
-    said = "its only step trained on nothing, 0 for a loss that was not finite: the weights are those of the start"
+    said = (
+        "its only step trained on nothing, so that the weights are those of the start: "
+        "no group had answers with different rewards"
+    )
     assert skipping(True).warnings(ended=True) == {"skipped": said}
     said = (
-        "none of its 7 steps trained on anything, 7 for a loss that was not finite: the weights are those of the start"
+        "none of its 7 steps trained on anything, so that the weights are those of the start: "
+        "the loss or its gradient was not finite"
     )
     assert skipping(*[True] * 7, loss=None).warnings() == {"skipped": said}
 
@@ -137,9 +149,21 @@ def test_a_run_of_any_length_whose_steps_trained_on_nothing_says_so():
 def test_a_short_run_says_at_its_end_how_many_of_its_steps_trained_on_nothing():
     health = skipping(True, False, False, False)
     assert health.warnings() == {}
-    said = "1 of the last 4 steps were skipped, 0 for a loss that was not finite"
+    said = "1 of the last 4 steps trained on nothing: no group had answers with different rewards"
     assert health.warnings(ended=True) == {"skipped": said}
     assert skipping(True, False, False, False, False).warnings(ended=True) == {}
+
+
+def test_steps_that_trained_on_nothing_for_several_reasons_name_each():
+    health = Health()
+    columns = [(0.0, 0.0, 0), (None, 1.0, 3), (0.0, 0.0, 0), (0.0, 0.0, 2), (0.3, None, 2)]
+    for step, (loss, grad_norm, survivors) in enumerate(columns, start=1):
+        health.add(row(step, skipped=True, loss=loss, grad_norm=grad_norm, survivors=survivors))
+    said = health.warnings(ended=True)["skipped"]
+    assert said.endswith(
+        "in 2 no group had answers with different rewards, in 1 the loss or its gradient was not finite, "
+        "in 1 every token was masked, in 1 the gradient overflowed FP16"
+    )
 
 
 def test_a_run_that_trains_after_all_is_no_longer_warned_of():

@@ -96,6 +96,7 @@ def undisturbed(tmp_path_factory, warm_starts):
 
 def assert_same_run(folder, other, schedule):
     assert rows_of(folder) == rows_of(other)
+    assert folder.rollouts.read_bytes() == other.rollouts.read_bytes()
     ours, theirs = weights_of(folder, recipe_of(schedule)), weights_of(other, recipe_of(schedule))
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
 
@@ -164,6 +165,37 @@ def test_a_run_learns(tmp_path, warm_starts):
     # 512 answers an evaluation: a pass rate is known to about 0.02.
     assert rates[0] < 0.65
     assert rates[-1] > 0.8
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+def test_every_evaluation_keeps_rollouts_and_those_of_the_batch_before_it(undisturbed, schedule):
+    folder = undisturbed[schedule]
+    steps = [row["step"] for row in read_rows(folder.metrics, kind="eval")]
+    held_out, trained = (list(read_rows(folder.rollouts, kind=kind)) for kind in ("held_out", "trained"))
+    assert [row["step"] for row in held_out] == [step for step in steps for _ in range(4)]
+    assert [row["step"] for row in trained] == [step for step in steps[1:] for _ in range(4)]
+    assert len({row["prompt_id"] for row in held_out}) == 4
+    assert all(
+        span["version"] == row["step"] for row in held_out for part in ("thinking", "answer") for span in row[part]
+    )
+    lags = {row["step"] - 1 - span["version"] for row in trained for span in row["thinking"]}
+    assert min(lags) >= 0
+    assert max(lags) <= SCHEDULES[schedule]["k"]
+    assert max(lags) > 0
+    assert {row["verdict"] for row in trained} >= {"right", "wrong"}
+
+
+def test_a_run_that_keeps_no_rollouts_trains_alike_to_the_bit(tmp_path, warm_starts, undisturbed, monkeypatch):
+    monkeypatch.setattr(loop.Run, "_keep", lambda *_: None)
+    monkeypatch.setattr(loop, "trained_rollouts", lambda *_: ())
+    monkeypatch.setattr("scalerl.evaluation.held_out.KeptRollouts.keep", lambda *_: None)
+    folder = new_run(tmp_path / "run", recipe_of("pipeline"))
+    train(folder.path, budget_gpu_hours=BUDGET["pipeline"], warm_starts=warm_starts)
+    assert folder.rollouts.read_bytes() == b""
+    assert undisturbed["pipeline"].rollouts.read_bytes()
+    assert rows_of(folder) == rows_of(undisturbed["pipeline"])
+    ours, theirs = (weights_of(one, recipe_of("pipeline")) for one in (folder, undisturbed["pipeline"]))
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
 
 
 def test_another_seed_is_another_run(tmp_path, warm_starts, undisturbed):

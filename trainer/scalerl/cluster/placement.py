@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scalerl.recipe import ResolvedRecipe
+
 UnitRole = Literal["coordinator", "trainer", "evaluator", "generator"]
 """Schedules and keeps the books; a rank of the learner; measures published weights; decodes."""
 
@@ -32,6 +34,26 @@ class PlacedUnit:
     def name(self) -> str:
         """As in logs and tables: `generator 3`."""
         return self.role if self.role in ("coordinator", "evaluator") else f"{self.role} {self.index}"
+
+
+def place_run(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
+    """Every unit of a run on the wall clock; where no node has a GPU, its units work on CPUs, any number on a node.
+
+    ValueError where the GPUs are too few, or some of them would have no work.
+    """
+    cluster, trainers, devices = recipe.cluster, recipe.trainers, recipe.devices_of_generator
+    assert cluster.type == "wall", "units are processes of the wall clock"
+    if not any(gpus_of_nodes):
+        gpus_of_nodes = split(
+            len(gpus_of_nodes), trainers=trainers, generators=cluster.decoders, tensor_parallel=devices
+        )
+    return place(
+        gpus_of_nodes,
+        trainers=trainers,
+        generators=cluster.generators,
+        tensor_parallel=devices,
+        evaluator=cluster.evaluator,
+    )
 
 
 def place(

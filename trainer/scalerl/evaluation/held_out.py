@@ -8,6 +8,7 @@ import numpy as np
 
 from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
+from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
 from scalerl.recipe import ResolvedRecipe
@@ -24,6 +25,8 @@ class HeldOutEvaluator:
     seed: int
     drift: Drift
     """The KL of what is measured to what the run started from."""
+    kept: KeptRollouts | None = None
+    """Takes some of the rollouts, for people to read."""
 
     def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
         """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
@@ -31,7 +34,10 @@ class HeldOutEvaluator:
         finished = samples_of(self.recipe, sampler, self.task.validation, self.recipe.evaluation.samples, entropy)
         rollouts = [one.rollout for one in finished]
         firsts = [one.rollout for one in finished if one.request.index == 0]
-        judged = list(zip(rollouts, verdicts(self.task, rollouts), strict=True))
+        outcomes = verdicts(self.task, rollouts)
+        judged = list(zip(rollouts, outcomes, strict=True))
+        if self.kept is not None:
+            self.kept.keep(finished, outcomes)
         drift = {"kl_start": self.drift(firsts)}
         if not isinstance(self.task, Mix):
             return [{"task": self.task.name, **columns(self.task, judged), **drift}]

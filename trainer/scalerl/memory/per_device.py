@@ -88,7 +88,7 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
 
 def generator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
     """One device of a generator, which shares it with the others of its tensor parallel group."""
-    group = tensor_parallel(recipe)
+    group = recipe.devices_of_generator
     # Heads of keys and values that do not divide further are kept on several devices.
     split, slots = min(group, shape.kv_heads), recipe.cluster.slots
     length = prompts.trained + recipe.generation.max_tokens
@@ -108,7 +108,7 @@ def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
 
     The built-in generator has a policy with the start's weights beside it; vLLM scores a sequence at a time.
     """
-    generator, group = generator_device(recipe, shape, prompts), tensor_parallel(recipe)
+    generator, group = generator_device(recipe, shape, prompts), recipe.devices_of_generator
     length, rows = prompts.measured + recipe.generation.max_tokens, evaluation_rows(recipe, shape, prompts)
     logits = 4 * 4 * shape.vocabulary
     parts = {
@@ -139,11 +139,6 @@ def weighs_by_start(recipe: ResolvedRecipe) -> bool:
     return recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
 
 
-def tensor_parallel(recipe: ResolvedRecipe) -> int:
-    """Devices that share one generator."""
-    return recipe.generator.tensor_parallel if recipe.generator.type == "vllm" else 1
-
-
 def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, ...]:
     """Of a trainer's rank, of a generator's device, and of the evaluator's if there is one."""
     found = trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
@@ -172,7 +167,7 @@ def _steps(
     if role != "trainer":
         if recipe.generator.type == "torch":
             yield "generator.type", "vllm"
-        group = tensor_parallel(recipe)
+        group = recipe.devices_of_generator
         while group < shape.kv_heads:
             group *= 2
             yield "generator.tensor_parallel", group

@@ -32,7 +32,7 @@ def read_model(folder: Path, empty: PreTrainedModel, own: Weights) -> PreTrained
     except Exception as error:  # the library raises whatever a folder that does not fit leads to
         refuse_unlike(own, {name: torch.empty(shape, device="meta") for name, shape in in_files.items()}, str(folder))
         raise ValueError(f"model {folder} cannot be read: {type(error).__name__}: {error}") from error
-    refuse_faults(folder, model, info)
+    refuse_faults(f"model {folder}", model, info)
     refuse_unusable(model.state_dict(), str(folder))
     refuse_untied(folder, empty.all_tied_weights_keys or {}, model.state_dict())
     return model
@@ -70,7 +70,7 @@ def headers(folder: Path) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def refuse_faults(folder: Path, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
+def refuse_faults(source: str, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
     """Raises ValueError that names what the library drew at random, left aside or could not fill."""
     faults = {
         "missing": sorted(info["missing_keys"]),
@@ -83,7 +83,7 @@ def refuse_faults(folder: Path, model: PreTrainedModel, info: Mapping[str, Any])
     if any(faults.values()) or info["error_msgs"]:
         said = [f"{fault}: {some_of(names)}" for fault, names in faults.items() if names] + list(info["error_msgs"])
         raise ValueError(
-            f"model {folder}: its weights do not fit its config.json ({model.config.model_type}): {'; '.join(said)}; "
+            f"{source}: its weights do not fit its config.json ({model.config.model_type}): {'; '.join(said)}; "
             f"nothing is drawn at random in their place, so give the whole folder that `save_pretrained` wrote"
         )
 

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 from transformers.core_model_loading import revert_weight_conversion
 from transformers.modeling_utils import remove_tied_weights_from_state_dict
 
+from scalerl.model.transformers_folder import refuse_faults
 from scalerl.weights.hugging_face import Weights, refuse_unlike
 
 
@@ -71,13 +72,21 @@ def import_into(model: PreTrainedModel, weights: Weights) -> None:
 
 
 def converted(model: PreTrainedModel, weights: Weights) -> Weights:
-    """The model's own tensors, all of them, as the library makes them of weights under its names."""
-    filled = type(model).from_pretrained(
+    """The model's own tensors, all of them, as the library makes them of weights under its names.
+
+    ValueError names what is missing, left over or of another shape: the library would draw numbers in its place.
+    """
+    # Its annotation leaves out that loading info makes it a pair.
+    loaded: Any = type(model).from_pretrained(
         None,
         config=model.config,
         state_dict=dict(weights),
         dtype=model.dtype,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,
         attn_implementation=model.config._attn_implementation,
         experts_implementation="eager",
     )
+    filled, info = loaded
+    refuse_faults("the model being read", filled, info)
     return filled.state_dict()

@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 import torch
 
 from scalerl.evaluation.evaluator import Evaluator
+from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, Request
 from scalerl.processes.generator_process import BEAT_S, LOOK_S
@@ -35,6 +36,8 @@ class Meter:
     generator: Generator
     held_out: Evaluator
     downstream: Evaluator
+    kept: KeptRollouts | None = None
+    """Some of the rollouts of the last evaluation of held-out prompts."""
 
 
 MeterMaker = Callable[[], Meter]
@@ -109,6 +112,7 @@ class EvaluatorProcess:
             publication=order.publication,
             held_out=held_out,
             downstream=downstream,
+            rollouts=[] if self.meter.kept is None else self.meter.kept.take(),
             seconds=sheet.seconds(),
             probe_gap=gap,
         )

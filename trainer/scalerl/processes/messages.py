@@ -11,7 +11,7 @@ from the evaluator      Paused, then for each order signs of life, Measuring, an
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -191,6 +191,8 @@ class MeasuredWeights:
     """That this evaluation took."""
     probe_gap: float | None = None
     """Nats between its log-probs and those of the probe."""
+    rollouts: list[dict[str, Any]] = field(default_factory=list)
+    """Some of those of the held-out prompts, for people to read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from scalerl.cluster.placement import PlacedUnit, place, split
+from scalerl.cluster.placement import PlacedUnit, place_run
 from scalerl.cluster.unit_state import UnitState
 from scalerl.model.device import device_of
 from scalerl.processes.time_sheet import Pastime
@@ -12,31 +12,13 @@ from scalerl.recipe import ResolvedRecipe
 
 
 def units_of(recipe: ResolvedRecipe, gpus_of_nodes: Sequence[int]) -> tuple[PlacedUnit, ...]:
-    """Every unit of the run, on nodes with so many GPUs each; on CPUs any number of units fits a node.
-
-    ValueError where the GPUs are too few, or some of them would have no work.
-    """
-    generator, cluster, trainers = recipe.generator, recipe.cluster, recipe.trainers
-    assert cluster.type == "wall", "units are processes of the wall clock"
-    size = generator.tensor_parallel if generator.type == "vllm" else 1
-    devices = gpus_of_nodes
-    if device_of(recipe).type == "cpu":
-        devices = split(len(gpus_of_nodes), trainers=trainers, generators=cluster.decoders, tensor_parallel=size)
-    return place(
-        devices,
-        trainers=trainers,
-        generators=cluster.generators,
-        tensor_parallel=size,
-        evaluator=cluster.evaluator,
-    )
+    """Every unit of the run, on nodes with so many GPUs each, which a run on CPUs leaves alone; see `place_run`."""
+    return place_run(recipe, [0] * len(gpus_of_nodes) if device_of(recipe).type == "cpu" else gpus_of_nodes)
 
 
 def local_units(recipe: ResolvedRecipe) -> tuple[PlacedUnit, ...]:
     """The units of a run on this machine alone; GPUs beyond what it needs are left to others."""
-    generator, cluster = recipe.generator, recipe.cluster
-    assert cluster.type == "wall", "units are processes of the wall clock"
-    size = generator.tensor_parallel if generator.type == "vllm" else 1
-    return units_of(recipe, [min(torch.cuda.device_count(), recipe.trainers + cluster.decoders * size)])
+    return units_of(recipe, [min(torch.cuda.device_count(), recipe.most_gpus)])
 
 
 def generators_among(units: Sequence[PlacedUnit]) -> tuple[PlacedUnit, ...]:

@@ -10,6 +10,7 @@
     resolved      both in one namespace, as stored beside a run; their hash is its identity
     content_hash  one hash of what a file or folder holds
     reference     every setting as a page: docs/recipes.md
+    meaning       one setting of a recipe: what it means, its unit, bounds and source
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
     '3f0c9a1b2d4e'

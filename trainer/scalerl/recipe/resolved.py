@@ -158,10 +158,14 @@ class ResolvedRecipe(Recipe, Scale):
         the wall clock both, for they work at the same time."""
         if self.device == "cpu":
             return 0
-        of_generator = self.generator.tensor_parallel if self.generator.type == "vllm" else 1
         if self.cluster.type == "wall":
-            return self.trainers + self.cluster.decoders * of_generator
-        return max(self.learner.ranks, of_generator)
+            return self.trainers + self.cluster.decoders * self.devices_of_generator
+        return max(self.learner.ranks, self.devices_of_generator)
+
+    @property
+    def devices_of_generator(self) -> int:
+        """Devices that decode together as one generator."""
+        return self.generator.tensor_parallel if self.generator.type == "vllm" else 1
 
     @property
     def trainers(self) -> int:

@@ -15,5 +15,6 @@ save_interval when the next checkpoint is due
 meter         what an evaluator's process measures with, if there is one
 pending       evaluations that are due and not in the log yet, where there is one
 train_row     what the log says of a step
+rollout_rows  some rollouts of each evaluation, for people to read
 health        what the last steps foretell, as warnings
 """

@@ -16,6 +16,7 @@ from scalerl.evaluation.downstream import DownstreamEvaluator
 from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.evaluator import Evaluator
 from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.generator.generator import Maker
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.generator.vllm_engine import refuse_unservable
@@ -51,6 +52,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.warm_start import Listener, load_or_train
 from scalerl.tasks import Tasks, all_tasks
 from scalerl.tokens import make_tokenizer
+from scalerl.tokens.reader import Reader
 from scalerl.weights.folder import FolderStore
 from scalerl.weights.hugging_face import Weights
 from scalerl.weights.kept_folder import KeptStore
@@ -69,6 +71,10 @@ class Parts:
     tasks: Tasks
     held_out: Evaluator
     downstream: Evaluator
+    kept_rollouts: KeptRollouts
+    """Some rollouts of the last evaluation that this process took."""
+    reader: Reader
+    """Of what the policy writes."""
     pending: PendingEvaluations | None
     """Evaluations on their way, where an evaluator measures instead of this process."""
     start: Path
@@ -141,7 +147,8 @@ def assemble(
 
     # One copy of the weights that the run starts from, for whoever compares with them.
     origin = frozen_copy(policy)
-    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=PolicyDrift(recipe=recipe, start=origin))
+    drift, kept_rollouts = PolicyDrift(recipe=recipe, start=origin), KeptRollouts(tokenizer.reader, recipe)
+    held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
     ranks = join()
     processes = None if recipe.cluster.type == "virtual" else _processes(recipe, policy.exported_weights(), coordinator)
     kept = None
@@ -198,6 +205,8 @@ def assemble(
         tasks=tasks,
         held_out=held_out,
         downstream=downstream,
+        kept_rollouts=kept_rollouts,
+        reader=tokenizer.reader,
         start=start,
         start_sha256=model_sha256(start),
     )

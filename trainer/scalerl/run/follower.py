@@ -59,6 +59,9 @@ class Follower(Run):
     def _open_log(self, mark: LogMark) -> UnwrittenLog:
         return UnwrittenLog()
 
+    def _open_rollouts(self, mark: LogMark) -> UnwrittenLog:
+        return UnwrittenLog()
+
     def _write_left_out(self) -> None:
         """The first rank does."""
 

@@ -12,7 +12,7 @@ trained on nothing lack the columns of the learner and are passed over. Loads no
     skipped      a quarter of the steps trained on nothing; all of them, as soon as the run is PATIENT steps old or ends
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,18 +77,32 @@ def skipped(early: Rows, recent: Rows) -> str | None:
     """Too many steps trained on nothing."""
     if not recent:
         return None
-    idle = [row for row in recent if row["skipped"]]
-    if len(idle) < MAX_SKIPPED * len(recent):
+    idle = Counter(why_nothing(row) for row in recent if row["skipped"])
+    if idle.total() < MAX_SKIPPED * len(recent):
         return None
-    broken = sum(row["loss"] is None for row in idle)
-    return f"{len(idle)} of the last {len(recent)} steps were skipped, {broken} for a loss that was not finite"
+    return f"{idle.total()} of the last {len(recent)} steps trained on nothing: {_reasons(idle)}"
 
 
-def nothing_trained(steps: int, not_finite: int) -> str:
-    """What is said of a run whose weights no step has moved."""
-    which = "its only step" if steps == 1 else f"none of its {steps} steps"
-    trained = "trained on nothing" if steps == 1 else "trained on anything"
-    return f"{which} {trained}, {not_finite} for a loss that was not finite: the weights are those of the start"
+def why_nothing(row: dict[str, Any]) -> str:
+    """Why this step trained on nothing."""
+    if row["loss"] is None:
+        return "the loss or its gradient was not finite"
+    if row.get("grad_norm", 0.0) is None:
+        return "the gradient overflowed FP16"
+    return "every token was masked" if row.get("survivors") else "no group had answers with different rewards"
+
+
+def _reasons(idle: Counter[str]) -> str:
+    if len(idle) == 1:
+        return next(iter(idle))
+    return ", ".join(f"in {number} {why}" for why, number in idle.most_common())
+
+
+def nothing_trained(idle: Counter[str]) -> str:
+    """What is said of a run whose weights no step has moved; `idle` counts its steps by why they trained on nothing."""
+    steps = idle.total()
+    which = "its only step trained on nothing" if steps == 1 else f"none of its {steps} steps trained on anything"
+    return f"{which}, so that the weights are those of the start: {_reasons(idle)}"
 
 
 RULES: dict[str, Callable[[Rows, Rows], str | None]] = {
@@ -118,7 +132,8 @@ class Health:
         self._early: list[dict[str, Any]] = []
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._said: set[str] = set()
-        self._steps = self._trained = self._not_finite = 0
+        self._steps = 0
+        self._idle: Counter[str] = Counter()
 
     def add(self, row: dict[str, Any]) -> None:
         """Take in the train row of one more step."""
@@ -126,15 +141,15 @@ class Health:
             self._early.append(row)
         self._recent.append(row)
         self._steps += 1
-        self._trained += not row["skipped"]
-        self._not_finite += row["skipped"] and row["loss"] is None
+        if row["skipped"]:
+            self._idle[why_nothing(row)] += 1
 
     def warnings(self, *, ended: bool = False) -> dict[str, str]:
         """What the rules find now. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
         recent = list(self._recent)
         found = warnings(self._early, recent)
-        if self._steps and not self._trained and (ended or self._steps >= PATIENT):
-            found["skipped"] = nothing_trained(self._steps, self._not_finite)
+        if self._steps and self._steps == self._idle.total() and (ended or self._steps >= PATIENT):
+            found["skipped"] = nothing_trained(self._idle)
         elif ended and (text := skipped(self._early, recent)):
             found["skipped"] = text
         return found

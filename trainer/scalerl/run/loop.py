@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +24,7 @@ from scalerl.learner.ranks import Ranks
 from scalerl.model.device import device_of, device_text
 from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
+from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Cancelled, CannotResume
@@ -32,6 +33,7 @@ from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, Metr
 from scalerl.run.model_folder import write_model
 from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.pending import MOST_PENDING, Due
+from scalerl.run.rollout_rows import RolloutKind, RolloutRow, rollouts_mark, trained_rollouts
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
 from scalerl.run.train_row import progress_of, train_row
@@ -118,8 +120,11 @@ class Run:
         )
         self.cluster, self.ranks, self.pending = self.parts.cluster, self.parts.ranks, self.parts.pending
         self._write_left_out()
+        self.last_batch: list[Group] = []
+        """What the last optimiser step of this attempt trained on."""
         try:
-            self.metrics = self._open_log(self._restore())
+            log, rollouts = self._restore()
+            self.metrics, self.rollouts = self._open_log(log), self._open_rollouts(rollouts)
         except BaseException:
             self.cluster.close()
             raise
@@ -134,6 +139,7 @@ class Run:
         """Close the log and end what runs beside this process."""
         self._tell_news()
         self.metrics.close()
+        self.rollouts.close()
         self.cluster.close()
 
     def advance(self, budget_gpu_hours: float) -> None:
@@ -171,6 +177,13 @@ class Run:
     def _open_log(self, mark: LogMark) -> Log:
         return MetricsLog(self.folder.metrics, mark.bytes)
 
+    def _open_rollouts(self, mark: LogMark) -> Log:
+        """Rows that were written after the checkpoint are cut off; without the file as it was, it begins anew."""
+        if fault := mark.fault(self.folder.rollouts):
+            self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
+            mark = EMPTY_LOG
+        return MetricsLog(self.folder.rollouts, mark.bytes)
+
     def _write_model(self) -> None:
         write_model(self.folder.model, self.cluster.learner, self.parts.start)
 
@@ -186,11 +199,15 @@ class Run:
     def _evaluate(self) -> None:
         """Measure the present weights, off the clock, or have the evaluator do it while training goes on."""
         progress, wall_s, cluster = progress_of(self.cluster), self._wall(), self.cluster
+        self._keep(
+            "trained", progress, trained_rollouts(self.parts.reader, self.recipe, self.last_batch, self.num_readings)
+        )
         if self.pending is None:
             with cluster.paused(), self._off_clock("evaluate"):
                 held_out = list(self.parts.held_out.measure(cluster, self.evaluations))
                 downstream = list(self.parts.downstream.measure(cluster, self.num_readings))
             self._write_readings(progress, held_out, downstream, self._wall())
+            self._keep("held_out", progress, self.parts.kept_rollouts.take())
         else:
             self._until_pending(MOST_PENDING - 1)
             self.pending.add(Due(index=self.evaluations, reading=self.num_readings, progress=progress, wall_s=wall_s))
@@ -210,11 +227,17 @@ class Run:
         self.status.beat(every=0.0, pass_rate=rate)
         print(f"step {step:6d}  {compute:.4f} {self.recipe.cluster.compute_name}  pass rate {rate:.4f}", flush=True)
 
+    def _keep(self, kind: RolloutKind, progress: Progress, rollouts: Iterable[Mapping[str, Any]]) -> None:
+        """Write down these rollouts for people to read; `progress` is that of their evaluation."""
+        for kept in rollouts:
+            self.rollouts.write(RolloutRow(kind=kind, progress=progress, kept=kept))
+
     def _write_measured(self) -> None:
         """Write the rows of what the evaluator has measured since."""
         if self.pending is not None:
             for due, measured in self.pending.take_measured():
                 self._write_readings(due.progress, measured.held_out, measured.downstream, due.wall_s)
+                self._keep("held_out", due.progress, measured.rollouts)
 
     def _until_pending(self, most: int) -> None:
         """Wait until no more evaluations than that are pending, or the run is to stop."""
@@ -235,6 +258,7 @@ class Run:
 
     def _log(self, step: TrainedStep) -> None:
         """Write the row of a step, and what it says of the run's health."""
+        self.last_batch = step.groups
         row = train_row(self.cluster, step, self._wall(), self.off_clock_s)
         self.metrics.write(row)
         self.health.add(row.to_json())
@@ -277,7 +301,7 @@ class Run:
         Not where nothing has happened since the last one: the one before it would be lost for an equal one.
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
-            log = self.metrics.sync()
+            log, rollouts = self.metrics.sync(), self.rollouts.sync()
             if self.ranks.agreed(self.last is None or self.last.log != log):
                 state = {
                     "cluster": self.cluster.state_dict(),
@@ -288,6 +312,7 @@ class Run:
                     "left_out": self.parts.tasks.newly_left_out,
                     "start_sha256": self.parts.start_sha256,
                     "device": self.device.type,
+                    "rollouts": asdict(rollouts),
                 }
                 if self.pending is not None:
                     state["pending_evaluations"] = self.pending.state_dict()
@@ -301,8 +326,9 @@ class Run:
         self.folder.old_checkpoint.unlink(missing_ok=True)
         return manifest
 
-    def _restore(self) -> LogMark:
-        """Bring everything to where the newest whole checkpoint was; returns how the run log was then."""
+    def _restore(self) -> tuple[LogMark, LogMark]:
+        """Bring everything to where the newest whole checkpoint was; returns how the run log was then, and the file of
+        rollouts."""
         try:
             found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train)
         except CannotResume as error:
@@ -322,7 +348,7 @@ class Run:
         else:
             if self.pending is not None:
                 self.pending.load_state_dict([])
-            return EMPTY_LOG
+            return EMPTY_LOG, EMPTY_LOG
         if state.get("left_out", []) != self.parts.tasks.newly_left_out:
             raise self._other_data()
         if state.get("start_sha256", self.parts.start_sha256) != self.parts.start_sha256:
@@ -344,7 +370,7 @@ class Run:
         self.off_clock_s |= state.get("off_clock_s", {})
         if self.pending is not None:
             self.pending.load_state_dict(state.get("pending_evaluations", []))
-        return log
+        return log, rollouts_mark(state)
 
     def _other_data(self) -> CannotResume:
         """The error where an earlier version trained on, or measured, problems that are left out now."""

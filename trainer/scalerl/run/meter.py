@@ -8,6 +8,7 @@ import torch
 from scalerl.evaluation.downstream import DownstreamEvaluator
 from scalerl.evaluation.drift import GeneratorDrift, PolicyDrift
 from scalerl.evaluation.held_out import HeldOutEvaluator
+from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
@@ -41,9 +42,11 @@ def make_meter(recipe: ResolvedRecipe, seed: int, start: Path) -> Meter:
         policy.load_weights(start)
         generator = make_generator(recipe, frozen_copy(policy), slots=rows, max_prompt=prompts.measured)
         drift = PolicyDrift(recipe=recipe, start=frozen_copy(policy))
+    kept = KeptRollouts(tokenizer.reader, recipe)
     return Meter(
         generator=generator,
-        held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift),
+        held_out=HeldOutEvaluator(recipe=recipe, task=tasks.trained, seed=seed, drift=drift, kept=kept),
+        kept=kept,
         downstream=DownstreamEvaluator(recipe=recipe, seed=seed, tasks=tasks.downstream),
     )
 

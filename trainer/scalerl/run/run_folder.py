@@ -79,6 +79,11 @@ class RunFolder:
         return self.path / FILE_NAME
 
     @property
+    def rollouts(self) -> Path:
+        """Some rollouts of each evaluation, for people to read: `scalerl.run.rollout_rows`."""
+        return self.path / "rollouts.jsonl"
+
+    @property
     def checkpoint(self) -> Path:
         """The folder of everything that decides the run's future: `scalerl.run.checkpoint`."""
         return self.path / "checkpoint"

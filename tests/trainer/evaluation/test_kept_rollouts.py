@@ -1,0 +1,134 @@
+"""Rollouts as they are kept for people to read: spans written out by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from trainer.tiny import tiny_recipe
+
+from scalerl.evaluation.kept_rollouts import END_BYTES, KeptRollouts, evenly_placed, kept_ends, rollout_text, spans
+from scalerl.generator.request import Finished, Request
+from scalerl.rollout import Outcome, Prompt, Rollout
+from scalerl.tokens import Tokenizer
+from scalerl.tokens.characters import CharacterTokenizer
+from scalerl.tokens.symbols import SymbolTokenizer
+
+SYMBOLS = SymbolTokenizer()
+TEXT = CharacterTokenizer()
+
+
+def rollout_of(
+    response, *, prompt="3:k9a2", versions=None, forced=(), truncated=False, name="a", tokenizer: Tokenizer = SYMBOLS
+):
+    tokens = np.array([*tokenizer.encode(response), *([] if truncated else tokenizer.eos_ids)])
+    return Rollout(
+        prompt=Prompt(task="k_smallest", id=name, tokens=tokenizer.prompt(prompt), answer="29a", difficulty=4),
+        tokens=tokens,
+        logprobs=np.zeros(len(tokens), dtype=np.float32),
+        versions=np.array(versions or [7] * len(tokens), dtype=np.int32),
+        forced=np.isin(np.arange(len(tokens)), forced),
+        truncated=truncated,
+    )
+
+
+def test_spans_tell_prompt_thinking_and_answer_with_the_weights_and_the_forcing_of_every_token():
+    rollout = rollout_of("9ak2</think>29a", versions=[3, 3, 4, 4, 4, 4, 5, 5, 5], forced=[4])
+    assert rollout_text(SYMBOLS.reader, rollout) == {
+        "prompt": [{"text": "3:k9a2<think>", "tokens": 7}],
+        "thinking": [
+            {"text": "9a", "tokens": 2, "version": 3},
+            {"text": "k2", "tokens": 2, "version": 4},
+            {"text": "</think>", "tokens": 1, "version": 4, "forced": True},
+        ],
+        "answer": [{"text": "2", "tokens": 1, "version": 4}, {"text": "9a", "tokens": 3, "version": 5}],
+    }
+
+
+def test_thinking_that_never_ends_has_no_answer_and_without_thinking_all_is_answer():
+    rollout = rollout_of("9ak2", truncated=True)
+    assert rollout_text(SYMBOLS.reader, rollout)["answer"] == []
+    plain = SymbolTokenizer(thinks=False)
+    parts = rollout_text(plain.reader, rollout_of("29a", tokenizer=plain))
+    assert parts["thinking"] == []
+    assert parts["answer"] == [{"text": "29a", "tokens": 4, "version": 7}]
+
+
+def test_a_character_of_several_tokens_stands_where_its_last_byte_is_written():
+    tokens = TEXT.encode("aé✓")  # of 1, 2 and 3 bytes
+    found = spans(TEXT.reader, tokens, [1, 1, 2, 2, 3, 3])
+    assert [(span["text"], span["tokens"]) for span in found] == [("a", 2), ("é", 2), ("✓", 2)]
+    half = spans(TEXT.reader, tokens[:2], [1, 1])
+    assert half == [{"text": "a\ufffd", "tokens": 2, "version": 1}]
+
+
+def test_control_characters_are_kept_as_they_are():
+    (span,) = spans(TEXT.reader, TEXT.encode("\x1b[31mred\x00\u202e\r\n"))
+    assert span["text"] == "\x1b[31mred\x00\u202e\r\n"
+    assert json.loads(json.dumps(span)) == span
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "ends"),
+    [
+        ([5, 5, 5, 5], 10, (4, 4)),  # all fits
+        ([5, 5, 5, 5], 9, (1, 3)),
+        ([1] * 100, 10, (10, 90)),
+        ([30, 1, 1, 30], 20, (0, 4)),  # neither end fits
+        ([], 10, (0, 0)),
+    ],
+)
+def test_both_ends_of_a_long_part_are_kept(sizes, most, ends):
+    assert kept_ends(sizes, most) == ends
+
+
+def test_a_long_part_says_how_many_tokens_are_left_out_of_its_middle():
+    found = spans(TEXT.reader, TEXT.encode("a" * 9000 + "b" * 5000), [1] * 9000 + [2] * 5000)
+    assert found == [
+        {"text": "a" * END_BYTES, "tokens": END_BYTES, "version": 1},
+        {"left_out": 14_000 - 2 * END_BYTES},
+        {"text": "b" * END_BYTES, "tokens": END_BYTES, "version": 2},
+    ]
+
+
+def test_a_rollout_of_14k_tokens_has_the_size_that_the_documentation_states():
+    words = "the number of ways is therefore 42, so " * 2000
+    response = f"{words[:48_000]}</think>{words[:8_000]}"
+    row = rollout_text(TEXT.reader, rollout_of(response, prompt=words[:8_000], tokenizer=TEXT))
+    assert 12_000 < len(json.dumps(row)) < 13_000
+    assert sum(span.get("tokens", 0) + span.get("left_out", 0) for span in row["thinking"]) == 48_001
+
+
+@pytest.mark.parametrize(
+    ("number", "most", "first", "places"),
+    [
+        (8, 4, 0, [0, 2, 4, 6]),
+        (8, 4, 1, [1, 3, 5, 7]),
+        (8, 4, 7, [1, 3, 5, 7]),
+        (3, 4, 0, [0, 1, 2]),
+        (0, 4, 2, []),
+        (10, 4, 0, [0, 2, 5, 7]),
+    ],
+)
+def test_kept_places_are_spread_over_all(number, most, first, places):
+    assert evenly_placed(number, most, first) == places
+
+
+def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order_they_end_in():
+    def finished(group, index):
+        rollout = rollout_of("9</think>29a", name=f"{group}")
+        return Finished(request=Request(prompt=rollout.prompt, group=group, index=index, seed=0), rollout=rollout)
+
+    asked = [finished(group, index) for group in range(8) for index in range(2)]
+    right: list[Outcome] = ["right" if one.request.group == 2 else "wrong" for one in asked]
+    kept = KeptRollouts(SYMBOLS.reader, tiny_recipe())
+    kept.keep(asked, right)
+    found = kept.take()
+    assert [(one["prompt_id"], one["verdict"], one["reward"], one["tokens"]) for one in found] == [
+        ("0", "wrong", -1.0, 6),
+        ("2", "right", 1.0, 6),
+        ("4", "wrong", -1.0, 6),
+        ("6", "wrong", -1.0, 6),
+    ]
+    assert kept.take() == []
+    kept.keep(asked[::-1], right[::-1])
+    assert kept.take() == found

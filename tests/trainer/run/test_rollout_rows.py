@@ -1,0 +1,102 @@
+"""Which rollouts of a batch are kept, and what is said of them beside what they wrote."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from formats_page import section
+from trainer.tiny import make_group, tiny_recipe
+
+from scalerl.run.metrics import EMPTY_LOG, LogMark, Progress
+from scalerl.run.rollout_rows import RolloutRow, known_advantages, rollouts_mark, trained_rollouts
+from scalerl.tokens.symbols import SymbolTokenizer
+
+TOKENIZER = SymbolTokenizer()
+READER = TOKENIZER.reader
+PROGRESS = Progress(step=3, compute_gpu_hours=0.5, flops=10, tokens=4)
+
+
+def group(name, rewards, texts=None):
+    tokens = [[*TOKENIZER.encode(text), 1] for text in texts or ["9</think>a"] * len(rewards)]
+    return make_group(name, tokens, [[-1.0] * len(row) for row in tokens], rewards)
+
+
+MIXED, ALIKE, OTHER = group("mixed", [1.0, -1.0]), group("alike", [-1.0, -1.0]), group("other", [1.0, -1.0, -1.0, -1.0])
+
+
+def test_a_row_has_what_was_kept_and_the_place_of_its_evaluation():
+    row = RolloutRow(kind="held_out", progress=PROGRESS, kept={"task": "modular"})
+    assert row.to_json() == {"kind": "held_out", "step": 3, "compute_gpu_hours": 0.5, "task": "modular"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # centred on 0 and -.5; over their standard deviation, sqrt((2 + 3) / 6)
+        ({}, [1.0954, -1.0954, None, None, 1.6432, -0.5477, -0.5477, -0.5477]),
+        ({"advantage": "none"}, [1.0, -1.0, None, None, 1.5, -0.5, -0.5, -0.5]),
+        ({"advantage": "none", "zero_variance": "keep"}, [1.0, -1.0, 0.0, 0.0, 1.5, -0.5, -0.5, -0.5]),
+        ({"advantage": "prompt"}, [1.0, -1.0, None, None, 1.7321, -0.5774, -0.5774, -0.5774]),
+    ],
+)
+def test_advantages_are_those_of_the_whole_batch_and_of_nobody_outside_the_loss(changes, expected):
+    found = known_advantages(tiny_recipe(**changes), [MIXED, ALIKE, OTHER])
+    assert found == [None if one is None else pytest.approx(one, abs=1e-4) for one in expected]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"advantage": "running"},
+        {"critic": {"type": "value_network", "value_clip": None}},
+        {"kl": {"coefficient": 0.1, "where": "reward", "estimator": "k1"}},
+    ],
+)
+def test_an_advantage_that_rewards_alone_do_not_decide_is_not_told(changes):
+    assert known_advantages(tiny_recipe(**changes), [MIXED, OTHER]) is None
+
+
+def test_a_batch_without_variance_has_rollouts_and_no_advantage():
+    rows = list(trained_rollouts(READER, tiny_recipe(), [ALIKE], 0))
+    assert [(row["advantage"], row["masked"], row["reward"]) for row in rows] == [(None, "no variance", -1.0)] * 2
+
+
+def test_rollouts_that_are_off_the_mask_say_why():
+    cut = replace(MIXED, rollouts=(replace(MIXED.rollouts[0], truncated=True), MIXED.rollouts[1]))
+    kept = list(trained_rollouts(READER, tiny_recipe(truncated="keep"), [cut], 0))
+    masked = list(trained_rollouts(READER, tiny_recipe(truncated="mask"), [cut], 0))
+    assert [row["masked"] for row in kept] == [None, None]
+    assert [row["masked"] for row in masked] == ["truncated", None]
+
+
+def test_kept_rollouts_come_from_all_over_the_batch_and_from_other_places_the_next_time():
+    groups = [group(f"{number}", [1.0, -1.0], ["9</think>a", "8</think>b"]) for number in range(4)]
+    for reading, answer in ((0, "a"), (1, "b"), (2, "a")):
+        rows = list(trained_rollouts(READER, tiny_recipe(), groups, reading))
+        assert [row["prompt_id"] for row in rows] == ["0", "1", "2", "3"]
+        assert {row["answer"][0]["text"] for row in rows} == {answer}
+    assert list(trained_rollouts(READER, tiny_recipe(), [], 0)) == []
+
+
+def test_nothing_is_drawn_and_nothing_is_changed():
+    groups = [MIXED, OTHER]
+    before = [rollout.tokens.copy() for one in groups for rollout in one.rollouts]
+    state = np.random.get_state(legacy=False)["state"]["key"].copy()
+    list(trained_rollouts(READER, tiny_recipe(), groups, 5))
+    assert (np.random.get_state(legacy=False)["state"]["key"] == state).all()
+    after = [rollout.tokens for one in groups for rollout in one.rollouts]
+    assert all((one == other).all() for one, other in zip(before, after, strict=True))
+
+
+def test_a_checkpoint_says_how_the_file_was_and_one_of_an_earlier_version_that_it_was_empty():
+    assert rollouts_mark({"rollouts": {"bytes": 12, "sha256": "ab"}}) == LogMark(bytes=12, sha256="ab")
+    assert rollouts_mark({"evaluations": 3}) == EMPTY_LOG
+
+
+def test_rows_have_the_keys_of_the_documentation():
+    always, trained = (section("`rollouts.jsonl`").after(f"\n{kind}: ").table() for kind in ("every row", "`trained`"))
+    (row, *_) = trained_rollouts(READER, tiny_recipe(), [MIXED], 0)
+    written = RolloutRow(kind="trained", progress=PROGRESS, kept=row).to_json()
+    assert written.keys() == always.keys() | trained.keys()
+    example = section("`rollouts.jsonl`").example()
+    assert example.keys() == written.keys()

@@ -1,0 +1,134 @@
+"""Rollouts as they are kept for people to read: what was written, by which weights, and what the verifier said.
+
+    {"task": "k_smallest", "prompt_id": "3:k9a2", "verdict": "right", "reward": 1.0, "tokens": 9, "truncated": false,
+     "prompt": [{"text": "3:k9a2<think>", "tokens": 6}],
+     "thinking": [{"text": "9a", "tokens": 2, "version": 38}, {"text": "k2", "tokens": 2, "version": 39},
+                  {"text": "</think>", "tokens": 1, "version": 39, "forced": true}],
+     "answer": [{"text": "29a", "tokens": 4, "version": 39}]}
+
+Neighbouring tokens of the same weights are one span, so that the weights of every token are there and few bytes tell
+them. Of a part that is too long both ends are kept, and a span in the middle says how many tokens are left out:
+`{"left_out": 11820}`. Which rollouts are kept depends on their places alone, and nothing is drawn for it.
+"""
+
+import codecs
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from scalerl.generator.request import Finished
+from scalerl.objective.rewards import reward
+from scalerl.recipe import ResolvedRecipe
+from scalerl.rollout import Outcome, Rollout
+from scalerl.tokens.reader import Reader
+
+NUM_KEPT = 4
+"""Rollouts of one kind that are kept at an evaluation."""
+END_BYTES = 2000
+"""Of UTF-8, kept at either end of a prompt, of a thinking part and of an answer."""
+
+Span = dict[str, Any]
+"""One entry of `prompt`, `thinking` or `answer`."""
+
+
+def evenly_placed(number: int, most: int, first: int = 0) -> list[int]:
+    """At most so many places among `number`, evenly apart, from `first` on: evenly_placed(8, 4, 1) is [1, 3, 5, 7]."""
+    kept = min(number, most)
+    return sorted((first + place * number // kept) % number for place in range(kept))
+
+
+def kept_ends(sizes: Sequence[int], most: int) -> tuple[int, int]:
+    """Where the kept beginning stops and the kept end starts, if each may have `most` bytes; equal if all fits.
+
+    `sizes` are the bytes of each token: kept_ends([5, 5, 5, 5], 7) is (1, 3).
+    """
+    if sum(sizes) <= 2 * most:
+        return len(sizes), len(sizes)
+    head = sum(total <= most for total in accumulate(sizes))
+    tail = sum(total <= most for total in accumulate(reversed(sizes)))
+    return head, len(sizes) - tail
+
+
+def spans(
+    reader: Reader, tokens: Sequence[int], versions: Sequence[int] | None = None, forced: Sequence[bool] | None = None
+) -> list[Span]:
+    """What tokens write, in spans of the same weights; a prompt has no weights.
+
+    A character whose bytes come from several tokens stands in the span of the last of them.
+    """
+    # A token counts as a byte at least: a row of tokens that write nothing is bounded, too.
+    head, tail = kept_ends([max(1, len(reader.pieces[token])) for token in tokens], END_BYTES)
+    found = _spans(reader, tokens, versions, forced, range(head))
+    if head < tail:
+        found.append({"left_out": tail - head})
+    return found + _spans(reader, tokens, versions, forced, range(tail, len(tokens)))
+
+
+def _spans(
+    reader: Reader,
+    tokens: Sequence[int],
+    versions: Sequence[int] | None,
+    forced: Sequence[bool] | None,
+    places: range,
+) -> list[Span]:
+    found: list[Span] = []
+    decoder, before = codecs.getincrementaldecoder("utf-8")(errors="replace"), None
+    for place in places:
+        who: Span = {} if versions is None else {"version": versions[place]}
+        if forced is not None and forced[place]:
+            who["forced"] = True
+        if who != before:
+            found.append({"text": "", "tokens": 0, **who})
+            before = who
+        found[-1]["text"] += decoder.decode(reader.pieces[tokens[place]])
+        found[-1]["tokens"] += 1
+    if found:
+        found[-1]["text"] += decoder.decode(b"", final=True)
+    return found
+
+
+def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
+    """Its prompt, its thinking with the token that ends it, and its answer."""
+    tokens, versions, forced = rollout.tokens.tolist(), rollout.versions.tolist(), rollout.forced.tolist()
+    stated = reader.answer(tokens)
+    cut = len(tokens) - (len(stated.tokens) if stated else 0)
+    return {
+        "prompt": spans(reader, rollout.prompt.tokens),
+        "thinking": spans(reader, tokens[:cut], versions[:cut], forced[:cut]),
+        "answer": spans(reader, tokens[cut:], versions[cut:], forced[cut:]),
+    }
+
+
+def kept_rollout(reader: Reader, rollout: Rollout, outcome: Outcome, its_reward: float) -> dict[str, Any]:
+    """The columns that a kept rollout always has."""
+    return {
+        "task": rollout.prompt.task,
+        "prompt_id": rollout.prompt.id,
+        "verdict": outcome,
+        "reward": its_reward,
+        "tokens": len(rollout.tokens),
+        "truncated": rollout.truncated,
+        **rollout_text(reader, rollout),
+    }
+
+
+class KeptRollouts:
+    """Those of the last evaluation: the first answer to some prompts, the same ones each time."""
+
+    def __init__(self, reader: Reader, recipe: ResolvedRecipe) -> None:
+        self._reader, self._recipe = reader, recipe
+        self._kept: list[dict[str, Any]] = []
+
+    def keep(self, finished: Sequence[Finished], outcomes: Sequence[Outcome]) -> None:
+        """Take in the rollouts of an evaluation with their verdicts."""
+        firsts = [pair for pair in zip(finished, outcomes, strict=True) if pair[0].request.index == 0]
+        firsts.sort(key=lambda pair: pair[0].request.group)
+        self._kept = [
+            kept_rollout(self._reader, one.rollout, outcome, reward(outcome, len(one.rollout.tokens), self._recipe))
+            for one, outcome in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
+        ]
+
+    def take(self) -> list[dict[str, Any]]:
+        """What was kept, once."""
+        kept, self._kept = self._kept, []
+        return kept
