@@ -1,6 +1,8 @@
 """Numbers and messages as people read them."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 
 def counted(number: int, thing: str) -> str:
@@ -26,6 +28,27 @@ def duration_text(seconds: float, *, digits: int = 3) -> str:
 def four_digits(number: float) -> str:
     """`0.2513`, `1200`, `80000`: never a power of ten."""
     return f"{float(f'{number:.4g}'):.10g}"
+
+
+def setting_text(value: Any) -> str:
+    """A setting of a recipe as YAML has it on one line: `dapo`, `0.0001`, `true`, `{type: grpo, clip: 0.1}`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.10g}"
+        case Mapping():
+            return "{" + ", ".join(f"{name}: {setting_text(inner)}" for name, inner in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(setting_text(inner) for inner in value) + "]"
+    return str(value)
+
+
+def changes_text(overrides: Mapping[str, Any]) -> str:
+    """What a variant changes of the reference: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
+    return ", ".join(f"{path} = {setting_text(value)}" for path, value in overrides.items())
 
 
 LEAST_PLAIN, LEAST_POWER = 1e-4, 1e9

@@ -1,8 +1,8 @@
 """Finds the file that a sweep means by `reference: scalerl` or `scale: laptop`.
 
 A name that ends in `.yaml` is a path: from the folder of the sweep file, else from the current one. Any other is a file
-in `recipes/` (a scale: in `recipes/scales/`); the search starts beside the sweep file's folder and continues in the
-current folder, the repository and the installed package.
+in `recipes/` (a scale: in `recipes/scales/`, a study of the paper: in `sweeps/paper/`); the search starts beside the
+sweep file's folder and continues in the current folder, the repository and the installed package.
 """
 
 import os
@@ -12,9 +12,10 @@ from typing import Literal
 from ablations.errors import Place, did_you_mean
 from ablations.files.source import yaml_files
 
-Kind = Literal["recipe", "scale"]
+Kind = Literal["recipe", "scale", "study"]
 
-_FOLDERS: dict[Kind, str] = {"recipe": "recipes", "scale": "recipes/scales"}
+_FOLDERS: dict[Kind, str] = {"recipe": "recipes", "scale": "recipes/scales", "study": "sweeps/paper"}
+_PLURALS: dict[Kind, str] = {"recipe": "recipes", "scale": "scales", "study": "studies"}
 _PACKAGE = Path(__file__).parents[1]
 _REPOSITORY = _PACKAGE.parents[1]
 
@@ -29,8 +30,16 @@ def find_file(kind: Kind, name: str, *, named_at: Place, sweep: Path | None = No
     if is_path:
         near = {str(Path(name).with_name(other.name)) for path in candidates for other in yaml_files(path.parent)}
         raise named_at.error(f"no file {name}", did_you_mean(name, sorted(near), "files"))
-    names = {path.stem for folder in _folders(kind, sweep) for path in yaml_files(folder)}
-    raise named_at.error(f"unknown {kind} '{name}'", did_you_mean(name, sorted(names), f"{kind}s"))
+    raise named_at.error(f"unknown {kind} '{name}'", did_you_mean(name, sorted(files_of(kind, sweep)), _PLURALS[kind]))
+
+
+def files_of(kind: Kind, sweep: Path | None = None) -> dict[str, Path]:
+    """Every file of a kind that a name may mean, by that name; of two with one name the first that is found."""
+    found: dict[str, Path] = {}
+    for folder in _folders(kind, sweep):
+        for path in yaml_files(folder):
+            found.setdefault(path.stem, path)
+    return found
 
 
 def _paths(name: str, sweep: Path | None) -> list[Path]:

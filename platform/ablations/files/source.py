@@ -120,6 +120,9 @@ def _nearest_file(path: Path) -> str:
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist"
     names = [other.name for other in yaml_files(path.parent)]
+    meant = Path("sweeps") / f"{path.stem}.yaml"
+    if path.parent == Path() and meant.is_file():  # a name, as of a recipe
+        return f"did you mean {meant}?"
     return did_you_mean(path.name, names, f"YAML files in {path.parent}")
 
 

@@ -82,6 +82,14 @@ def test_a_missing_file_is_told_its_nearest_neighbour(tmp_path):
         read_yaml(tmp_path / "fil.yaml")
 
 
+def test_the_name_of_a_sweep_is_told_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "sweeps" / "loo.yaml").write_text("name: loo\n")
+    with pytest.raises(FileError, match=r"loo: no such file; did you mean sweeps/loo\.yaml\?"):
+        read_yaml(Path("loo"))
+
+
 def test_a_missing_folder_is_said_to_be_missing(tmp_path):
     with pytest.raises(FileError, match=r"no such file; the folder .*sweps does not exist"):
         read_yaml(tmp_path / "sweps" / "loo.yaml")
