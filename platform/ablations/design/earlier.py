@@ -7,16 +7,15 @@ from itertools import islice
 
 import numpy as np
 
-from ablations.design.command import plans_of
 from ablations.design.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.home.home import Home
-from ablations.home.started_sweep import StartedSweep
-from ablations.verdict.differences import ceiling_repeats, common_target, target_repeats
-from ablations.verdict.level import LAST_SHARE, common_compute, level_of, level_repeats, levels_of, mean_weights
+from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.verdict.level import LAST_SHARE, common_compute, level_of, mean_weights
+from ablations.verdict.repeated_runs import SAME, UNUSABLE, says_of_group
 from ablations.verdict.results import fit_sweep
-from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
+from ablations.verdict.run_to_run import RunToRun, run_to_run
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.errors import CannotResume
 from scalerl.run.metrics import read_rows
@@ -24,9 +23,6 @@ from scalerl.run.run_folder import RunFolder
 
 MOST_RUNS = 48
 """Runs that are read, the sweep last started first: a fit takes some 40 ms."""
-SAME = ("model", "tasks", "compute_unit_gpu_hours")
-"""What runs of one scale have in common; `--set` may have changed it."""
-UNUSABLE = ("no rise", "collapsed")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +32,8 @@ class EarlierRun:
     recipe: ResolvedRecipe
     fit: Fit
     folder: RunFolder
+    unkept: str
+    """Why its fit could not be kept; empty where it was."""
 
 
 def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> KnownScale | None:
@@ -56,6 +54,7 @@ def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str |
         spread=_spread(usable),
         speed=_speed(usable, reference.evaluation.samples),
         num_runs=len(usable),
+        unkept=next((run.unkept for run in runs if run.unkept), ""),
     )
 
 
@@ -75,7 +74,8 @@ def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str |
                 alone = replace(of_task, variants=(replace(variant, runs=(run,)),))
                 (fitted,) = fit_sweep(StartedSweep(home=home, plan=alone))
                 if fitted.fit is not None:
-                    yield EarlierRun(recipe=recipe, fit=fitted.fit, folder=home.run(run.id))
+                    folder = home.run(run.id)
+                    yield EarlierRun(recipe=recipe, fit=fitted.fit, folder=folder, unkept=fitted.unkept)
 
 
 def _recipe_of(folder: RunFolder) -> ResolvedRecipe | None:
@@ -129,22 +129,15 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
     groups: dict[str, list[Fit]] = {}
     for run in runs:
         groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)
-    repeated = [fits for fits in groups.values() if len(fits) > 1]
-    levels = (levels_of(fits, common_compute(fits)) for fits in repeated)
-    level = run_to_run([level_repeats(of_recipe) for of_recipe in levels if of_recipe])
-    ceiling = run_to_run([ceiling_repeats(fits) for fits in repeated])
-    target = run_to_run(list(_target_repeats(repeated)))
+    says = [says_of_group(fits) for fits in groups.values() if len(fits) > 1]
+    level, ceiling, target = (
+        run_to_run([found for one in says if (found := one[question])]) for question in ("level", "ceiling", "target")
+    )
 
     def sd(spread: RunToRun) -> float:
         return spread.sd if spread.freedom else level.sd
 
     return RunSpread(level=level.sd, ceiling=sd(ceiling), target=sd(target), freedom=level.freedom)
-
-
-def _target_repeats(repeated: Iterable[Sequence[Fit]]) -> Iterator[Repeats]:
-    for fits in repeated:
-        if (target := common_target(fits)) is not None:
-            yield target_repeats(fits, target)
 
 
 def _speed(runs: Iterable[EarlierRun], samples: int) -> Speed | None:

@@ -1,6 +1,8 @@
 """What a study could see, for its file as it is and for other designs, and the cheapest for a wanted difference."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,14 @@ from ablations.design.half_widths import (
     Question,
     Sight,
     curve_sights,
-    expected_curve,
     level_sight,
-    simulated_fits,
 )
 from ablations.design.known import KnownScale, assumed
+from ablations.design.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.options import MIN_POINTS, FitSettings
-from ablations.fit.result import Fit
 from ablations.study.fittable import num_fittable
+from ablations.verdict.repeated_runs import repeats_of_home
+from ablations.verdict.run_to_run import OtherSweeps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,26 +98,52 @@ class Prospect:
         }
 
 
-def foresee(blueprint: Blueprint, *, noise: float | None = None, only_own: bool = False) -> Prospect:
+def foresee(
+    blueprint: Blueprint,
+    *,
+    noise: float | None = None,
+    only_own: bool = False,
+    done: Callable[[int, int], None] | None = None,
+) -> Prospect:
     """What every design would see, by earlier runs of the scale in the home folder, else by what is assumed.
 
     `noise` is a run-to-run standard deviation that replaces what they say. With `only_own` the file as it is alone.
+    `done` is told after each design how many are done, and of how many.
     """
     study = blueprint.study
     reference = study.reference.recipe
     found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
-    known = found or assumed(reference)
+    known = replace(found, others=_others(blueprint)) if found else assumed(reference)
     known = known if noise is None else known.stated(noise)
     choices = [blueprint.as_written] if only_own else list(blueprint.choices())
-    fits: dict[tuple[float, int], list[Fit]] = {}
-    designs = tuple(_foreseen(blueprint, known, choice, fits) for choice in choices)
-    return Prospect(blueprint=blueprint, known=known, designs=designs)
+    simulated: dict[tuple[float, int], SimulatedRuns] = {}
+    designs = []
+    for choice in choices:
+        designs.append(_foreseen(blueprint, known, choice, simulated))
+        if done is not None:
+            done(len(designs), len(choices))
+    return Prospect(blueprint=blueprint, known=known, designs=tuple(designs))
+
+
+def _others(blueprint: Blueprint) -> OtherSweeps:
+    """What `platform compare` will take from other sweeps of the home: all of it that it may ask for."""
+    study = blueprint.study
+    seeds = Counter(run.variant for run in study.runs)
+    return repeats_of_home(
+        blueprint.home,
+        study.scale,
+        sweep=study.sweep.name,
+        like=study.reference.recipe,
+        settings=replace(settings_of(blueprint, blueprint.as_written), task=study.sweep.fit.task),
+        own={run.id for run in study.runs if seeds[run.variant] > 1},
+        freedom=0,
+    )
 
 
 def _foreseen(
-    blueprint: Blueprint, known: KnownScale, choice: StudyDesign, fits: dict[tuple[float, int], list[Fit]]
+    blueprint: Blueprint, known: KnownScale, choice: StudyDesign, simulated: dict[tuple[float, int], SimulatedRuns]
 ) -> Foreseen:
-    """`fits` are those of runs that were simulated before: all numbers of seeds draw from the same."""
+    """`simulated` has the runs that were simulated before: all numbers of seeds draw from the same."""
     window = blueprint.study.sweep.budget
     number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
     compute = due(blueprint, choice)
@@ -125,11 +153,11 @@ def _foreseen(
     sights: dict[Question, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
     if number >= MIN_POINTS:
         end = min(float(compute[-1]), settings.fit_to)
-        sights["level"] = level_sight(expected_curve(known, compute, samples), known, **sizes, compute=end)
+        sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, **sizes, compute=end)
         key = (choice.budget, choice.samples)
-        if key not in fits:
-            fits[key] = simulated_fits(known, compute, samples, settings)
-        sights |= curve_sights(fits[key], known, **sizes)
+        if key not in simulated:
+            simulated[key] = SimulatedRuns(known=known, compute=compute, samples=samples, settings=settings)
+        sights |= curve_sights(simulated[key], **sizes)
     costs = blueprint.costs(choice)
     return Foreseen(
         choice=choice,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ablations.verdict.run_to_run import PRIOR_SD
+from ablations.verdict.run_to_run import NO_OTHERS, PRIOR_SD, OtherSweeps
 from scalerl.recipe import ResolvedRecipe
 
 Law = Callable[[np.ndarray], np.ndarray]
@@ -62,8 +62,12 @@ class KnownScale:
     spread: RunSpread
     speed: Speed | None = None
     num_runs: int = 0
+    others: OtherSweeps = NO_OTHERS
+    """What the comparison will take from other sweeps of the home folder beside the study's own seeds."""
     is_stated: bool = False
     """Whether the user has said how far runs lie apart."""
+    unkept: str = ""
+    """Why fits of earlier runs could not be kept; empty where they were."""
 
     def stated(self, sd: float) -> "KnownScale":
         """The same with a run-to-run standard deviation that is given."""

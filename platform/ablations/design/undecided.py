@@ -68,6 +68,12 @@ def what_would_tell(results: Results) -> str:
     return f"What would tell where it cannot: {'; '.join(said)}{command}."
 
 
+def what_would_tell_of(line: VariantResult) -> str:
+    """The same of one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
+    needed = [(one.question, one.seeds_needed(line.num_seeds)) for one in undecided(line)]
+    return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
+
+
 def _seeds_by_question(open_ones: list[Undecided], num_seeds: int) -> dict[Question, int | None]:
     """The seeds that its widest interval needs, by question; None where one of its intervals needs compute."""
     found: dict[Question, int | None] = {}

@@ -74,9 +74,12 @@ def own_sentence(prospect: Prospect) -> str:
 
 
 def _seen(question: Question, sight: Sight) -> str:
+    no_end = f"{sight.open:.0%} of its intervals without an end" if sight.open else ""
     if sight.seen is None:
-        return f"no difference in {question}"
-    interval = "" if sight.half_width is None else f" (intervals {_half(question, sight.half_width)})"
+        return f"no difference in {question}{f' ({no_end})' if no_end else ''}"
+    width = "" if sight.half_width is None else f"intervals {_half(question, sight.half_width)}"
+    said = ", ".join(part for part in (width, no_end) if part)
+    interval = f" ({said})" if said else ""
     if question == "compute":
         return f"a compute ratio of {math.exp(sight.seen):.2f}{interval}"
     return f"a difference in {question} of {sight.seen:.3f}{interval}"
@@ -155,15 +158,17 @@ def notes(prospect: Prospect) -> list[str]:
     name = blueprint.study.reference.recipe.cluster.compute_name
     found = [
         f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
-        f"rate; of compute the ratio. -: it sees none. Cost: {name} of {counted(blueprint.num_variants, 'variant')}; "
-        "evaluations cost none."
+        "rate; of compute the ratio. Variants are simulated with it: slower, or with a lower ceiling. -: it sees none. "
+        f"Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."
     ]
     if any(one.costs.left != one.costs.whole for one in prospect.designs):
         found.append("To train: what this home folder does not have yet.")
     if prospect.known.speed is not None:
         found.append("Time: of the runs to train, one after the other, as fast as earlier runs here.")
     if any(len(one.choice.seeds) == 1 for one in prospect.designs):
-        found.append(f"One seed cannot say how far runs lie apart: its verdicts assume an sd of {PRIOR_SD}.")
+        others = prospect.known.others.sweeps
+        takes = f"take that from {', '.join(others)}" if others else f"assume an sd of {PRIOR_SD}"
+        found.append(f"One seed cannot say how far runs lie apart: its verdicts {takes}.")
     if blueprint.study.sweep.budget.total is not None:
         found.append("`budget.total` is not looked at: every run is counted at its whole budget.")
     return [*found, source_sentence(prospect)]

@@ -21,7 +21,7 @@ from ablations.fit.engine.projection import (
     box_nodes,
     cells_around,
     grid_nodes,
-    node_deviance,
+    node_deviances,
 )
 from ablations.fit.engine.zoom import COARSE
 from ablations.fit.readings import Readings
@@ -164,8 +164,8 @@ def least_squares(readings: Readings, noise: AR1, family: Family) -> float:
     def least(nodes: Nodes) -> tuple[float, int, Prior]:
         """The least square of the nodes, its node, and the prior of R_0 under which it is."""
         found = []
-        for prior in priors:
-            deviance = node_deviance(nodes, y, variance=variance, prior=prior)
+        deviances = node_deviances(nodes, y, variance=variance, priors=priors)
+        for prior, deviance in zip(priors, deviances, strict=True):
             r, a = best_linear_part(deviance)
             misfit = deviance.at(r, a)
             best = int(np.argmin(misfit))

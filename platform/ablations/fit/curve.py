@@ -65,9 +65,12 @@ class Curve:
                 raise AblationsError(
                     f"curve {self.name!r}: {field} has shape {values.shape}, compute {compute.shape}; they must agree"
                 )
-            for index, value in enumerate(values):
-                if right := requirement(field, value):
-                    raise AblationsError(f"curve {self.name!r}, reading {index + 1}: {field} is {value:g}; {right}")
+            edge = 1.0 if field == "score" else math.inf
+            for index in np.flatnonzero(~((values > 0) & (values < edge))):  # none in between is refused
+                if right := requirement(field, float(values[index])):
+                    raise AblationsError(
+                        f"curve {self.name!r}, reading {index + 1}: {field} is {values[index]:g}; {right}"
+                    )
             values.flags.writeable = False
             object.__setattr__(self, field, values)
         assert self.answer_variance is None or self.samples is not None, "right answers are counted among samples"

@@ -55,10 +55,10 @@ def _outliers(compute: np.ndarray, score: np.ndarray) -> str:
         return ""
     named = ", ".join(f"{score[place]:.3f} at {compute_text(compute[place])}" for place in places[:MOST_NAMED])
     more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
-    verb = "lies" if len(places) == 1 else "lie"
+    verb, object_ = ("lies", "it") if len(places) == 1 else ("lie", "them")
     return (
         f"{counted(len(places), 'reading')} {verb} far off the others ({named}{more}): "
-        "delete them if the evaluation failed, or fit with loss: huber (--loss huber)"
+        f"delete {object_} if the evaluation failed, or fit with loss: huber (--loss huber)"
     )
 
 

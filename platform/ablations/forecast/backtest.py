@@ -12,6 +12,7 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.forecast.forecasts import is_by_eq1, joint_draws, no_forecast
+from ablations.terminal.progress_bar import Done, counted_off
 from ablations.text import compute_text
 
 FRACTIONS = (0.3, 0.5, 0.7)
@@ -96,9 +97,16 @@ class Backtest:
         }
 
 
-def backtest(curves: Sequence[Curve], *, fit_from: float = 0.0, fractions: Sequence[float] = FRACTIONS) -> Backtest:
+def backtest(
+    curves: Sequence[Curve],
+    *,
+    fit_from: float = 0.0,
+    fractions: Sequence[float] = FRACTIONS,
+    done: Done | None = None,
+) -> Backtest:
     """Forecast the last readings of every curve from the readings in (fit_from, fraction of its compute]."""
-    checks = [check(curve, fraction, fit_from=fit_from) for curve in curves for fraction in fractions]
+    wanted = [(curve, fraction) for curve in curves for fraction in fractions]
+    checks = [check(curve, fraction, fit_from=fit_from) for curve, fraction in counted_off(wanted, done)]
     scores = [score(fraction, [one for one in checks if one.fraction == fraction]) for fraction in fractions]
     return Backtest(checks=tuple(checks), scores=tuple(scores))
 

@@ -24,8 +24,10 @@ from ablations.forecast.forecasts import (
     no_forecast,
     predict,
 )
+from ablations.terminal.progress_bar import Done, counted_off
+from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.interval import Interval
-from ablations.verdict.results import FittedRun, FittedVariant, Results
+from ablations.verdict.results import FittedVariant, Results
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
 """Times the plan's budget."""
@@ -121,9 +123,16 @@ class SweepForecast:
 
 
 def forecast_sweep(
-    results: Results, *, budgets_gpu_hours: Sequence[float] = (), score: float | None = None
+    results: Results,
+    *,
+    budgets_gpu_hours: Sequence[float] = (),
+    score: float | None = None,
+    done: Done | None = None,
 ) -> SweepForecast:
-    """Forecast all variants at these computes, by default at the plan's budget and at 2 and 10 times as much."""
+    """Forecast all variants at these computes, by default at the plan's budget and at 2 and 10 times as much.
+
+    `done` is told how many variants are forecast, and of how many.
+    """
     plan = results.plan
     budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
     if score is not None and not 0 < score <= 1:
@@ -157,7 +166,7 @@ def forecast_sweep(
         reference=plan.reference,
         budgets_gpu_hours=budgets,
         score=score,
-        variants=tuple(of_variant(name, fits) for name, fits in groups.items()),
+        variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
         reasons=(*results.reasons, *_reasons(results)),
     )
 
@@ -172,15 +181,15 @@ def forecast_groups(results: Results) -> dict[str, list[Fit]]:
     return {name: fits for name, fits in groups.items() if fits}
 
 
-def backtest_sweep(results: Results) -> Backtest:
-    """The forecasts that every finished run would have had."""
+def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
+    """The forecasts that every finished run would have had; `done` is told how many are made, and of how many."""
     curves = [run.curve for run in results.runs if run.curve is not None and _is_finished(run, results)]
     if not curves:
         raise AblationsError(
             f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
             f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs one that has"
         )
-    return backtest(curves, fit_from=results.plan.fit_from_gpu_hours)
+    return backtest(curves, fit_from=results.plan.fit_from_gpu_hours, done=done)
 
 
 def _is_finished(run: FittedRun, results: Results) -> bool:

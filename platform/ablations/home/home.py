@@ -1,6 +1,7 @@
 """The home folder: where runs, sweeps and warm starts are (docs/formats.md)."""
 
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from ablations.errors import AblationsError, did_you_mean
 from scalerl.run.run_folder import RunFolder
 
 DEFAULT = Path("ablation-runs")
+SWEEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
+"""That of its file, and after `@` and `+` what `--scale` and `--set` make of it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Home:
     def run(self, run_id: str) -> RunFolder:
         """The folder of one run."""
         return RunFolder(self.path / "runs" / run_id)
+
+    def run_ids(self) -> list[str]:
+        """Runs that have begun here, of whichever sweep."""
+        return [folder.name for folder in sorted((self.path / "runs").glob("*"))]
 
     def plan_file(self, sweep: str) -> Path:
         """The plan of a sweep; it is there once the sweep was started."""
@@ -77,3 +84,12 @@ class Home:
 def find_home(option: Path | None) -> Home:
     """`--home`, else ABLATIONS_HOME, else ./ablation-runs."""
     return Home((option or Path(os.environ.get("ABLATIONS_HOME") or DEFAULT)).absolute())
+
+
+def check_sweep_name(name: str) -> None:
+    """AblationsError unless a sweep may be called so."""
+    if not SWEEP_NAME.fullmatch(name):
+        raise AblationsError(
+            f"{name!r} is no name of a sweep; it has up to 128 letters, digits and . _ + - @, and starts with a letter "
+            "or digit"
+        )

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from ablations.fit.options import FitOptions, FitSettings
-from ablations.text import four_digits
+from ablations.text import changes_text, four_digits
 from scalerl.run.run_folder import write_atomically
 
 
@@ -40,6 +40,11 @@ class PlannedVariant:
     name: str
     overrides: dict[str, Any]
     runs: tuple[PlannedRun, ...]
+
+    @property
+    def changes(self) -> str:
+        """As people read them: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
+        return changes_text(self.overrides)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +79,8 @@ class Plan:
     """How curves are fitted, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    claims: tuple[dict[str, Any], ...] = ()
+    """What a paper says of variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
     variants: tuple[PlannedVariant, ...]
 
     @property

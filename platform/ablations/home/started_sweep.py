@@ -7,10 +7,12 @@ PosixPath('ablation-runs/sweeps/loo')
 ['stopped, A in [0.580, 0.620]: gain to 16000 GPU-hours below 0.01 with probability 0.93, after 23 readings (4899 ...)']
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablations.errors import AblationsError
 from ablations.home.allocation import Allocation, read_allocation, write_allocation
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
@@ -26,6 +28,8 @@ class StartedSweep:
 
     home: Home
     plan: Plan
+    beside: tuple[str, ...] = ()
+    """Other sweeps whose variants stand in the plan, as `name (sweep)`: `ablations.verdict.together`."""
 
     @property
     def name(self) -> str:
@@ -33,9 +37,19 @@ class StartedSweep:
         return self.plan.sweep
 
     @property
+    def title(self) -> str:
+        """Its name and those of the sweeps beside it: `loo with more, third`."""
+        return f"{self.name} with {', '.join(self.beside)}" if self.beside else self.name
+
+    @property
     def folder(self) -> Path:
         """Where the sweep's own files are; those of its runs are in the runs' folders, which sweeps share."""
         return self.home.sweep(self.name)
+
+    @property
+    def report_folder(self) -> Path:
+        """Where its reports are written; with sweeps beside it in `with`, a folder inside a folder for each of them."""
+        return self.folder.joinpath("with", *self.beside) if self.beside else self.folder
 
     @property
     def lock(self) -> Path:
@@ -85,3 +99,12 @@ class StartedSweep:
 def read_sweep(home: Home, name: str) -> StartedSweep:
     """A sweep that was started in this home folder; AblationsError where none of this name was."""
     return StartedSweep(home=home, plan=Plan.read(home.plan_file(name)))
+
+
+def plans_of(home: Home, scale: str) -> Iterator[Plan]:
+    """The plans of this scale, the sweep last started first; those of other versions that cannot be read left out."""
+    for name in home.sweep_names():
+        with suppress(AblationsError):
+            plan = read_sweep(home, name).plan
+            if plan.scale == scale:
+                yield plan

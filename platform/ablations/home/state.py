@@ -1,5 +1,6 @@
 """What a run is doing, from its own status file and whether its process is alive."""
 
+import fcntl
 import math
 import os
 import signal
@@ -9,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from scalerl.cluster.unit_state import UnitState
 from scalerl.run.run_folder import RunFolder
@@ -149,11 +148,12 @@ def alive(folder: RunFolder, status: RunStatus) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a living process holds a lock file."""
-    if not path.exists():
-        return False
+    """Whether a living process holds a lock file of `filelock`; the file is only read, as it may be another user's."""
     try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # its holder has it for itself
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
         return True
+    return False

@@ -20,9 +20,10 @@ from ablations.verdict.differences import (
     mean_ceiling_under_eq1,
     target_repeats,
 )
-from ablations.verdict.interval import Interval
+from ablations.verdict.interval import JointInterval
 from ablations.verdict.level import common_compute, level_difference, level_repeats, levels_of
 from ablations.verdict.rules import (
+    DECIDED,
     Difference,
     Efficiency,
     LevelDifference,
@@ -31,7 +32,7 @@ from ablations.verdict.rules import (
     level_rule,
     paper_rule,
 )
-from ablations.verdict.run_to_run import RunToRun, run_to_run
+from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, RunToRun, run_to_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,10 @@ class VariantResult:
                   delta_level=-0.049, delta_level_lo=-0.071, delta_level_hi=-0.027, delta_A=-0.058, delta_A_lo=-0.087,
                   delta_A_hi=-0.029, compute_ratio=1.2, compute_ratio_lo=1.0, compute_ratio_hi=1.4,
                   level_difference="level down", difference="ceiling down", paper_rule="ceiling down",
-                  efficiency="no difference seen")
+                  efficiency="no difference seen", delta_level_joint_lo=-0.080, delta_level_joint_hi=-0.018,
+                  delta_A_joint_lo=-0.099, delta_A_joint_hi=-0.017, compute_ratio_joint_lo=0.9,
+                  compute_ratio_joint_hi=1.5, level_difference_joint="level down", difference_joint="ceiling down",
+                  efficiency_joint="cannot tell")
     """
 
     curve: str
@@ -90,11 +94,34 @@ class VariantResult:
     """What the paper's own rule says of it: a difference in A over 0.02 is one (ScaleRL §4)."""
     efficiency: Efficiency
     """What the interval of compute_ratio says."""
+    delta_level_joint_lo: float | None
+    """Ends of the intervals that hold for all variants at once, corrected for so many comparisons (Bonferroni)."""
+    delta_level_joint_hi: float | None
+    delta_A_joint_lo: float | None
+    delta_A_joint_hi: float | None
+    compute_ratio_joint_lo: float | None
+    compute_ratio_joint_hi: float | None
+    level_difference_joint: LevelDifference
+    """What the corrected interval of delta_level says."""
+    difference_joint: Difference
+    """What the corrected interval of delta_A says."""
+    efficiency_joint: Efficiency
+    """What the corrected interval of compute_ratio says."""
 
     @property
     def asymptote(self) -> AsymptoteEstimate:
         """A with its interval as it may be shown."""
         return AsymptoteEstimate(A=self.A, lo=self.A_lo, hi=self.A_hi, rises=self.verdict != "no rise")
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The verdicts that say "differs" and still do for all variants at once: of level, ceiling and efficiency."""
+        said = {
+            "level": (self.level_difference, self.level_difference_joint),
+            "ceiling": (self.difference, self.difference_joint),
+            "efficiency": (self.efficiency, self.efficiency_joint),
+        }
+        return frozenset(name for name, (plain, joint) in said.items() if plain == joint and plain in DECIDED)
 
     @property
     def doubts_eq1(self) -> bool:
@@ -136,6 +163,8 @@ class Comparison:
     reference: str
     variants: tuple[VariantResult, ...]
     spreads: Spreads
+    others: OtherSweeps = NO_OTHERS
+    """What runs of other sweeps have said of the spreads."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
@@ -143,11 +172,23 @@ class Comparison:
         "run_to_run" has the standard deviations between runs of one recipe that the intervals hold.
         """
         variants = [variant.to_json() for variant in self.variants]
-        return {"reference": self.reference, "variants": variants, "run_to_run": self.spreads.to_json()}
+        return {"reference": self.reference, "variants": variants, "run_to_run": self.run_to_run_json()}
+
+    def run_to_run_json(self) -> dict[str, Any]:
+        """How far runs of one recipe lie apart, and which other sweeps have said so: plain data for JSON."""
+        others = {"other_sweeps": list(self.others.sweeps), "left_out": list(self.others.left_out)}
+        return self.spreads.to_json() | others
 
 
-def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, float], reference: str) -> Comparison:
+def compare(
+    curves_by_variant: Mapping[str, Sequence[Fit]],
+    costs: Mapping[str, float],
+    reference: str,
+    others: OtherSweeps = NO_OTHERS,
+) -> Comparison:
     """Compare every variant, one fit per seed, with the variant called `reference`; `costs` is in any one unit.
+
+    `others` says how far runs of one recipe lie apart in other sweeps of the scale; it counts where the seeds are few.
 
     Raises AblationsError when the reference, a fit or a cost is missing.
     """
@@ -159,47 +200,65 @@ def compare(curves_by_variant: Mapping[str, Sequence[Fit]], costs: Mapping[str, 
         if name not in costs:
             raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
     baseline = curves_by_variant[reference]
-    spreads = _spreads(curves_by_variant, baseline)
+    spreads = _spreads(curves_by_variant, baseline, others)
     return Comparison(
         reference=reference,
         variants=tuple(
-            _variant_result(name, fits, baseline, spreads, cost=costs[name], is_reference=name == reference)
+            _variant_result(
+                name,
+                fits,
+                baseline,
+                spreads,
+                cost=costs[name],
+                is_reference=name == reference,
+                comparisons=max(len(curves_by_variant) - 1, 1),
+            )
             for name, fits in curves_by_variant.items()
         ),
         spreads=spreads,
+        others=others,
     )
 
 
-def _spreads(curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[Fit]) -> Spreads:
+def _spreads(curves_by_variant: Mapping[str, Sequence[Fit]], baseline: Sequence[Fit], others: OtherSweeps) -> Spreads:
     """From the seeds of every variant, each at the compute and the target at which it is compared."""
     repeated = [fits for fits in curves_by_variant.values() if len(fits) > 1]
     levels = (levels_of(fits, common_compute([*fits, *baseline])) for fits in repeated)
     targets = ((fits, common_target([*fits, *baseline])) for fits in repeated)
     return Spreads(
-        level=run_to_run([level_repeats(of_variant) for of_variant in levels if of_variant]),
-        ceiling=run_to_run([ceiling_repeats(fits) for fits in repeated]),
-        target=run_to_run([target_repeats(fits, target) for fits, target in targets if target is not None]),
+        level=run_to_run([level_repeats(of_variant) for of_variant in levels if of_variant], others.level),
+        ceiling=run_to_run([ceiling_repeats(fits) for fits in repeated], others.ceiling),
+        target=run_to_run(
+            [target_repeats(fits, target) for fits, target in targets if target is not None], others.target
+        ),
     )
 
 
 def _variant_result(
-    name: str, fits: Sequence[Fit], baseline: Sequence[Fit], spreads: Spreads, *, cost: float, is_reference: bool
+    name: str,
+    fits: Sequence[Fit],
+    baseline: Sequence[Fit],
+    spreads: Spreads,
+    *,
+    cost: float,
+    is_reference: bool,
+    comparisons: int,
 ) -> VariantResult:
-    ceiling, under_eq1 = mean_ceiling(fits), mean_ceiling_under_eq1(fits)
+    ceiling, under_eq1 = mean_ceiling(fits, spreads.ceiling), mean_ceiling_under_eq1(fits, spreads.ceiling)
     assert ceiling.lo is not None  # every fit bounds A from below
     assert under_eq1.lo is not None
     rises = all(fit.verdict != "no rise" for fit in fits)
     compute = common_compute([*fits, *baseline])
     levels, baseline_levels = levels_of(fits, compute), levels_of(baseline, compute)
-    level: Interval | None = None
+    level: JointInterval | None = None
     if is_reference:
-        delta, ratio = Interval(estimate=0.0, lo=0.0, hi=0.0), Interval(estimate=1.0, lo=1.0, hi=1.0)
+        delta, ratio = _exactly(0.0), _exactly(1.0)
         level = delta if levels else None
     else:
-        delta = ceiling_difference(fits, baseline, spreads.ceiling)
-        ratio = compute_ratio(fits, baseline, spreads.target)
+        delta = ceiling_difference(fits, baseline, spreads.ceiling, comparisons=comparisons)
+        ratio = compute_ratio(fits, baseline, spreads.target, comparisons=comparisons)
         if levels and baseline_levels:
-            level = level_difference(levels, baseline_levels, spreads.level)
+            level = level_difference(levels, baseline_levels, spreads.level, comparisons=comparisons)
     is_bounded = all(fit.ceiling.hi is not None for fit in (*fits, *baseline))
     by_the_paper = None
     if all(fit.A_hi is not None for fit in (*fits, *baseline)):
@@ -235,7 +294,21 @@ def _variant_result(
         difference="reference" if is_reference else ceiling_rule(delta),
         paper_rule="reference" if is_reference else paper_rule(by_the_paper),
         efficiency="reference" if is_reference else efficiency_rule(ratio),
+        delta_level_joint_lo=level and level.joint_lo,
+        delta_level_joint_hi=level and level.joint_hi,
+        delta_A_joint_lo=delta.joint_lo,
+        delta_A_joint_hi=delta.joint_hi,
+        compute_ratio_joint_lo=ratio and ratio.joint_lo,
+        compute_ratio_joint_hi=ratio and ratio.joint_hi,
+        level_difference_joint="reference" if is_reference else level_rule(level and level.joint),
+        difference_joint="reference" if is_reference else ceiling_rule(delta.joint),
+        efficiency_joint="reference" if is_reference else efficiency_rule(ratio and ratio.joint),
     )
+
+
+def _exactly(value: float) -> JointInterval:
+    """Of the reference, which is compared with itself."""
+    return JointInterval(estimate=value, lo=value, hi=value, joint_lo=value, joint_hi=value)
 
 
 def fishers_p(p_values: Sequence[float]) -> float:

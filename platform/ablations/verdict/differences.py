@@ -2,9 +2,9 @@
 
 A difference is uncertain for three reasons: each fit is, nobody knows under which law the curves end, and two runs of
 one recipe differ. The draws of the fits' posteriors hold the first. Draws of a ceiling hold the second too: draw i of
-two fits is of one family as far as their weights agree (`ablations.fit.alternatives`), so a difference is taken under
-one law, and doubt that all seeds share does not average out. The third is one standard deviation for all variants of a
-sweep, see `run_to_run`. Compute to a target within the readings is eq. 1's: there the families that fit agree.
+all fits of a difference is of one family (`one_law`), so doubt that all seeds share does not average out. The third is
+one standard deviation for all variants of a sweep, see `run_to_run`. Compute to a target within the readings is
+eq. 1's: there the families that fit agree.
 """
 
 import math
@@ -14,7 +14,8 @@ import numpy as np
 
 from ablations.fit.ceiling import EQ1_LEADS
 from ablations.fit.result import Fit
-from ablations.verdict.interval import Interval, interval_of
+from ablations.verdict.interval import Interval, JointInterval, interval_of
+from ablations.verdict.one_law import ceilings_under_one_law
 from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
 
 TARGET_SHARE = 0.8
@@ -32,8 +33,10 @@ def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
     return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits])
 
 
-def mean_ceiling(fits: Sequence[Fit]) -> Interval:
-    """Mean A over seeds. One seed has its fit's interval; that of more holds how far their runs lie apart."""
+def mean_ceiling(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
+    """Mean A over seeds. One seed has its fit's interval; that of more holds how far runs of one recipe lie apart,
+    `spread`, or what these seeds alone say of it.
+    """
     if len(fits) == 1:
         ceiling = fits[0].ceiling
         return Interval(estimate=ceiling.A, lo=ceiling.lo, hi=ceiling.hi)
@@ -42,36 +45,42 @@ def mean_ceiling(fits: Sequence[Fit]) -> Interval:
         # The lower bound of an open fit is less than its posterior says, see `ablations.fit`: the mean of them holds.
         lo = float(np.mean([fit.ceiling.lo for fit in fits]))
         return Interval(estimate=estimate, lo=min(lo, estimate), hi=None)
-    return _with_spread(estimate, fits, [fit.ceiling.draws for fit in fits])
+    return _with_spread(estimate, fits, [fit.ceiling.draws for fit in fits], spread)
 
 
-def mean_ceiling_under_eq1(fits: Sequence[Fit]) -> Interval:
+def mean_ceiling_under_eq1(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
     """The same as `mean_ceiling` if eq. 1 is the law."""
     estimate = float(np.mean([fit.A for fit in fits]))
     if len(fits) == 1:
         return Interval(estimate=estimate, lo=fits[0].A_lo, hi=fits[0].A_hi)
     if any(fit.A_hi is None for fit in fits):
         return Interval(estimate=estimate, lo=float(np.mean([fit.A_lo for fit in fits])), hi=None)
-    return _with_spread(estimate, fits, [fit.draws.A for fit in fits])
+    return _with_spread(estimate, fits, [fit.draws.A for fit in fits], spread)
 
 
-def ceiling_difference(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Interval:
+def ceiling_difference(
+    fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, *, comparisons: int = 1
+) -> JointInterval:
     """A of `fits` less A of `baseline`; `spread` is that of A between runs of one recipe.
 
-    The estimate is eq. 1's where it gives both ceilings, else the median over all families. What an unbounded fit says
-    of A beyond its readings rests on the law alone: only the level that it has reached counts as its lower end.
+    The estimate is eq. 1's where it gives both ceilings, else the median over all families, which weigh the same for
+    all runs. What an unbounded fit says of A beyond its readings rests on the law alone: only the level that it has
+    reached counts as its lower end.
     """
-    means = [np.mean([fit.ceiling.draws for fit in side], axis=0) for side in (fits, baseline)]
+    draws = ceilings_under_one_law([*fits, *baseline])
+    sides = ((fits, draws[: len(fits)]), (baseline, draws[len(fits) :]))
+    means = [np.mean(of_side, axis=0) for _, of_side in sides]
     if _is_by_eq1(fits) and _is_by_eq1(baseline):
         estimate = _estimated(fits) - _estimated(baseline)
     else:
         estimate = float(np.median(means[0] - means[1]))
     offsets = spread.differences(len(fits), len(baseline), means[0].size)
-    lower = np.mean([_at_least(fit) for fit in fits], axis=0) - means[1] + offsets
-    upper = np.mean([_at_least(fit) for fit in baseline], axis=0) - means[0] + offsets
-    lo = interval_of(estimate, lower, has_lo=_is_bounded(baseline)).lo
-    hi = interval_of(-estimate, upper, has_lo=_is_bounded(fits)).lo
-    return Interval(estimate=estimate, lo=lo, hi=None if hi is None else -hi)
+    at_least = [np.mean([_at_least(*one) for one in zip(*side, strict=True)], axis=0) for side in sides]
+    lower, upper = at_least[0] - means[1] + offsets, at_least[1] - means[0] + offsets
+    below = interval_of(estimate, lower, has_lo=_is_bounded(baseline), comparisons=comparisons)
+    above = interval_of(-estimate, upper, has_lo=_is_bounded(fits), comparisons=comparisons)
+    hi, joint_hi = (None if end is None else -end for end in (above.lo, above.joint_lo))
+    return JointInterval(estimate=estimate, lo=below.lo, hi=hi, joint_lo=below.joint_lo, joint_hi=joint_hi)
 
 
 def common_target(fits: Sequence[Fit]) -> float | None:
@@ -101,7 +110,9 @@ def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
     return Repeats.of([slope * math.log(C) for C in needed], own)
 
 
-def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun) -> Interval | None:
+def compute_ratio(
+    fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, *, comparisons: int = 1
+) -> JointInterval | None:
     """Compute that `fits` need to reach the common target over the compute that `baseline` needs.
 
     `spread` is that of the pass rate at the target between runs of one recipe. None where there is no common target.
@@ -118,7 +129,7 @@ def compute_ratio(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun
                 for seed, fit in enumerate(side)
             ]
         )
-    return _geometric_ratio(*sides)
+    return _geometric_ratio(*sides, comparisons=comparisons)
 
 
 def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:
@@ -133,7 +144,7 @@ def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None
 
 def _reaches(fit: Fit, target: float) -> float:
     """Compute at which the fitted curve passes the target; 0 where it never does."""
-    return fit.compute_to_reach(target)[0] or 0.0
+    return fit.compute_at(target) or 0.0
 
 
 def _slope(fit: Fit, compute: float) -> float:
@@ -142,15 +153,20 @@ def _slope(fit: Fit, compute: float) -> float:
     return fit.B * (R - fit.R_0) * (fit.A - R) / (fit.A - fit.R_0)
 
 
-def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
+def _geometric_ratio(top: Sequence[Sided], bottom: Sequence[Sided], *, comparisons: int = 1) -> JointInterval:
     """Ratio of geometric means of (estimate, draws) with its interval from the draws."""
     logs, baseline_logs = (np.log([estimate for estimate, _ in side]) for side in (top, bottom))
-    in_logs = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom)
-    lo, hi = (None if end is None else math.exp(end) for end in (in_logs.lo, in_logs.hi))
-    return Interval(estimate=math.exp(in_logs.estimate), lo=lo, hi=hi)
+    found = _log_ratio_interval(float(logs.mean() - baseline_logs.mean()), top, bottom, comparisons)
+    ends = {name: getattr(found, name) for name in ("lo", "hi", "joint_lo", "joint_hi")}
+    return JointInterval(
+        estimate=math.exp(found.estimate),
+        **{name: None if end is None else math.exp(end) for name, end in ends.items()},
+    )
 
 
-def _log_ratio_interval(estimate: float, top: Sequence[Sided], bottom: Sequence[Sided]) -> Interval:
+def _log_ratio_interval(
+    estimate: float, top: Sequence[Sided], bottom: Sequence[Sided], comparisons: int
+) -> JointInterval:
     """The interval of the draws' log ratio. A curve that never reaches the target needs infinite compute, one that
     starts above it none; where both sides say so the ratio may be anything, and counts against either end.
     """
@@ -158,8 +174,9 @@ def _log_ratio_interval(estimate: float, top: Sequence[Sided], bottom: Sequence[
         sides = [np.mean([np.log(draws) for _, draws in side], axis=0) for side in (top, bottom)]
         draws = sides[0] - sides[1]
     is_anything = np.isnan(draws)
-    lo = interval_of(estimate, np.where(is_anything, -np.inf, draws)).lo
-    return Interval(estimate=estimate, lo=lo, hi=interval_of(estimate, np.where(is_anything, np.inf, draws)).hi)
+    below = interval_of(estimate, np.where(is_anything, -np.inf, draws), comparisons=comparisons)
+    above = interval_of(estimate, np.where(is_anything, np.inf, draws), comparisons=comparisons)
+    return JointInterval(estimate=estimate, lo=below.lo, hi=above.hi, joint_lo=below.joint_lo, joint_hi=above.joint_hi)
 
 
 def _is_bounded(fits: Sequence[Fit]) -> bool:
@@ -178,12 +195,15 @@ def _estimated(fits: Sequence[Fit]) -> float:
     return float(np.median(np.mean([fit.ceiling.draws for fit in fits], axis=0)))
 
 
-def _with_spread(estimate: float, fits: Sequence[Fit], draws: Sequence[np.ndarray]) -> Interval:
-    """The interval of a mean over seeds, with how far their runs lie apart by themselves."""
-    apart = run_to_run([ceiling_repeats(fits)]).offsets(draws[0].size, 0) / math.sqrt(len(fits))
+def _with_spread(
+    estimate: float, fits: Sequence[Fit], draws: Sequence[np.ndarray], spread: RunToRun | None
+) -> Interval:
+    """The interval of a mean over seeds, with how far their runs lie apart."""
+    between = run_to_run([ceiling_repeats(fits)]) if spread is None else spread
+    apart = between.offsets(draws[0].size, 0) / math.sqrt(len(fits))
     return interval_of(estimate, np.clip(np.mean(draws, axis=0) + apart, 0, 1))
 
 
-def _at_least(fit: Fit) -> np.ndarray:
+def _at_least(fit: Fit, draws: np.ndarray) -> np.ndarray:
     """Draws of A for the lower end of a comparison: of an unbounded fit, the level at the end of its readings."""
-    return fit.ceiling.draws if fit.ceiling.hi is not None else fit.predict_draws(fit.window[1])[:, 0]
+    return draws if fit.ceiling.hi is not None else fit.predict_draws(fit.window[1])[:, 0]

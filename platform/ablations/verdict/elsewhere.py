@@ -13,7 +13,9 @@ from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.text import compute_text, counted
-from ablations.verdict.results import FittedRun, FittedVariant, Results, compare_variants, try_fit
+from ablations.verdict.fitted_run import FittedRun
+from ablations.verdict.results import FittedVariant, Results, compare_variants
+from ablations.verdict.run_reading import try_fit
 
 MOST_APART = 1.1
 """Runs whose last computes differ by more than this factor are said to."""

@@ -110,7 +110,7 @@ class Hours:
 def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
     """One line per variant that has an account, cells by heading; only activities that took time in some variant."""
     known = {name: spent for name, spent in hours.items() if spent is not None}
-    seen = {place for spent in known.values() for place in spent.shares}
+    seen = {place for spent in known.values() for place, share in spent.shares.items() if share > 0}
     lines = []
     for name, spent in known.items():
         shares, mfu = spent.shares, spent.mfu or {}

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
-from ablations.verdict.interval import Interval, interval_of
+from ablations.verdict.interval import JointInterval, interval_of
 from ablations.verdict.run_to_run import Repeats, RunToRun
 
 LAST_SHARE = 1 / 3
@@ -62,7 +62,11 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
     """
     inside = compute[(start < compute) & (compute < end)]
     ends = np.concatenate([[start], inside, [end]])
-    at_ends = np.array([np.interp(ends, compute, one_reading) for one_reading in np.eye(compute.size)])
+    left = np.clip(np.searchsorted(compute, ends, side="right") - 1, 0, compute.size - 2)
+    share = (ends - compute[left]) / (compute[left + 1] - compute[left])
+    at_ends = np.zeros((compute.size, ends.size))  # of the readings in turn: the height of the lines with it alone at 1
+    at_ends[left, np.arange(ends.size)] = 1 - share
+    at_ends[left + 1, np.arange(ends.size)] = share
     return np.asarray(np.trapezoid(at_ends, ends, axis=1)) / (end - start)
 
 
@@ -71,10 +75,16 @@ def level_repeats(levels: Sequence[Level]) -> Repeats:
     return Repeats.of([level.value for level in levels], [level.variance for level in levels])
 
 
-def level_difference(levels: Sequence[Level], baseline: Sequence[Level], spread: RunToRun) -> Interval:
-    """Mean level of the seeds less that of the baseline's; `spread` is that of levels between runs of one recipe."""
+def level_difference(
+    levels: Sequence[Level], baseline: Sequence[Level], spread: RunToRun, *, comparisons: int = 1
+) -> JointInterval:
+    """Mean level of the seeds less that of the baseline's; `spread` is that of levels between runs of one recipe.
+
+    The interval is also corrected for so many `comparisons`.
+    """
     estimate = float(np.mean([level.value for level in levels]) - np.mean([level.value for level in baseline]))
     variance = sum(sum(level.variance for level in side) / len(side) ** 2 for side in (levels, baseline))
     quantiles = (np.arange(NUM_DRAWS) + 0.5) / NUM_DRAWS
     sampling = math.sqrt(variance) * np.random.default_rng(3).permutation(ndtri(quantiles))
-    return interval_of(estimate, estimate + sampling + spread.differences(len(levels), len(baseline), NUM_DRAWS))
+    draws = estimate + sampling + spread.differences(len(levels), len(baseline), NUM_DRAWS)
+    return interval_of(estimate, draws, comparisons=comparisons)

@@ -5,31 +5,28 @@ A run that cannot be fitted has a reason instead of a fit, so that one bad run h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import AblationsError
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_curves
-from ablations.fit.cutoff import CutoffRow
-from ablations.fit.doubt import cutoff_table
-from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
-from ablations.fit.words import in_words
 from ablations.home.allocation import Allocation
 from ablations.home.home import find_home
-from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
 from ablations.verdict.compare import Comparison, VariantResult, compare
 from ablations.verdict.differences import mean_ceiling
+from ablations.verdict.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
 from ablations.verdict.hours import Hours
-from ablations.verdict.task_curves import curve_of, with_task
-from scalerl.run.log_fault import log_fault
-from scalerl.run.metrics import read_rows
-from scalerl.run.run_folder import RunFolder
+from ablations.verdict.readings_together import Done, Wanted, readings_of_runs
+from ablations.verdict.repeated_runs import of_other_sweeps
+from ablations.verdict.run_reading import try_fit
+from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps
+from ablations.verdict.task_curves import with_task
 
 FIT_FIELDS = (
     "A",
@@ -48,51 +45,6 @@ FIT_FIELDS = (
     "compute_ratio",
     "num_seeds",
 )
-
-FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
-"""What every line of `platform fit --json` has, null where there is no number."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FittedCurve:
-    """A curve and its fit, or the reason why it has no fit.
-
-    FittedCurve(name="loo-loss-s0", curve=curve, fit=None, reason="... a fit needs at least 6 beyond step 0")
-    """
-
-    name: str
-    curve: Curve | None
-    fit: Fit | None
-    reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for JSON: the fit, or the curve's name and the reason."""
-        if self.fit is None:
-            return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "verdict": "no fit", "reason": self.reason}
-        return self.fit.to_json() | {"reason": ""}
-
-    def explained(self) -> dict[str, Any]:
-        """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
-        if self.fit is None:
-            return self.to_json() | {"words": "", "cutoffs": []}
-        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FittedRun(FittedCurve):
-    """The same for one run of a sweep."""
-
-    variant: str
-    seed: int
-    id: str
-    cost_gpu_hours: float
-    """Compute spent so far."""
-    code_versions: tuple[str, ...]
-    """Of all its attempts, in order."""
-    warnings: tuple[str, ...] = ()
-    """What its trainer last said of its health and its files."""
-    hours: Hours | None = None
-    """Where its hours went; None if its log does not say."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,6 +136,11 @@ class Results:
         lines = self.comparison.variants if self.comparison else ()
         return next((line for line in lines if line.curve == name), None)
 
+    def asymptote(self, variant: FittedVariant) -> AsymptoteEstimate | None:
+        """The mean A of its seeds: as compared, where all seeds of the sweep say how far runs lie apart."""
+        line = self.compared(variant.name)
+        return line.asymptote if line else variant.asymptote
+
     def verdict(self, name: str) -> str:
         """What is known of a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
@@ -204,6 +161,7 @@ class Results:
         empty = dict.fromkeys(VariantResult.__dataclass_fields__)
         known = {
             "curve": variant.name,
+            "overrides": variant.overrides,
             "cost": variant.cost_gpu_hours,
             "hours": variant.hours and variant.hours.to_json(),
             "reason": " ".join(variant.reasons),
@@ -214,8 +172,9 @@ class Results:
         """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
         return {
             "sweep": self.plan.sweep,
+            "together_with": list(self.sweep.beside),
             "reference": self.plan.reference,
-            "run_to_run": self.comparison and self.comparison.spreads.to_json(),
+            "run_to_run": self.comparison and self.comparison.run_to_run_json(),
             "task": self.plan.fit_settings.task,
             "variants": [self._line(variant) for variant in self.variants],
             "runs": [
@@ -243,34 +202,52 @@ def shown_numbers(line: VariantResult) -> dict[str, Any]:
     return numbers
 
 
-def _shown_row(row: CutoffRow) -> dict[str, Any]:
-    return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))
-
-
-def open_sweep(sweep: str | None = None, home: Path | str | None = None, *, task: str | None = None) -> Results:
+def open_sweep(
+    sweep: str | None = None, home: Path | str | None = None, *, task: str | None = None, alone: bool = False
+) -> Results:
     """Curves, fits and comparison of a sweep as it stands; by default the one last started.
 
     `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. `task` is the task whose curves are fitted,
-    else the only one, or all of a mix.
+    else the only one, or all of a mix. `alone` leaves out what other sweeps say of how far runs lie apart.
     """
     folder = find_home(None if home is None else Path(home))
-    return read_results(with_task(read_sweep(folder, folder.find_sweep(sweep)), task))
+    return read_results(with_task(read_sweep(folder, folder.find_sweep(sweep)), task), alone=alone)
 
 
-def read_results(sweep: StartedSweep) -> Results:
-    """The runs of a sweep as they are, fitted in the plan's window and compared."""
-    return compared(sweep, tuple(_read_variant(sweep, variant) for variant in sweep.plan.variants))
+def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None = None) -> Results:
+    """The runs of a sweep as they are, fitted in the plan's window and compared.
+
+    `alone` leaves out what other sweeps of the home say of how far runs of one recipe lie apart. `done` is told how
+    many runs are fitted, of those that must be.
+    """
+    runs = iter(_read_runs(sweep, sweep.plan.fit_settings, done))
+    variants = (
+        FittedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(islice(runs, len(variant.runs))))
+        for variant in sweep.plan.variants
+    )
+    return compared(sweep, tuple(variants), alone=alone)
 
 
-def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...]) -> Results:
+def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone: bool = False) -> Results:
     """Fitted variants of a sweep beside each other, with what the sweep decided of them."""
+    others = NO_OTHERS if alone else _others(sweep, variants)
     return Results(
         sweep=sweep,
         variants=variants,
-        comparison=compare_variants(variants, sweep.plan.reference),
+        comparison=compare_variants(variants, sweep.plan.reference, others),
         stops=sweep.read_stops(),
         allocation=sweep.read_allocation(),
     )
+
+
+def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
+    """What other sweeps add to the seeds of this one; nothing where nothing is compared yet."""
+    fitted = {variant.name: variant for variant in variants if variant.fits}
+    if sweep.plan.reference not in fitted or len(fitted) < 2:
+        return NO_OTHERS
+    repeated = [variant for variant in fitted.values() if len(variant.fits) > 1]
+    own = {run.id for variant in repeated for run in variant.runs}
+    return of_other_sweeps(sweep, own, sum(len(variant.fits) - 1 for variant in repeated))
 
 
 def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
@@ -282,79 +259,33 @@ def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
     return fitted
 
 
-def fit_sweep(sweep: StartedSweep, **changes: Any) -> list[FittedRun]:
-    """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given."""
-    plan = with_task(sweep, changes.get("task")).plan
-    settings = replace(plan.fit_settings, **changes)
+def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:
+    """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given.
+
+    `done` is told how many runs are fitted, of those that must be.
+    """
+    settings = replace(with_task(sweep, changes.get("task")).plan.fit_settings, **changes)
+    return _read_runs(sweep, settings, done)
+
+
+def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
+    """In the plan's order."""
+    runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
+    wanted = [
+        Wanted(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+    ]
+    readings = readings_of_runs(wanted, done=done)
     return [
-        _read_run(sweep.run(run.id), variant.name, run, settings) for variant in plan.variants for run in variant.runs
+        fitted_run(folder, variant, run, reading)
+        for (folder, variant, run), reading in zip(runs, readings, strict=True)
     ]
 
 
-def _read_variant(sweep: StartedSweep, variant: PlannedVariant) -> FittedVariant:
-    settings = sweep.plan.fit_settings
-    runs = tuple(_read_run(sweep.run(run.id), variant.name, run, settings) for run in variant.runs)
-    return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
-
-
-def _read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
-    name = f"{variant}-s{run.seed}"
-    rows: list[dict[str, Any]] = []
-    curve, fit = None, None
-    try:
-        for row in read_rows(folder.metrics):
-            rows.append(row)
-        if fault := log_fault(folder):
-            raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
-        curve = curve_of(rows, name, settings.task)
-        if curve is None:
-            reason = _why_empty(folder)
-        else:
-            fit, reason = try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
-    except ValueError as error:
-        reason = str(error)
-    status = folder.read_status()
-    return FittedRun(
-        name=name,
-        curve=curve,
-        fit=fit,
-        reason=reason,
-        variant=variant,
-        seed=run.seed,
-        id=run.id,
-        # The row of an evaluation may come after those of later steps.
-        cost_gpu_hours=max((row["compute_gpu_hours"] for row in rows), default=0.0),
-        code_versions=status.code_versions,
-        warnings=status.warnings,
-        hours=Hours.of_rows(rows),
-    )
-
-
-def _reading_at(curve: Curve, compute: float) -> float:
-    """Compute of the reading that is due at `compute`: it is taken at the first step that reaches its point."""
-    due = curve.compute[curve.compute >= compute]
-    return float(due[0]) if due.size else compute
-
-
-def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
-    """The fit, or why the curve has none."""
-    try:
-        return fit_with(curve, settings), ""
-    except AblationsError as error:
-        return None, str(error)
-
-
-def _why_empty(folder: RunFolder) -> str:
-    status = folder.read_status()
-    if not status.has_started:
-        return f"not started ({status.message})" if status.message else "not started"
-    because = f" ({status.message})" if status.message else ""
-    return f"{status.state}{because}, without an evaluation so far"
-
-
-def compare_variants(variants: Sequence[FittedVariant], reference: str) -> Comparison | None:
+def compare_variants(
+    variants: Sequence[FittedVariant], reference: str, others: OtherSweeps = NO_OTHERS
+) -> Comparison | None:
     """Those that have a fit against the reference; None while the reference has none."""
     fitted = {variant.name: variant.fits for variant in variants if variant.fits}
     if reference not in fitted:
         return None
-    return compare(fitted, {variant.name: variant.cost_gpu_hours for variant in variants}, reference)
+    return compare(fitted, {variant.name: variant.cost_gpu_hours for variant in variants}, reference, others)

@@ -8,6 +8,8 @@ Difference = Literal["reference", "ceiling up", "ceiling down", "no difference s
 LevelDifference = Literal["reference", "level up", "level down", "no difference seen", "cannot tell"]
 Efficiency = Literal["reference", "less compute", "more compute", "no difference seen", "cannot tell"]
 
+DECIDED = ("level up", "level down", "ceiling up", "ceiling down", "less compute", "more compute")
+"""The verdicts that say that a variant differs."""
 WIDEST_MARGIN = 0.04
 """Over this half-width an interval around 0 says nothing: two resolved fits of one seed each give 0.035."""
 WIDEST_LEVEL_MARGIN = 0.025

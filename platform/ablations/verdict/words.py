@@ -3,14 +3,17 @@
 The report and the page show the same words.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS
 from ablations.fit.words import other_prompts
-from ablations.text import compute_interval_text, compute_text, counted, interval_text
+from ablations.home.home import Home
+from ablations.text import changes_text, compute_interval_text, compute_text, counted, interval_text
 from ablations.verdict.compare import VariantResult
 from ablations.verdict.results import FittedVariant, Results, shown_numbers
 from ablations.verdict.rules import PAPER_MARGIN, Difference, Efficiency, LevelDifference
+from ablations.verdict.run_to_run import OtherSweeps
 
 LEVELS: dict[LevelDifference, str] = {
     "level up": "the 95 % interval of the difference in level lies above 0",
@@ -50,6 +53,8 @@ SAID_OF_COMPUTE: dict[Efficiency, str] = {
     "cannot tell": "cannot tell which needs less compute",
 }
 NO_FIT = "no fit"
+MOST_CHANGES = 16
+"""Variants below whose table stands what each of them changes."""
 LEVEL_NOTE = (
     "The level is the mean pass rate over the last third of the compute that both have spent. "
     "It is read off the readings, without a law."
@@ -72,22 +77,31 @@ SAID_BY_THE_PAPER_RULE: dict[Difference, str] = {
 class Line:
     """One variant of a comparison as text; a cell without a number is empty.
 
-    Line(variant="loo-loss", seeds="1 of 1", level="level down", delta_level="-0.049 [-0.071, -0.027]",
-         A="0.552 [0.540, 0.566]", A_eq1="0.552 [0.543, 0.561]", delta_A="-0.058 [-0.087, -0.029]",
-         ceiling="ceiling down", paper_rule="down", compute_ratio="1.20 [1.00, 1.40]", efficiency="no difference seen",
-         B="1.80", C_mid="2,600", R_0="0.310", fit="resolved", cost="8000", published="0.59, 1.77, 2600")
+    Line(variant="loo-loss", changes="loss.type = dapo", seeds="1 of 1", level="level down", own_level="0.541",
+         delta_level="-0.049 [-0.071, -0.027]", delta_level_joint="[-0.080, -0.018]", A="0.552 [0.540, 0.566]",
+         A_eq1="0.552 [0.543, 0.561]", delta_A="-0.058 [-0.087, -0.029]", delta_A_joint="[-0.099, -0.017]",
+         ceiling="ceiling down", paper_rule="down", compute_ratio="1.20 [1.00, 1.40]",
+         compute_ratio_joint="[0.90, 1.50]", efficiency="no difference seen", B="1.80", C_mid="2,600", R_0="0.310",
+         fit="resolved", cost="8000", published="0.59, 1.77, 2600")
     """
 
     variant: str
+    changes: str
+    """Of the reference's settings."""
     seeds: str
     level: str
+    own_level: str
+    """Not less the reference's."""
     delta_level: str
+    delta_level_joint: str
     A: str
     A_eq1: str
     delta_A: str
+    delta_A_joint: str
     ceiling: str
     paper_rule: str
     compute_ratio: str
+    compute_ratio_joint: str
     efficiency: str
     B: str
     C_mid: str
@@ -104,15 +118,20 @@ def line_of(results: Results, variant: FittedVariant) -> Line:
     published = results.plan.published.get(variant.name, {})
     return Line(
         variant=variant.name,
+        changes=changes_text(variant.overrides),
         seeds=f"{len(variant.fits)} of {len(variant.runs)}",
         level=compared.level_difference if compared else NO_FIT,
-        delta_level=level_text(compared) if compared else "",
-        A=variant.asymptote.cell() if variant.asymptote else NO_FIT,
+        own_level="" if compared is None or compared.level is None else f"{compared.level:.3f}",
+        delta_level=_level_text(compared) if compared else "",
+        delta_level_joint=_joint_text(compared, "delta_level", "+.3f"),
+        A=asymptote.cell() if (asymptote := results.asymptote(variant)) else NO_FIT,
         A_eq1=compared.asymptote_under_eq1.cell() if compared else "",
-        delta_A=difference_text(compared) if compared else "",
+        delta_A=_difference_text(compared) if compared else "",
+        delta_A_joint=_joint_text(compared, "delta_A", "+.3f"),
         ceiling=compared.difference if compared else NO_FIT,
         paper_rule=SAID_BY_THE_PAPER_RULE[compared.paper_rule] if compared else "",
-        compute_ratio=ratio_text(compared) if compared else "",
+        compute_ratio=_ratio_text(compared) if compared else "",
+        compute_ratio_joint=_joint_text(compared, "compute_ratio", ".2f"),
         efficiency=compared.efficiency if compared else NO_FIT,
         B=interval_text(shown.get("B"), None, None, ".2f"),
         C_mid=compute_interval_text(shown.get("C_mid"), None, None),
@@ -154,29 +173,60 @@ def numbers(results: Results, variant: FittedVariant) -> dict[str, float | str |
     }
 
 
-def sentence(results: Results, variant: FittedVariant) -> str:
-    """What was found of a variant, with its baseline, intervals and numbers of seeds."""
-    reference, line = results.plan.reference, results.compared(variant.name)
-    if line is None:
+def sentence(results: Results, variant: FittedVariant, line: Line) -> str:
+    """What was found of a variant, with its baseline and numbers of seeds; its numbers as they stand in `line`."""
+    reference, compared = results.plan.reference, results.compared(variant.name)
+    if compared is None:
         return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
-    ceiling = f"{variant.asymptote} ({_seeds(len(variant.fits))})"
+    ceiling = f"{f'A {line.A}' if compared.asymptote.rises else line.A} ({counted(len(variant.fits), 'seed')})"
     if variant.name == reference:
-        said = f"{variant.name}, the reference: {ceiling}; the fit is {line.verdict}"
+        said = f"{variant.name}, the reference: {ceiling}; fit: {compared.verdict}"
     else:
-        verdicts = (
-            SAID_OF_THE_LEVEL.get(line.level_difference, line.level_difference),
-            SAID_OF_THE_CEILING.get(line.difference, line.difference),
-            SAID_OF_COMPUTE.get(line.efficiency, line.efficiency),
-        )
-        said = f"{variant.name}: {'; '.join(verdicts)}. "
-        if text := level_text(line):
-            said += f"Level {line.level:.3f}, {text} against {reference}. "
+        said = f"{variant.name}: {verdicts_said(compared)}. "
+        if line.delta_level:
+            said += f"Level {line.own_level}, {line.delta_level} against {reference}. "
         said += ceiling
-        if text := difference_text(line):
-            said += f", {text} against {reference} ({_seeds(len(results.variant(reference).fits))})"
-        if line.compute_ratio is not None:
-            said += f"; {ratio_text(line)} times its compute to the common target"
+        if line.delta_A:
+            said += f", {line.delta_A} against {reference} ({counted(len(results.variant(reference).fits), 'seed')})"
+        if compared.compute_ratio is not None:
+            said += f"; {line.compute_ratio} times its compute to the common target"
     return "; no fit of ".join([said, *variant.reasons]) + "."
+
+
+def verdicts_said(line: VariantResult) -> str:
+    """The three verdicts of a variant in words: "lower at equal compute; ceiling down; more compute to the ..."."""
+    level = SAID_OF_THE_LEVEL.get(line.level_difference, line.level_difference)
+    ceiling = SAID_OF_THE_CEILING.get(line.difference, line.difference)
+    return f"{level}; {ceiling}; {SAID_OF_COMPUTE.get(line.efficiency, line.efficiency)}"
+
+
+def answers(results: Results) -> list[str]:
+    """The question that the sweep file asks and, after how much compute, a line per variant: its verdicts in words."""
+    plan = results.plan
+    lines = results.comparison.variants if results.comparison else ()
+    said = [
+        f"{one.curve}, against {plan.reference}: {verdicts_said(one)}." for one in lines if one.curve != plan.reference
+    ]
+    asked = f"{plan.doc} After {plan.budget_gpu_hours:g} {plan.compute_name} per run:".lstrip()
+    return [asked, *said] if said else []
+
+
+def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
+    """A line for every variant that says what it changes; of many, and of curves from elsewhere, none.
+
+    `names` are other names of variants, as a table shows them.
+    """
+    called = names or {}
+    changing = [variant for variant in results.variants if variant.overrides]
+    if len(changing) > MOST_CHANGES:
+        shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.sweep.beside))
+        return [f"{shown} {'say' if results.sweep.beside else 'says'} what each variant changes."]
+    said = [
+        f"{called.get(variant.name, variant.name)} changes {changes_text(variant.overrides)}." for variant in changing
+    ]
+    if any(variant.name == results.plan.reference for variant in changing):
+        said.append(f"Changes are those of the sweep's own reference, not of {results.plan.reference}.")
+    return said
 
 
 def method(results: Results) -> str:
@@ -188,7 +238,34 @@ def method(results: Results) -> str:
         f"{LEVEL_NOTE} Intervals hold 95 %: the error of each run, and the standard deviation between runs of one "
         f"recipe, in pass rate: of levels {spreads.level}; of A {spreads.ceiling}; at the target {spreads.target}."
     )
-    return f"{intervals} {other_prompts([fit for one in results.variants for fit in one.fits])}".rstrip()
+    prompts = other_prompts([fit for one in results.variants for fit in one.fits])
+    others = _other_sweeps(results.comparison.others)
+    return " ".join(filter(None, (together_said(results), intervals, others, prompts)))
+
+
+def together_said(results: Results) -> str:
+    """Which sweeps stand beside the first, which of them add nothing, and what holds for all; empty for one sweep."""
+    sweep, plan = results.sweep, results.plan
+    if not sweep.beside:
+        return ""
+    names = [variant.name for variant in plan.variants]
+    added = [name for name in sweep.beside if any(one.endswith(f" ({name})") for one in names)]
+    said = [f"A variant named with ({name}) is of that sweep." for name in added]
+    said += [f"{name} adds nothing: all of its runs stand here already." for name in sweep.beside if name not in added]
+    window = f"{compute_text(plan.fit_from_gpu_hours)} to {compute_text(plan.fit_to_gpu_hours)} {plan.compute_name}"
+    return " ".join([*said, f"All runs are fitted in the window of {sweep.name}, {window}, and each counts once."])
+
+
+def _other_sweeps(others: OtherSweeps) -> str:
+    """Whose runs are counted beside the sweep's own, and which could not be read; empty where there are none."""
+    said = []
+    if others.sweeps:
+        said.append(f"Other sweeps of the scale that count here: {', '.join(others.sweeps)}; --alone leaves them out.")
+    if others.left_out:
+        runs = counted(len(others.left_out), "run")
+        first = others.left_out[0].rstrip(".")
+        said.append(f"Left out, as it cannot be read: {runs} of other sweeps, {first}.")
+    return " ".join(said)
 
 
 def glossary(results: Results) -> list[tuple[str, str]]:
@@ -232,26 +309,50 @@ def warnings(results: Results) -> list[str]:
     return found
 
 
-def _seeds(count: int) -> str:
-    return "1 seed" if count == 1 else f"{count} seeds"
-
-
-def level_text(line: VariantResult) -> str:
+def _level_text(line: VariantResult) -> str:
     """Level less the reference's with its interval; empty for the reference itself."""
     if line.level_difference == "reference":
         return ""
     return interval_text(line.delta_level, line.delta_level_lo, line.delta_level_hi, "+.3f")
 
 
-def difference_text(line: VariantResult) -> str:
+def _difference_text(line: VariantResult) -> str:
     """A less the reference's A with its interval; empty for the reference itself."""
     if line.difference == "reference":
         return ""
     return interval_text(line.delta_A, line.delta_A_lo, line.delta_A_hi, "+.3f")
 
 
-def ratio_text(line: VariantResult) -> str:
+def _ratio_text(line: VariantResult) -> str:
     """Compute that is needed over what the reference needs, with its interval; empty for the reference itself."""
     if line.difference == "reference":
         return ""
     return interval_text(line.compute_ratio, line.compute_ratio_lo, line.compute_ratio_hi, ".2f")
+
+
+def unkept_note(home: Home, reasons: Iterable[str]) -> str:
+    """That fits are not kept in the home folder, and what follows; empty where none of the reasons says so."""
+    if not (why := next(filter(None, reasons), "")):
+        return ""
+    return f"Fits are not kept, as {home.path} cannot be written ({why}); each command makes them again."
+
+
+def unkept_results_note(results: Results) -> str:
+    """The same of what was read of a sweep."""
+    others = results.comparison.others.unkept if results.comparison else ""
+    return unkept_note(results.sweep.home, [*(run.unkept for run in results.runs), others])
+
+
+def joint_note(results: Results) -> str:
+    """What the corrected intervals are; empty where one variant alone is compared."""
+    comparisons = len(results.comparison.variants) - 1 if results.comparison else 0
+    if comparisons < 2:
+        return ""
+    return f"corrected for {comparisons} comparisons (Bonferroni), so that all hold at once in 95 % of studies"
+
+
+def _joint_text(line: VariantResult | None, name: str, form: str) -> str:
+    """The corrected interval of a difference alone, `[-0.080, -0.018]`; empty for the reference and without one."""
+    if line is None or line.difference == "reference":
+        return ""
+    return interval_text(None, getattr(line, f"{name}_joint_lo"), getattr(line, f"{name}_joint_hi"), form)

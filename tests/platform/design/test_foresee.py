@@ -16,6 +16,9 @@ from ablations.design.half_widths import Sight
 from ablations.design.known import assumed
 from ablations.design.words import answer, design_line, own_sentence, source_sentence
 from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
+from ablations.verdict.results import read_results
+from ablations.verdict.run_to_run import PRIOR_SD
 
 DESIGN = section("`platform design --json`")
 
@@ -37,13 +40,18 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def printed(folder):
+    """Of six simulated runs each, as what is looked at here are levels."""
     asked = ("--detect", "0.04", "--home", folder / "home", "--json")
-    return json.loads(run("design", folder / "next.yaml", *asked))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ablations.design.simulated_runs.NUM_CURVES", 6)
+        return json.loads(run("design", folder / "next.yaml", *asked))
 
 
 def test_the_json_has_the_keys_of_the_page(printed):
     assert printed.keys() == DESIGN.outline()
     assert all(one.keys() == DESIGN.after("A design: ").listed() for one in printed["designs"])
+    sights = [one[question] for one in printed["designs"] for question in ("level", "ceiling", "compute")]
+    assert all(sight.keys() == DESIGN.after("last three has ").quoted() for sight in sights)
     assert printed["known"].keys() == DESIGN.after("`known` has ").quoted()
     assert printed["known"]["run_to_run"].keys() == DESIGN.after("`run_to_run` of it has ").quoted()
 
@@ -165,7 +173,13 @@ def test_what_is_assumed_is_said(tmp_path):
 
 def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):
     study = study_of(tmp_path, more="budget: {compute: 0.25}\n")  # an evaluation every .05: five readings
-    prospect = foresee(Blueprint(study=study, home=Home(tmp_path), budget=0.25), only_own=True)
+    told = []
+    prospect = foresee(
+        Blueprint(study=study, home=Home(tmp_path), budget=0.25),
+        only_own=True,
+        done=lambda *counts: told.append(counts),
+    )
+    assert told == [(1, 1)]
     assert all(sight.seen is None for sight in prospect.own.sights.values())
     assert own_sentence(prospect) == "As written no run can be fitted: 5 readings after step 0, of 6."
 
@@ -184,3 +198,17 @@ def test_the_assumed_law_is_the_papers_with_its_budget_as_the_unit(tmp_path):
     # Half of the way from .3 to .61 at C_mid, which is 2542 of 16,000 GPU-hours.
     assert scale.law(np.array([625.0 * 2542 / 16_000]))[0] == pytest.approx((0.3 + 0.61) / 2)
     assert scale.prompts == 200
+
+
+def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps(tmp_path):
+    """Both take how far runs lie apart from the seeds of `before`."""
+    home = trained_home(tmp_path / "home", study_of(tmp_path, name="before"))
+    study = study_of(tmp_path, name="now", seeds="[7]")
+    found = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute), only_own=True)
+    assert found.known.others.sweeps == ("before",)
+    trained_home(home.path, study)
+    (line,) = read_results(read_sweep(home, "now")).comparison.variants[1:]
+    width = line.delta_level_hi - line.delta_level_lo
+    # The comparison has one degree of freedom more of each recipe: its own seed.
+    assert found.own.sights["level"].half_width == pytest.approx(width / 2, rel=0.25)
+    assert found.own.sights["level"].half_width > 3 * 1.96 * PRIOR_SD * np.sqrt(2)

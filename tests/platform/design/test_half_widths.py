@@ -1,6 +1,7 @@
 """What is foretold, against closed forms and against studies that are simulated and compared one by one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,24 +11,36 @@ from scipy.stats import norm
 from ablations.design.half_widths import (
     BLIND,
     Question,
-    autoregressive,
+    Sight,
+    Sizes,
     curve_sights,
-    expected_curve,
+    ends_and_sd,
     level_sight,
+    looked_for,
     sight_of,
-    simulated_fits,
     smallest_seen,
+    widest,
 )
 from ablations.design.known import KnownScale, RunSpread
+from ablations.design.simulated_runs import (
+    SimulatedRuns,
+    autoregressive,
+    expected_curve,
+    grid_difference,
+    lower,
+    slower,
+)
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
 from ablations.verdict.compare import compare
+from ablations.verdict.interval import Interval
 from ablations.verdict.level import Level, level_difference, level_repeats
 from ablations.verdict.run_to_run import run_to_run
 
 COMPUTE = np.arange(0.0, 16_001.0, 800.0)
 SAMPLES = 16_000
+PLAIN = FitSettings()
 
 
 def known(sd: float, *, run_sd: float = 0.0045, rho: float = 0.4) -> KnownScale:
@@ -50,7 +63,7 @@ def test_intervals_without_an_end_see_nothing():
     assert 0.9 * norm.cdf((d - 0.02) / 0.01) == pytest.approx(0.8, abs=1e-9)
     assert smallest_seen(np.array([0.02] * 3 + [endless]), 0.01) is None
     assert smallest_seen(np.array([endless, endless]), 0.01) is None
-    assert sight_of(np.array([0.02] + [endless] * 3), 0.01) == BLIND
+    assert sight_of(np.array([0.02] + [endless] * 3), 0.01) == Sight(half_width=None, seen=None, open=0.75)
 
 
 def test_autoregressive_noise_has_variance_1_and_its_lag():
@@ -65,7 +78,7 @@ def test_autoregressive_noise_has_variance_1_and_its_lag():
 def test_four_in_five_levels_that_differ_by_the_smallest_difference_are_seen(num_variants, num_seeds, sd):
     scale = known(sd)
     sight = level_sight(
-        expected_curve(scale, COMPUTE, SAMPLES), scale, num_variants=num_variants, num_seeds=num_seeds, compute=16_000
+        expected_curve(eq1, COMPUTE, SAMPLES), scale, num_variants=num_variants, num_seeds=num_seeds, compute=16_000
     )
     late = COMPUTE[COMPUTE >= 16_000 * 2 / 3]
     own_variance = float(np.mean(eq1(late) * (1 - eq1(late)))) / SAMPLES / 6.667  # a third of 20 intervals of 800
@@ -92,26 +105,95 @@ def test_four_times_the_samples_help_where_samples_are_the_noise():
     scale = known(0.001, run_sd=0.0)
 
     def seen(samples):
-        curve = expected_curve(scale, COMPUTE, samples)
+        curve = expected_curve(eq1, COMPUTE, samples)
         return level_sight(curve, scale, num_variants=9, num_seeds=3, compute=16_000).seen
 
     assert seen(400) / seen(1600) == pytest.approx(2.0, abs=0.35)
 
 
 def test_a_ceiling_of_the_task_bounds_the_fits_and_one_below_the_curves_is_left_out(monkeypatch):
-    monkeypatch.setattr("ablations.design.half_widths.NUM_CURVES", 2)
-    below, above = (
-        simulated_fits(known(0.0075), COMPUTE, SAMPLES, FitSettings(ceiling=ceiling)) for ceiling in (0.5, 0.7)
-    )
+    monkeypatch.setattr("ablations.design.simulated_runs.NUM_CURVES", 2)
+    below, above = (simulated_runs(FitSettings(ceiling=ceiling)).reference for ceiling in (0.5, 0.7))
     assert [fit.settings.ceiling for fit in below] == [None, None]  # the law ends at .60
     assert [fit.settings.ceiling for fit in above] == [0.7, 0.7]
 
 
+def simulated_runs(settings=PLAIN, *, compute=COMPUTE):
+    return SimulatedRuns(known=known(0.0075), compute=compute, samples=SAMPLES, settings=settings)
+
+
+def test_a_slower_variant_needs_more_compute_to_every_pass_rate():
+    compute = np.array([0.0, 100.0, 2542.0, 16_000.0])
+    found = slower(eq1, math.log(1.5))(1.5 * compute)
+    # R_0; then .3 + .31 / (1 + (2542 / C)^1.92), half of the way at C_mid.
+    assert found == pytest.approx([0.3, 0.3006203, 0.455, 0.6011921], abs=1e-6)
+
+
+def test_a_variant_that_ends_lower_gets_there_as_fast():
+    found = lower(eq1, 0.05)(np.array([0.0, 2542.0, 1e12]))
+    assert found == pytest.approx([0.3, 0.3 + 0.26 / 2, 0.56], abs=1e-9)
+    assert lower(eq1, 0.4)(np.array([0.0, 2542.0, 1e12])) == pytest.approx(0.3)  # no lower than it begins
+
+
+@pytest.mark.parametrize(
+    ("difference", "found"), [(0.001, 0.01), (0.01, 0.01), (0.027, 0.02), (0.029, 0.04), (0.3, 0.32)]
+)
+def test_variants_are_simulated_at_powers_of_two_of_a_hundredth(difference, found):
+    assert grid_difference(difference) == pytest.approx(found)
+
+
+def test_of_a_slower_variant_the_lower_end_counts_and_of_a_lower_one_the_upper():
+    studies = [Interval(estimate=0.25, lo=0.10, hi=None), Interval(estimate=0.17, lo=0.05, hi=0.4)]
+    ends, sd = ends_and_sd("compute", studies, 0.2, 0.0009)
+    assert ends == pytest.approx([0.15, 0.12])
+    assert sd == pytest.approx(math.sqrt((0.05**2 + 0.03**2) / 2 + 0.0009))
+    studies = [Interval(estimate=-0.05, lo=-0.10, hi=None), Interval(estimate=-0.03, lo=None, hi=0.01)]
+    ends, sd = ends_and_sd("ceiling", studies, 0.04, 0.0)
+    assert ends == pytest.approx([math.inf, 0.04])
+    assert sd == pytest.approx(0.01)  # an estimate without its end is none
+
+
+def test_the_wider_kind_of_variant_gives_the_half_width():
+    assert widest([[0.02, 0.04, 0.03], [0.05, 0.01, 0.04]]) == pytest.approx(0.04)
+    assert widest([[0.02, 0.04, 0.03], [0.05, math.inf, math.inf]]) is None
+
+
+def test_the_variant_differs_by_what_is_looked_for(monkeypatch):
+    """Intervals that widen with the difference by a known rule; the difference seen is that of its own variant."""
+    runs, between = simulated_runs(), 2 * 0.0075**2 / 3
+    monkeypatch.setattr(SimulatedRuns, "variant", lambda self, kind, difference: (kind, difference))
+
+    def studied(question, runs, variant, sizes):
+        assert variant[0] == "ends lower"
+        half_width = 0.02 + variant[1] / 2
+        return [Interval(estimate=-variant[1], lo=-variant[1] - half_width, hi=-variant[1] + half_width)]
+
+    monkeypatch.setattr("ablations.design.half_widths.studied", studied)
+    # From .04 on: .02 + .04 / 2 + .8416 sd = .0452, which is simulated at .04 again.
+    found = looked_for("ceiling", runs, Sizes(num_variants=3, num_seeds=3))
+    assert found == pytest.approx(0.04 + norm.ppf(0.8) * math.sqrt(between), abs=1e-6)
+    # With one seed .0489 of .04, at .04 again; four times the spread lies at .0757, then at .08 .0957, at .08 again.
+    wider = replace(known(0.03), run_sd=0.0045)
+    runs = SimulatedRuns(known=wider, compute=COMPUTE, samples=SAMPLES, settings=PLAIN)
+    found = looked_for("ceiling", runs, Sizes(num_variants=3, num_seeds=1))
+    assert found == pytest.approx(0.06 + norm.ppf(0.8) * math.sqrt(2) * 0.03, abs=1e-6)
+
+
+def test_a_variant_that_is_slower_has_open_ends_where_the_reference_has_none():
+    """Readings to 3.5 times C_mid, of which a variant that needs twice the compute has seen half."""
+    runs = simulated_runs(compute=np.arange(0.0, 9_001.0, 450.0))
+    of_reference, of_variant = (
+        np.mean([fit.ceiling.hi is not None for fit in fits])
+        for fits in (runs.reference, runs.variant("slower", math.log(2)))
+    )
+    assert of_reference > 0.85
+    assert of_variant < 0.75
+
+
 @pytest.mark.slow
 def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
-    scale, seeds = known(0.0075), 2
-    fits = simulated_fits(scale, COMPUTE, SAMPLES, FitSettings())
-    sights = curve_sights(fits, scale, num_variants=4, num_seeds=seeds)
+    seeds = 2
+    sights = curve_sights(simulated_runs(), num_variants=4, num_seeds=seeds)
     rng = np.random.default_rng(61)
     called: dict[Question, list[bool]] = {"ceiling": [], "compute": []}
     for _ in range(16):
@@ -119,12 +201,12 @@ def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
             seen = sights[question].seen
             assert seen is not None
             shift = {"C_mid": 2542.0 * math.exp(seen)} if question == "compute" else {}
-            rise = seen if question == "ceiling" else 0.0
+            fall = seen if question == "ceiling" else 0.0
             runs = {"reference": [simulated(rng, A=0.61) for _ in range(seeds)]}
-            runs |= {name: [simulated(rng, A=0.61 + rise, **shift) for _ in range(seeds)] for name in "abc"}
+            runs |= {name: [simulated(rng, A=0.61 - fall, **shift) for _ in range(seeds)] for name in "abc"}
             lines = compare(runs, dict.fromkeys(runs, 1.0), "reference").variants[1:]
             said = [line.difference if question == "ceiling" else line.efficiency for line in lines]
-            called[question] += [verdict in ("ceiling up", "more compute") for verdict in said]
+            called[question] += [verdict in ("ceiling down", "more compute") for verdict in said]
     # 48 pairs, three to a reference: a standard error of about .08.
     assert np.mean(called["ceiling"]) == pytest.approx(0.8, abs=0.2)
     assert np.mean(called["compute"]) == pytest.approx(0.8, abs=0.2)

@@ -31,6 +31,9 @@ def test_two_zeros_of_a_crashed_evaluator_are_named_and_hubers_loss_mends_them()
     )
     mended = fitted(score, loss="huber")
     assert mended.A_lo < 0.61 < mended.A_hi
+    score[-2] = LAW[-2]
+    (said,) = [text for text in fitted(score).doubts if "far off" in text]
+    assert said.startswith("1 reading lies far off the others (0.000 at 7,881): delete it if the evaluation failed")
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.7])

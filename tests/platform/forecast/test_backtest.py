@@ -71,7 +71,9 @@ def test_bias_mean_absolute_error_and_coverage_are_those_of_the_checks():
 
 def test_a_fraction_with_too_few_readings_says_how_many_are_needed():
     curve = noisy(3, np.arange(0, 8001, 800.0))
-    tested = backtest([curve], fractions=(0.3, 0.7, 0.9))
+    told: list[tuple[int, int]] = []
+    tested = backtest([curve], fractions=(0.3, 0.7, 0.9), done=lambda *counts: told.append(counts))
+    assert told == [(1, 3), (2, 3), (3, 3)]
     assert [one.num_runs for one in tested.scores] == [0, 1, 0]
     assert tested.scores[0].mean_error is None
     reasons = [one.reason for one in tested.checks]

@@ -29,7 +29,7 @@ from ablations.forecast.forecasts import (
     predict,
 )
 from ablations.report.colours import styles
-from ablations.report.forecast import forecast_figure
+from ablations.report.forecast import chances_figure, forecast_curves_figure, forecast_figure, wins_title
 from ablations.verdict.results import read_results
 from ablations.verdict.run_to_run import PRIOR_SD
 
@@ -371,3 +371,20 @@ def test_the_figure_reaches_ten_budgets_and_ranks_the_variants(tmp_path):
     assert sum(bars.x) == pytest.approx(1)
     assert list(bars.x) == sorted(bars.x, reverse=True)
     assert bars.y[-1] == "loo-loss"
+
+
+def test_a_page_draws_the_same_in_two_figures(tmp_path):
+    results = read_results(make_home(tmp_path))
+    both = forecast_figure(results, banded=["loo-loss"], compute=3000).to_dict()
+    curves = forecast_curves_figure(results, banded=["loo-loss"]).to_dict()
+    chances = chances_figure(results, compute=3000).to_dict()
+
+    def drawn(figure):
+        places = ("xaxis", "yaxis")
+        return json.loads(
+            json.dumps([{k: v for k, v in one.items() if k not in places} for one in figure["data"]], default=list)
+        )
+
+    assert drawn(both) == drawn(curves) + drawn(chances)
+    assert both["layout"]["annotations"][0]["text"] == wins_title(results, 3000) == "P(wins) at 3,000 GPU-hours"
+    assert curves["layout"]["shapes"][0]["x0"] == BUDGET

@@ -1,8 +1,9 @@
 import json
 
 import pytest
+from filelock import FileLock
 
-from ablations.home.state import State
+from ablations.home.state import State, is_locked
 
 MEANINGS = {
     "is_finished": {"done", "stopped"},
@@ -22,3 +23,17 @@ def test_each_question_is_answered_yes_for_exactly_these_states(question):
 def test_a_state_is_written_as_the_word_that_people_read():
     assert json.dumps({"state": State.OUT_OF_MEMORY}) == '{"state": "out of memory"}'
     assert f"{State.TIMED_OUT}" == "timed out"
+
+
+def test_a_lock_is_looked_at_without_writing_as_it_may_be_another_users(tmp_path):
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    assert not path.exists()
+    with FileLock(path):
+        assert is_locked(path)
+        assert is_locked(path)
+    path.write_text("whose it is")  # filelock empties a file that it takes
+    assert not is_locked(path)
+    assert path.read_text() == "whose it is"
+    with FileLock(path, timeout=0):  # which the look does not hold
+        assert is_locked(path)

@@ -5,16 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import combine_pvalues, norm, t
+from fixtures_spread import exact_margin, quantile_of_offset
+from scipy.optimize import brentq
+from scipy.stats import combine_pvalues, norm
 
 from ablations.errors import AblationsError
+from ablations.fit.alternatives import Alternative, Alternatives
 from ablations.fit.ceiling import Ceiling
 from ablations.fit.curve import Curve
+from ablations.fit.engine.family import FAMILIES, SIGMOID, Family
+from ablations.fit.engine.posterior import Draws
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import CurveSet, Fit
 from ablations.verdict.compare import compare
 from ablations.verdict.differences import compute_ratio
-from ablations.verdict.run_to_run import PRIOR_FREEDOM, PRIOR_SD, run_to_run
+from ablations.verdict.one_law import ceilings_under_one_law
+from ablations.verdict.run_to_run import Repeats, run_to_run
 
 COMPUTE = np.arange(0, 8001, 200.0)
 
@@ -26,6 +32,7 @@ def exact_fit(A=0.61, B=1.92, C_mid=2542.0, R_0=0.3, compute=COMPUTE) -> Fit:
 
 EXACT = exact_fit()
 ASSUMED = run_to_run([])
+POWER_LAW, WEIBULL = (next(one for one in FAMILIES if one.name == name) for name in ("power law", "Weibull"))
 
 
 def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 0.5792) -> Fit:
@@ -51,13 +58,20 @@ def with_ceiling(A: float, A_lo: float, A_hi: float | None, *, reached: float = 
     )
 
 
-def with_two_laws(A: float, other: float, weight: float) -> Fit:
-    """A fit that eq. 1 gives A and another family, of this weight, the other ceiling, both exactly."""
+def with_two_laws(A: float, other: float, weight: float, family: Family = WEIBULL) -> Fit:
+    """A fit that eq. 1 gives A and another family, of this weight, the other ceiling, both to 1e-5."""
     fit = with_ceiling(A, A - 2e-5, A + 2e-5)
     draws = fit.ceiling.draws.copy()
-    draws[round((1 - weight) * draws.size) :] += other - A
+    rows = slice(round((1 - weight) * draws.size), draws.size)
+    draws[rows] += other - A
     lo, hi = (float(end) for end in np.quantile(draws, (0.025, 0.975)))
-    return replace(fit, ceiling=Ceiling(A=A, lo=lo, hi=hi, draws=draws))
+    none = np.zeros(rows.stop - rows.start)
+    of_family = Draws(draws[rows], *[none] * (len(Draws._fields) - 1))
+    found = Alternatives(
+        weights={**dict.fromkeys((each.name for each in FAMILIES), 0.0), SIGMOID.name: 1 - weight, family.name: weight},
+        others=(Alternative(family=family, rows=rows, draws=of_family, is_open=False),),
+    )
+    return replace(fit, ceiling=Ceiling(A=A, lo=lo, hi=hi, draws=draws), alternatives=found)
 
 
 def compared(variant: list[Fit], reference: list[Fit]):
@@ -75,27 +89,19 @@ def test_one_seed_adds_the_assumed_run_to_run_sd_to_the_intervals_of_the_fits():
     assert (row.num_seeds, row.cost) == (1, 90.0)
 
 
-def pooled_t(groups: list[list[float]]) -> float:
-    """97.5 % point of Student's t times the pooled sd of the groups and the prior."""
-    freedom = PRIOR_FREEDOM + sum(len(group) - 1 for group in groups)
-    squares = sum(float(np.var(group)) * len(group) for group in groups)
-    return float(t(freedom).ppf(0.975) * np.sqrt((PRIOR_FREEDOM * PRIOR_SD**2 + squares) / freedom))
-
-
 def test_seeds_of_all_variants_say_how_far_runs_lie_apart():
     # The fits are exact to 1e-5, so what differs between seeds is between runs.
     groups = {"ref": [0.600, 0.612, 0.604], "new": [0.640, 0.652, 0.655], "third": [0.5, 0.53, 0.5]}
     fits = {name: [with_ceiling(A, A - 2e-5, A + 2e-5) for A in group] for name, group in groups.items()}
     comparison = compare(fits, dict.fromkeys(fits, 1.0), "ref")
     row = comparison.variants[1]
-    margin = pooled_t(list(groups.values())) * np.sqrt(2 / 3)
+    margin = exact_margin(list(groups.values())) * np.sqrt(2 / 3)
     assert row.delta_A == pytest.approx(0.649 - 0.605333, abs=1e-5)
     assert row.delta_A_lo == pytest.approx(row.delta_A - margin, abs=0.03 * margin)
     assert row.delta_A_hi == pytest.approx(row.delta_A + margin, abs=0.03 * margin)
     assert comparison.spreads.ceiling.freedom == 6
     assert comparison.to_json()["run_to_run"]["ceiling"]["degrees_of_freedom"] == 6
-    # The interval of the variant's own A knows of its own seeds alone.
-    own = pooled_t([groups["new"]]) / np.sqrt(3)
+    own = exact_margin(list(groups.values())) / np.sqrt(3)
     assert row.A_hi == pytest.approx(0.649 + own, abs=0.03 * own)
 
 
@@ -103,18 +109,17 @@ def test_two_seeds_average_the_intervals_of_their_fits():
     variant = [with_ceiling(0.55, 0.51, 0.59), with_ceiling(0.57, 0.53, 0.61)]
     row = compared(variant, [with_ceiling(0.60, 0.59, 0.61)])
     assert pytest.approx(0.56) == row.A
-    # The fits explain how the seeds differ, .02 with an sd of .0204 each, so the prior hardly moves: a t with
-    # PRIOR_FREEDOM lies between the margins of a normal with .0075 and with twice that.
-    lo, hi = (np.sqrt(0.04**2 / 2 + 0.01**2 + (1.96 * sd) ** 2 * (1 / 2 + 1)) for sd in (0.0075, 0.015))
-    assert row.delta_A_hi is not None
-    assert -0.04 + lo < row.delta_A_hi < -0.04 + hi
+    # The fits explain how the seeds differ, .02 with an sd of .0204 each; of the spread they say little.
+    own = 0.0204**2
+    spread = quantile_of_offset(0.975, [Repeats(squares=0.0002, freedom=1, own_variance=own)], np.sqrt(1 / 2 + 1))
+    assert row.delta_A_hi == pytest.approx(-0.04 + np.sqrt(0.04**2 / 2 + 0.01**2 + spread**2), abs=0.006)
 
 
 def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
     fits = {"ref": [with_ceiling(0.60, 0.59998, 0.60002)]}
     fits |= {f"v{n}": [with_ceiling(A, A - 2e-5, A + 2e-5) for A in (0.598, 0.600, 0.602)] for n in range(8)}
     row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
-    margin = pooled_t([[0.598, 0.600, 0.602]] * 8) * np.sqrt(1 + 1 / 3)
+    margin = exact_margin([[0.598, 0.600, 0.602]] * 8) * np.sqrt(1 + 1 / 3)
     assert row.delta_A_hi == pytest.approx(margin, rel=0.05)
     assert margin < 1.96 * 0.0075 * np.sqrt(1 + 1 / 3)
 
@@ -142,6 +147,36 @@ def test_a_difference_is_taken_under_one_law():
     margin = 1.96 * 0.0075 * np.sqrt(2)
     assert row.delta_A_lo == pytest.approx(-margin, abs=1e-3)
     assert row.delta_A_hi == pytest.approx(margin, abs=1e-3)
+
+
+def test_runs_that_know_less_of_the_law_are_not_compared_under_another_one():
+    """Both end at .60 by eq. 1 and at .66 by the other family. The variant's readings refuse neither, the reference's
+    nearly refuse eq. 1: by weights of their own the median difference would be -.06.
+    """
+    row = compared([with_two_laws(0.60, 0.66, 0.2)], [with_two_laws(0.60, 0.66, 0.9)])
+    margin = 1.96 * 0.0075 * np.sqrt(2)
+    assert row.delta_A == pytest.approx(0.0, abs=1e-4)
+    assert row.delta_A_lo == pytest.approx(-margin, abs=1e-3)
+    assert row.delta_A_hi == pytest.approx(margin, abs=1e-3)
+    assert row.difference == "no difference seen"
+
+
+def test_a_family_weighs_what_it_does_on_average():
+    # Under the other family, of weight (.1 + .7) / 2 = .4, the variant ends .06 higher, under eq. 1 at .60 too.
+    row = compared([with_two_laws(0.60, 0.66, 0.1)], [with_two_laws(0.60, 0.60, 0.7)])
+    sd = 0.0075 * np.sqrt(2)
+    # P(x < lo) = .6 Phi(lo / sd) + .4 Phi((lo - .06) / sd), and so for the upper end.
+    for end, tail in ((row.delta_A_lo, 0.025), (row.delta_A_hi, 0.975)):
+        found = brentq(lambda x, t=tail: 0.6 * norm.cdf(x / sd) + 0.4 * norm.cdf((x - 0.06) / sd) - t, -0.1, 0.2)
+        assert end == pytest.approx(found, abs=2e-3)
+
+
+def test_a_run_that_refuses_a_family_ends_by_eq_1_there():
+    variant, reference = with_two_laws(0.60, 0.66, 0.5), with_two_laws(0.60, 0.70, 0.5, family=POWER_LAW)
+    (a, b) = ceilings_under_one_law([variant, reference])
+    quarters = [slice(5000 * i, 5000 * (i + 1)) for i in range(4)]  # eq. 1, the reference's family, the variant's
+    assert [float(np.median(a[one])) for one in quarters] == pytest.approx([0.60, 0.60, 0.60, 0.66], abs=1e-4)
+    assert [float(np.median(b[one])) for one in quarters] == pytest.approx([0.60, 0.60, 0.70, 0.60], abs=1e-4)
 
 
 def test_the_doubt_of_several_seeds_is_one_p_value():
@@ -194,7 +229,7 @@ def test_the_seeds_of_the_ratio_lie_apart_by_their_slope_at_the_target():
     final = 0.3 + 0.31 / (1 + (1700 / 8000) ** 1.92)
     target = 0.3 + 0.8 * (final - 0.3)
     slope = 1.92 * (target - 0.3) * (0.61 - target) / 0.31
-    margin = pooled_t([(slope * np.log(group)).tolist() for group in (mids, others)]) / slope * np.sqrt(2 / 3)
+    margin = exact_margin([(slope * np.log(group)).tolist() for group in (mids, others)]) / slope * np.sqrt(2 / 3)
     estimate = float(np.mean(np.log(mids)) - np.mean(np.log(others)))
     assert np.log(row.compute_ratio or np.nan) == pytest.approx(estimate, abs=1e-4)
     assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(estimate - margin, abs=0.12 * margin)
@@ -277,6 +312,15 @@ def test_what_an_unbounded_fit_claims_beyond_its_readings_makes_no_verdict():
     assert row.difference == "cannot tell"
 
 
+def test_an_unbounded_fit_gives_the_reference_no_law_that_its_readings_refuse():
+    """It has reached .70 and may end at 1; the reference ends at .60 by all that fits it."""
+    higher = with_ceiling(0.9, 0.72, None, reached=0.70)
+    nearly_open = with_two_laws(0.60, 1.0, 0.9, family=FAMILIES[-1]).alternatives
+    row = compared([replace(higher, alternatives=nearly_open)], [with_ceiling(0.60, 0.59, 0.61)])
+    assert row.delta_A_lo == pytest.approx(0.70 - 0.60 - np.sqrt(0.01**2 + 0.020789**2), abs=1e-3)
+    assert row.difference == "ceiling up"
+
+
 def test_an_unbounded_fit_whose_readings_lie_above_the_reference_is_up():
     row = compared([with_ceiling(0.61, 0.605, None)], [with_ceiling(0.50, 0.49, 0.51)])
     assert row.difference == "ceiling up"
@@ -311,3 +355,42 @@ def test_the_level_is_compared_at_the_compute_that_both_have_spent():
 def test_readings_that_begin_too_late_have_no_level_and_no_verdict_on_it():
     row = compared([exact_fit(compute=np.append(0, np.arange(6000, 8001, 200.0))[1:])], [EXACT])
     assert (row.level, row.delta_level, row.delta_level_lo, row.level_difference) == (None, None, None, "cannot tell")
+
+
+def test_corrected_intervals_are_wider_by_as_much_as_eight_comparisons_need():
+    fits = {f"v{n}": [with_ceiling(0.60, 0.59999, 0.60001)] for n in range(9)}
+    rows = compare(fits, dict.fromkeys(fits, 1.0), "v0").variants
+    # One seed: 1.96 and 2.7344 (0.025 / 8 in each tail) times the assumed .0075 sqrt(2).
+    assert rows[1].delta_A_hi == pytest.approx(1.95996 * 0.0075 * np.sqrt(2), rel=0.02)
+    assert rows[1].delta_A_joint_hi == pytest.approx(norm.isf(0.025 / 8) * 0.0075 * np.sqrt(2), rel=0.03)
+    assert rows[1].delta_A_joint_lo == pytest.approx(-rows[1].delta_A_joint_hi, rel=0.05)
+    assert rows[1].delta_level_joint_hi > rows[1].delta_level_hi
+    assert (rows[0].delta_A_joint_lo, rows[0].delta_A_joint_hi) == (0.0, 0.0)
+
+
+def test_a_difference_between_the_two_intervals_is_called_and_does_not_hold_for_all():
+    """Half-widths of .0208 and .029."""
+    fits = {f"v{n}": [with_ceiling(0.60, 0.59999, 0.60001)] for n in range(9)}
+    fits["v1"] = [with_ceiling(0.625, 0.62499, 0.62501)]
+    fits["v2"] = [with_ceiling(0.64, 0.63999, 0.64001)]
+    _, near, far, *rest = compare(fits, dict.fromkeys(fits, 1.0), "v0").variants
+    assert (near.difference, near.difference_joint) == ("ceiling up", "no difference seen")
+    assert (far.difference, far.difference_joint) == ("ceiling up", "ceiling up")
+    assert "ceiling" not in near.held
+    assert "ceiling" in far.held
+    assert not any(row.held for row in rest)
+
+
+def test_one_comparison_needs_no_correction():
+    row = compared([with_ceiling(0.65, 0.63, 0.67)], [with_ceiling(0.60, 0.59, 0.61)])
+    assert (row.delta_A_joint_lo, row.delta_A_joint_hi) == (row.delta_A_lo, row.delta_A_hi)
+    assert (row.compute_ratio_joint_lo, row.compute_ratio_joint_hi) == (row.compute_ratio_lo, row.compute_ratio_hi)
+    assert row.difference_joint == row.difference
+
+
+def test_a_missing_end_is_missing_in_both_intervals():
+    fits = {"ref": [with_ceiling(0.60, 0.59, 0.61)], "open": [with_ceiling(0.65, 0.63, None)]}
+    fits["third"] = fits["ref"]
+    row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
+    assert (row.delta_A_hi, row.delta_A_joint_hi) == (None, None)
+    assert row.delta_A_joint_lo < row.delta_A_lo

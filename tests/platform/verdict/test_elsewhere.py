@@ -12,7 +12,7 @@ from ablations.cli import app
 from ablations.home.started_sweep import StartedSweep
 from scalerl.run.metrics import read_rows
 
-OF_THE_PLATFORM = {"hours", "cost"}
+OF_THE_PLATFORM = {"overrides", "hours", "cost"}
 
 
 def printed(*arguments: str) -> dict:
@@ -116,9 +116,3 @@ def test_the_papers_comparison_and_the_options_of_a_fit_hold_for_a_file(tmp_path
 def test_what_cannot_be_meant_is_refused(tmp_path, options, said):
     path = str(as_csv(make_home(tmp_path / "home"), tmp_path / "mine.csv"))
     assert said in refused(path, *options)
-
-
-def test_a_sweep_names_its_own_reference(tmp_path):
-    make_home(tmp_path)
-    said = refused("loo", "--home", str(tmp_path), "--reference", "loo-loss")
-    assert said == "--reference loo-loss has no effect on a sweep; leave it out"

@@ -70,3 +70,8 @@ def test_a_table_has_the_activities_that_took_time_anywhere():
             "tokens/s": "1,234", "MFU of generators": "", "MFU of trainers": "",
         },
     ]  # fmt: skip
+
+
+def test_an_activity_that_took_no_time_has_no_column():
+    never = Hours(device_s={"generator": {"decode": 3.0, "unplayed": 0.0}}, tokens_per_s=1.0, mfu=None)
+    assert "generators not played yet" not in hours_cells({"a": never})[0]

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from fixtures_spread import exact_margin
 from scipy.integrate import quad
-from scipy.stats import t
 
 from ablations.fit.curve import Curve
 from ablations.verdict.level import Level, level_difference, level_of, level_repeats, mean_weights
-from ablations.verdict.run_to_run import PRIOR_FREEDOM, PRIOR_SD, run_to_run
+from ablations.verdict.run_to_run import run_to_run
 
 
 def curve(compute, score, samples=None) -> Curve:
@@ -40,13 +40,11 @@ def test_readings_that_begin_too_late_or_end_too_early_have_no_level(compute):
     assert level_of(curve(compute, [0.3, 0.4, 0.5]), 900.0) is None
 
 
-def test_the_difference_of_exact_levels_is_student_s_t_with_the_pooled_variance():
+def test_the_difference_of_exact_levels_holds_what_the_seeds_say_of_their_spread():
     groups = [[0.60, 0.62, 0.61], [0.63, 0.65, 0.66], [0.5, 0.5, 0.52]]
     levels = [[Level(value=value, variance=0.0) for value in group] for group in groups]
     found = level_difference(levels[1], levels[0], run_to_run([level_repeats(one) for one in levels]))
-    squares = sum(3 * float(np.var(group)) for group in groups)
-    freedom = PRIOR_FREEDOM + 6
-    margin = t(freedom).ppf(0.975) * np.sqrt((PRIOR_FREEDOM * PRIOR_SD**2 + squares) / freedom * 2 / 3)
+    margin = exact_margin(groups) * np.sqrt(2 / 3)
     estimate = (0.63 + 0.65 + 0.66 - 0.60 - 0.62 - 0.61) / 3
     assert found.estimate == pytest.approx(estimate)
     assert found.lo == pytest.approx(estimate - margin, abs=0.03 * margin)

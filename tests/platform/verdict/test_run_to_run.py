@@ -4,46 +4,44 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.optimize import brentq
-from scipy.stats import invgamma, norm, t
+from fixtures_spread import quantile_of_offset
+from scipy.stats import norm, t
 
-from ablations.verdict.run_to_run import PRIOR_FREEDOM, PRIOR_SD, Repeats, run_to_run
-
-
-def quantile_of_offset(share: float, repeats: list[Repeats], scale: float = 1.0) -> float:
-    """Of N(0, scale^2 tau^2), tau^2 given the seeds, by quadrature over ln tau."""
-    prior = invgamma(PRIOR_FREEDOM / 2, scale=PRIOR_FREEDOM * PRIOR_SD**2 / 2)
-
-    def density(log_tau: float) -> float:
-        variance = np.exp(2 * log_tau)
-        found = prior.pdf(variance) * variance
-        for one in repeats:
-            total = variance + one.own_variance
-            found *= (total / 1e-4) ** (-one.freedom / 2) * np.exp(-one.squares / (2 * total))
-        return found
-
-    ends = (np.log(1e-4), np.log(1.0))
-    whole = quad(density, *ends, limit=400)[0]
-
-    def below(x: float) -> float:
-        return quad(lambda u: density(u) * norm.cdf(x / (scale * np.exp(u))), *ends, limit=400)[0] / whole - share
-
-    return float(brentq(below, -1, 1))  # type: ignore[arg-type]
+from ablations.verdict.run_to_run import Repeats, run_to_run
 
 
 @pytest.mark.parametrize(
     "groups", [[[0.60, 0.61]], [[0.60, 0.65, 0.58], [0.5, 0.52, 0.51]], [[0.6, 0.601, 0.602, 0.6]] * 9]
 )
-def test_exact_numbers_give_student_s_t_of_the_pooled_variance(groups):
-    spread = run_to_run([Repeats.of(group, [0.0] * len(group)) for group in groups])
-    squares = sum(float(np.var(group)) * len(group) for group in groups)
-    freedom = PRIOR_FREEDOM + sum(len(group) - 1 for group in groups)
-    pooled = np.sqrt((PRIOR_FREEDOM * PRIOR_SD**2 + squares) / freedom)
-    found = np.quantile(spread.differences(2, 3, 200_000), [0.025, 0.1, 0.9, 0.975])
-    expected = t(freedom, scale=pooled * np.sqrt(1 / 2 + 1 / 3)).ppf([0.025, 0.1, 0.9, 0.975])
+def test_exact_numbers_give_the_posterior_under_a_half_cauchy_prior(groups):
+    repeats = [Repeats.of(group, [0.0] * len(group)) for group in groups]
+    spread = run_to_run(repeats)
+    shares = [0.025, 0.1, 0.9, 0.975]
+    found = np.quantile(spread.differences(2, 3, 200_000), shares)
+    expected = [quantile_of_offset(share, repeats, np.sqrt(1 / 2 + 1 / 3)) for share in shares]
     assert found == pytest.approx(expected, rel=0.03)
-    assert spread.freedom == freedom - PRIOR_FREEDOM
+    assert spread.freedom == sum(len(group) - 1 for group in groups)
+
+
+def test_the_prior_is_flat_where_runs_lie_close_so_offsets_are_student_s_t():
+    """A flat prior of tau leaves a t of one degree of freedom less (Gelman 2006, section 3)."""
+    groups = [[0.6, 0.601, 0.602, 0.6]] * 9
+    squares = sum(float(np.var(group)) * len(group) for group in groups)
+    spread = run_to_run([Repeats.of(group, [0.0] * 4) for group in groups])
+    expected = t(26, scale=np.sqrt(squares / 26)).ppf([0.025, 0.1, 0.9, 0.975])
+    assert np.quantile(spread.offsets(200_000, 0), [0.025, 0.1, 0.9, 0.975]) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("tau", [0.0075, 0.015, 0.03])
+def test_intervals_hold_whatever_the_spread_is_from_nine_degrees_of_freedom(tau):
+    """Two seeds of nine variants: 6.5 % of the intervals of a difference leave out the truth, no more."""
+    rng = np.random.default_rng(11)
+    called = []
+    for squares in tau**2 * rng.chisquare(9, 400):
+        spread = run_to_run([Repeats(squares=squares, freedom=9, own_variance=0.0)])
+        margin = np.quantile(spread.differences(2, 2, 4000), 0.975)
+        called.append(2 * norm.sf(margin / tau))  # the difference has a standard deviation of tau
+    assert np.mean(called) < 0.065
 
 
 @pytest.mark.parametrize("own", [2e-5, 4e-4])
@@ -66,9 +64,8 @@ def test_the_median_follows_the_seeds_of_nine_variants(tau):
     medians = [
         run_to_run([Repeats.of(0.6 + tau * rng.standard_normal(3), [0.0] * 3) for _ in range(9)]).sd for _ in range(200)
     ]
-    # Pooled with the prior: sqrt((3 x .0075^2 + 18 tau^2) / 21).
-    expected = np.sqrt((PRIOR_FREEDOM * PRIOR_SD**2 + 18 * tau**2) / (PRIOR_FREEDOM + 18))
-    assert np.median(medians) == pytest.approx(expected, rel=0.05)
+    # sqrt(median of chi^2(18) / median of chi^2(17)) = 1.03 where the prior is flat, .97 where it falls as 1 / tau^2.
+    assert np.median(medians) == pytest.approx(tau, rel=0.06)
 
 
 def test_the_interval_of_a_difference_does_not_widen_with_more_seeds():

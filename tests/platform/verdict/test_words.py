@@ -14,6 +14,7 @@ from ablations.verdict.words import (
     EFFICIENCIES,
     LEVELS,
     SAID_BY_THE_PAPER_RULE,
+    answers,
     line_of,
     numbers,
     sentence,
@@ -36,6 +37,12 @@ def with_line(results: Results, name: str, **changes) -> Results:
     return dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=tuple(lines)))
 
 
+def said_of(results: Results) -> str:
+    """The sentence on loo-loss."""
+    variant = results.variant("loo-loss")
+    return sentence(results, variant, line_of(results, variant))
+
+
 def test_every_verdict_has_a_meaning():
     assert set(VERDICT_MEANINGS) == set(get_args(Verdict))
     assert set(DIFFERENCES) == set(get_args(Difference))
@@ -45,7 +52,7 @@ def test_every_verdict_has_a_meaning():
 
 
 def test_a_sentence_names_both_numbers_of_seeds(results):
-    said = sentence(results, results.variant("loo-loss"))
+    said = said_of(results)
     assert said.startswith(
         "loo-loss: lower at equal compute; ceiling down; more compute to the common target. Level 0.5"
     )
@@ -54,16 +61,29 @@ def test_a_sentence_names_both_numbers_of_seeds(results):
     assert "against scalerl" in said
 
 
+def test_the_question_of_the_sweep_file_is_answered_for_every_variant_but_the_reference(results):
+    assert answers(with_line(results, "loo-curriculum", difference="cannot tell")) == [
+        "Which choice raises the ceiling? After 2000 modelled GPU-hours per run:",
+        "loo-loss, against scalerl: lower at equal compute; ceiling down; more compute to the common target.",
+        "loo-curriculum, against scalerl: lower at equal compute; the ceilings cannot be told apart; "
+        "more compute to the common target.",
+    ]
+
+
+def test_without_a_comparison_no_question_is_answered(results):
+    assert answers(dataclasses.replace(results, comparison=None)) == []
+
+
 def test_a_difference_without_an_end_is_written_with_an_open_one(results):
     unbounded = with_line(results, "loo-loss", delta_A=None, delta_A_hi=None, difference="cannot tell")
     low = results.compared("loo-loss").delta_A_lo
-    assert f"[{low:+.3f}, …] against scalerl" in sentence(unbounded, results.variant("loo-loss"))
+    assert f"[{low:+.3f}, …] against scalerl" in said_of(unbounded)
 
 
 def test_without_a_ratio_nothing_is_said_of_compute_but_that(results):
     nothing = dict.fromkeys(("compute_ratio", "compute_ratio_lo", "compute_ratio_hi"))
     without = with_line(results, "loo-loss", **nothing, efficiency="cannot tell")
-    said = sentence(without, results.variant("loo-loss"))
+    said = said_of(without)
     assert said.startswith(
         "loo-loss: lower at equal compute; ceiling down; cannot tell which needs less compute. Level"
     )

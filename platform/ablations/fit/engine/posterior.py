@@ -22,7 +22,7 @@ from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
 from ablations.fit.engine.noise import Noise
 from ablations.fit.engine.projection import Nodes, box_nodes
-from ablations.fit.engine.sums import Sums, weighted_sums
+from ablations.fit.engine.sums import Sums, sums_of_each, weighted_sums
 from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_normals
 from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
@@ -183,40 +183,41 @@ def _log_density(model: Model, nodes: Nodes) -> np.ndarray:
     """Log posterior density of each (rho, s, anchor, node), up to a constant."""
     parts = []
     for rho in range(len(model.noise.rhos)):
-        sums = _sums(model, nodes.g, rho)
-        found = [_linear(sums, model.noise, rho, anchor) for anchor in model.anchors]
+        noise, axes = model.noise, model.noise.axes[rho]
+        sums = weighted_sums(nodes.g @ axes, model.y @ axes, axes.sum(axis=0), noise.precisions[rho])
+        s, log_precision = noise.run_variances[:, None], noise.log_precisions[rho][:, None]
+        found = [_linear(sums, log_precision, s, anchor) for anchor in model.anchors]
         parts.append([linear.log_evidence + linear.log_walls_of_r for linear in found])
     return np.moveaxis(np.array(parts), 2, 1) + model.family.log_prior(nodes.p, nodes.q)
 
 
-def _sums(model: Model, g: np.ndarray, rho: int) -> Sums:
-    axes = model.noise.axes[rho]
-    return weighted_sums(g @ axes, model.y @ axes, axes.sum(axis=0), model.noise.precisions[rho])
-
-
-def _linear(sums: Sums, noise: Noise, rho: int, anchor: Anchor) -> Linear:
-    """(r, A) for every s and node: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, evidence.
+def _linear(sums: Sums, log_precision: np.ndarray, run_variance: np.ndarray, anchor: Anchor) -> Linear:
+    """(r, A) for all sums: precision M = X' V^-1 X + anchor, X = (1 - g, g), mean M^-1 X' V^-1 y, evidence.
 
     ln p(y) = -1/2 (ln |V| + ln |M| + ln v + y' V^-1 y + value^2 / v - mean' M mean) + ln P(0 <= A <= 1).
+    The noise of each is given by `log_precision` = -ln |V| and its `run_variance`, which broadcast against the sums.
     """
-    v = anchor.variance(noise.run_variances)[:, None]
+    v = anchor.variance(run_variance)
     m_rr, m_rA, m_AA = sums.u_u + 1 / v, sums.u_g, sums.g_g
     b_r, b_A = sums.u_y + anchor.value / v, sums.g_y
     # Where g hardly varies over the readings only rounding is left of the determinant.
-    determinant = np.maximum(m_rr * m_AA - m_rA**2, 1e-13 * m_rr * m_AA + 1e-300)
-    r, A = (m_AA * b_r - m_rA * b_A) / determinant, (m_rr * b_A - m_rA * b_r) / determinant
-    r_variance, A_variance = m_AA / determinant, m_rr / determinant
+    product = m_rr * m_AA
+    determinant = np.maximum(product - m_rA**2, 1e-13 * product + 1e-300)
+    # Divisions cost several times what products do, and this is the innermost sum.
+    inverse = 1 / determinant
+    r, A = (m_AA * b_r - m_rA * b_A) * inverse, (m_rr * b_A - m_rA * b_r) * inverse
+    r_variance, A_variance = m_AA * inverse, m_rr * inverse
     misfit = sums.y_y + anchor.value**2 / v - r * b_r - A * b_A
-    log_evidence = 0.5 * (noise.log_precisions[rho][:, None] - np.log(determinant) - np.log(v) - misfit)
+    log_evidence = 0.5 * (log_precision - np.log(determinant) - np.log(v) - misfit)
     r_sd, A_sd = np.sqrt(r_variance), np.sqrt(A_variance)
     return Linear(
         log_evidence=log_evidence + log_between(-A / A_sd, (1 - A) / A_sd) + np.log(anchor.probability),
-        log_walls_of_r=log_between(-r / r_sd, (np.clip(A, 0, 1) - r) / r_sd),
+        log_walls_of_r=log_between(-r / r_sd, (np.minimum(np.maximum(A, 0), 1) - r) / r_sd),
         r_mean=r,
         A_mean=A,
         r_variance=r_variance,
         A_variance=A_variance,
-        covariance=-m_rA / determinant,
+        covariance=-m_rA * inverse,
     )
 
 
@@ -234,16 +235,16 @@ def _moved_within_cells(
 
 def _linear_of_cells(model: Model, g: np.ndarray, cells: Cells) -> Linear:
     """The Gaussian of (r, A) of each draw, given its curve `g` and the noise and anchor of its cell."""
-    rows, parts = [], []
-    for rho in range(len(model.noise.rhos)):
-        with_rho = np.flatnonzero(cells.rho == rho)
-        if not with_rho.size:
-            continue
-        sums = _sums(model, g[with_rho], rho)
+    noise, rows, parts = model.noise, [], []
+    for rho, axes in enumerate(noise.axes):
         for number, anchor in enumerate(model.anchors):
-            place = np.flatnonzero(cells.anchor[with_rho] == number)
-            rows.append(with_rho[place])
-            parts.append(_linear(sums, model.noise, rho, anchor).of(cells.s[with_rho[place]], place))
+            place = np.flatnonzero((cells.rho == rho) & (cells.anchor == number))
+            if not place.size:
+                continue
+            s = cells.s[place]
+            sums = sums_of_each(g[place] @ axes, model.y @ axes, axes.sum(axis=0), noise.precisions[rho][s])
+            rows.append(place)
+            parts.append(_linear(sums, noise.log_precisions[rho][s], noise.run_variances[s], anchor))
     joined = Linear(*(np.concatenate(values) for values in zip(*parts, strict=True)))
     return joined.of(np.argsort(np.concatenate(rows)))
 

@@ -8,6 +8,7 @@ The deviance that is minimised is -2 ln likelihood up to a constant:
     sum_i (y_i - r - a g_i)^2 / variance + (r - prior.value)^2 / prior.variance
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -103,8 +104,8 @@ def box_nodes(family: Family, x: np.ndarray, box: Box, shape: tuple[int, int]) -
     """A regular grid of `shape` over `box`, edges included."""
     (p_lo, p_hi), (q_lo, q_hi) = box
     num_p, num_q = shape[0], shape[1] if q_hi > q_lo else 1
-    p, q = np.meshgrid(np.linspace(p_lo, p_hi, num_p), np.linspace(q_lo, q_hi, num_q), indexing="ij")
-    return _nodes(family, x, p.ravel(), q.ravel())
+    p, q = np.linspace(p_lo, p_hi, num_p), np.linspace(q_lo, q_hi, num_q)
+    return _nodes(family, x, np.repeat(p, num_q), np.tile(q, num_p))
 
 
 def _nodes(family: Family, x: np.ndarray, p: np.ndarray, q: np.ndarray) -> Nodes:
@@ -123,15 +124,25 @@ def cells_around(p: float, q: float, box: Box, shape: tuple[int, int], whole: Bo
 
 def node_deviance(nodes: Nodes, y: np.ndarray, *, variance: float, prior: Prior) -> Deviance:
     """The deviance of `nodes` given readings `y` of equal `variance`, and the prior."""
-    return Deviance(
-        d_0=float(y @ y / variance + prior.value**2 / prior.variance),
-        d_r=float(y.sum() / variance + prior.value / prior.variance),
-        d_rr=y.size / variance + 1 / prior.variance,
-        # einsum, as BLAS would wake all its threads for this.
-        d_a=np.einsum("ij,j->i", nodes.g, y) / variance,
-        d_ra=nodes.sum_g / variance,
-        d_aa=nodes.sum_gg / variance,
-    )
+    return node_deviances(nodes, y, variance=variance, priors=[prior])[0]
+
+
+def node_deviances(nodes: Nodes, y: np.ndarray, *, variance: float, priors: Sequence[Prior]) -> list[Deviance]:
+    """The same under each of several priors; what the readings say is summed once."""
+    # einsum, as BLAS would wake all its threads for this.
+    d_a = np.einsum("ij,j->i", nodes.g, y) / variance
+    d_ra, d_aa = nodes.sum_g / variance, nodes.sum_gg / variance
+    return [
+        Deviance(
+            d_0=float(y @ y / variance + prior.value**2 / prior.variance),
+            d_r=float(y.sum() / variance + prior.value / prior.variance),
+            d_rr=y.size / variance + 1 / prior.variance,
+            d_a=d_a,
+            d_ra=d_ra,
+            d_aa=d_aa,
+        )
+        for prior in priors
+    ]
 
 
 def best_linear_part(deviance: Deviance) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ import numpy as np
 class Sums:
     """Sums of products of u = 1 - g, g and y, weighted by the precision of each reading.
 
-    Shapes (num_s, num_nodes), y_y (num_s, 1). u is summed by itself: where g is close to 1, little of it is left of
-    differences of sums over 1 and g.
+    Shapes (num_s, num_nodes), y_y (num_s, 1); (num_curves,) of `sums_of_each`. u is summed by itself: where g is close
+    to 1, little of it is left of differences of sums over 1 and g.
     """
 
     u_u: np.ndarray
@@ -31,4 +31,18 @@ def weighted_sums(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.
         u_y=precisions @ (u * y).T,
         g_y=precisions @ (g * y).T,
         y_y=(precisions @ y**2)[:, None],
+    )
+
+
+def sums_of_each(g: np.ndarray, y: np.ndarray, one: np.ndarray, precisions: np.ndarray) -> Sums:
+    """The same where every curve has one noise, its own: `g` and `precisions` of (num_curves, points)."""
+    u = one - g
+    weighted_u, weighted_g = precisions * u, precisions * g
+    return Sums(
+        u_u=np.einsum("ij,ij->i", weighted_u, u),
+        u_g=np.einsum("ij,ij->i", weighted_u, g),
+        g_g=np.einsum("ij,ij->i", weighted_g, g),
+        u_y=weighted_u @ y,
+        g_y=weighted_g @ y,
+        y_y=precisions @ y**2,
     )

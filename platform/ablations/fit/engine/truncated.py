@@ -14,7 +14,8 @@ BEYOND_FLOAT = 9.0
 
 def log_between(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """ln of the probability that a standard normal lies between; in the upper tail 1 - ndtr loses every digit."""
-    lo, hi = np.broadcast_arrays(lo, hi)
+    if lo.shape != hi.shape:
+        lo, hi = np.broadcast_arrays(lo, hi)
     found = np.zeros(lo.shape)
     # Most ranges hold all that float64 can tell from 1: there the logarithm is 0 exactly, and costs nothing.
     near = (lo > -BEYOND_FLOAT) | (hi < BEYOND_FLOAT)

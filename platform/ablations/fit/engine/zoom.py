@@ -7,7 +7,7 @@ import numpy as np
 
 from ablations.fit.engine.anchor import Anchor
 from ablations.fit.engine.family import Box, Family
-from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviance
+from ablations.fit.engine.projection import GRID_SHAPE, Nodes, best_linear_part, box_nodes, grid_nodes, node_deviances
 
 FINE_SHAPE = (41, 41)
 MAX_ZOOMS = 8
@@ -44,8 +44,8 @@ def zoomed_box(
 
     def plausible(nodes: Nodes) -> np.ndarray:
         least = np.full(nodes.p.size, np.inf)
-        for anchor in anchors:
-            deviance = node_deviance(nodes, y, variance=variance, prior=anchor.prior(variance))
+        deviances = node_deviances(nodes, y, variance=variance, priors=[one.prior(variance) for one in anchors])
+        for anchor, deviance in zip(anchors, deviances, strict=True):
             r, a = best_linear_part(deviance)
             least = np.minimum(least, deviance.at(r, a) - 2 * np.log(anchor.probability))
         least -= 2 * family.log_prior(nodes.p, nodes.q)

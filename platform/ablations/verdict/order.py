@@ -1,0 +1,56 @@
+"""Variants of a comparison in another order, and the comparison as a sheet."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from ablations.text import changes_text
+from ablations.verdict.sheet import sheet_text
+
+if TYPE_CHECKING:
+    from ablations.verdict.results import FittedVariant, Results
+
+Order = Literal["level", "ceiling", "compute", "name"]
+
+
+def in_order(results: "Results", by: Order) -> "Results":
+    """The same with its variants best first, or by name; the reference in its own place among them.
+
+    By `level` the highest level less the reference's comes first; by `ceiling` the highest A, or its lower end where A
+    has no upper one, then those that do not rise; by `compute` the least compute to the common target. Variants of
+    which that is not known come last, in the plan's order.
+    """
+    ranked = sorted(results.variants, key=lambda variant: _rank(results, variant, by))
+    return replace(results, variants=tuple(ranked))
+
+
+def _rank(results: "Results", variant: "FittedVariant", by: Order) -> tuple[float, str]:
+    if by == "name":
+        return 0.0, variant.name
+    line = results.compared(variant.name)
+    is_reference = variant.name == results.plan.reference
+    match by:
+        case "level":
+            value = 0.0 if is_reference else line and line.delta_level
+            return (math.inf if value is None else -value), ""
+        case "ceiling":
+            found = results.asymptote(variant)
+            return (math.inf if found is None or not found.rises else -(found.lo if found.hi is None else found.A)), ""
+        case "compute":
+            value = 1.0 if is_reference else line and line.compute_ratio
+            return (math.inf if value is None else value), ""
+
+
+def comparison_sheet(results: "Results") -> str:
+    """A row per variant as CSV: what it changes, then the numbers and verdicts of `compare --json` under its keys.
+
+    A number that a comparison does not support is empty. The window of the fit is in two columns.
+    """
+    return sheet_text([_sheet_row(line) for line in results.to_json()["variants"]])
+
+
+def _sheet_row(line: dict[str, Any]) -> dict[str, Any]:
+    first, last = line["window"] or (None, None)
+    plain = {key: value for key, value in line.items() if key not in ("curve", "overrides", "window", "hours")}
+    head = {"variant": line["curve"], "changes": changes_text(line["overrides"])}
+    return head | plain | {"window_from": first, "window_to": last}

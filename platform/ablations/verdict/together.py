@@ -1,0 +1,119 @@
+"""Several sweeps of one home folder together: the variants of all against one of them, the first sweep's reference.
+
+>>> loo, more = read_sweep(home, "loo"), read_sweep(home, "more")
+>>> [variant.name for variant in together(loo, [more]).plan.variants]
+['scalerl', 'loo-loss', 'loo-curriculum', 'loo-loss (more)']
+
+A run counts once: what a variant of another sweep shares with those before it is left out of it. All runs are fitted in
+the window of the first sweep.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.fit.options import FitOptions
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.home.started_sweep import StartedSweep
+from ablations.study.recipe_differences import ABSENT, recipe_differences
+from scalerl.recipe import ResolvedRecipe
+from scalerl.recipe.resolved import OUTSIDE
+
+ACCOUNT = ("type", "device", "parameters_stand_for", "tokens_stand_for", "attention")
+"""Settings of `cluster` that decide how much compute the same work is charged."""
+
+
+def together(sweep: StartedSweep, others: Iterable[StartedSweep]) -> StartedSweep:
+    """The sweep with the variants of others added, as `name (sweep)`; a run that is there already is not added again.
+
+    Where another sweep has another reference, its variants change what differs from the reference of the first.
+    """
+    others = tuple(others)
+    variants = [*sweep.plan.variants]
+    held = {run.id for variant in variants for run in variant.runs}
+    for other in others:
+        for variant in _told_of(sweep, other):
+            if runs := tuple(run for run in variant.runs if run.id not in held):
+                held |= {run.id for run in runs}
+                variants.append(replace(variant, name=f"{variant.name} ({other.name})", runs=runs))
+    plan = replace(sweep.plan, variants=tuple(variants))
+    return replace(sweep, plan=plan, beside=tuple(other.name for other in others))
+
+
+def with_baseline(sweep: StartedSweep, baseline: str) -> StartedSweep:
+    """The sweep with another of its variants as the one that all are compared with; AblationsError if it has none."""
+    names = [variant.name for variant in sweep.plan.variants]
+    if baseline not in names:
+        raise AblationsError(
+            f"unknown variant '{baseline}' of {sweep.title}; {did_you_mean(baseline, names, 'variants')}"
+        )
+    return replace(sweep, plan=replace(sweep.plan, reference=baseline))
+
+
+def check_together(sweeps: Sequence[StartedSweep]) -> None:
+    """AblationsError where one stands there twice, or cannot be compared with the first."""
+    names = [sweep.name for sweep in sweeps]
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise AblationsError(f"sweep '{twice[0]}' is named twice; name each sweep once")
+    for other in sweeps[1:]:
+        if why := why_apart(sweeps[0], other):
+            raise AblationsError(f"sweep '{other.name}' cannot be compared with '{sweeps[0].name}': {why}")
+
+
+def why_apart(sweep: StartedSweep, other: StartedSweep) -> str:
+    """Why readings of two sweeps mean different things; empty where they can be compared.
+
+    What their recipes say counts once a run of each reference was started.
+    """
+    ours, theirs = sweep.plan, other.plan
+    if ours.scale != theirs.scale:
+        return f"its scale is {theirs.scale}, and not {ours.scale}"
+    if ours.compute_name != theirs.compute_name:
+        return f"its compute is counted in {theirs.compute_name}, and not in {ours.compute_name}"
+    # Plans of earlier versions lack younger settings.
+    options, others = (FitOptions(**plan.fit).model_dump() for plan in (ours, theirs))
+    if unlike := [f"fit.{name}" for name, value in options.items() if others[name] != value]:
+        return f"its curves are fitted otherwise ({', '.join(unlike)})"
+    recipe, another = _recipe(sweep, ours.reference), _recipe(other, theirs.reference)
+    return "" if recipe is None or another is None else _why_recipes_apart(recipe, another)
+
+
+def _why_recipes_apart(ours: ResolvedRecipe, theirs: ResolvedRecipe) -> str:
+    if ours.canonical("tasks") != theirs.canonical("tasks"):
+        return "its tasks are others, and with them its held-out prompts"
+    clusters = [recipe.canonical("cluster")["cluster"] for recipe in (ours, theirs)]
+    if unlike := [name for name in ACCOUNT if clusters[0].get(name) != clusters[1].get(name)]:
+        return f"its runs charge the same work otherwise ({', '.join(f'cluster.{name}' for name in unlike)})"
+    return ""
+
+
+def _told_of(sweep: StartedSweep, other: StartedSweep) -> Iterable[PlannedVariant]:
+    """The variants of `other`, each with what it changes of the reference of `sweep`."""
+    ours, theirs = _recipe(sweep, sweep.plan.reference), _recipe(other, other.plan.reference)
+    if ours is None or theirs is None or ours.canonical_json() == theirs.canonical_json():
+        return other.plan.variants
+    return [replace(one, overrides=_overrides(ours, other, one)) for one in other.plan.variants]
+
+
+def _overrides(reference: ResolvedRecipe, sweep: StartedSweep, variant: PlannedVariant) -> dict[str, Any]:
+    """Setting by setting; what the plan says while no run of the variant can be read."""
+    recipe = _recipe_of_runs(sweep, variant.runs)
+    if recipe is None:
+        return variant.overrides
+    differences = recipe_differences(reference, recipe)
+    return {one.path: one.right for one in differences if one.right != ABSENT and one.path not in OUTSIDE}
+
+
+def _recipe(sweep: StartedSweep, variant: str) -> ResolvedRecipe | None:
+    runs = next((one.runs for one in sweep.plan.variants if one.name == variant), ())
+    return _recipe_of_runs(sweep, runs)
+
+
+def _recipe_of_runs(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> ResolvedRecipe | None:
+    """That of the first that can be read; None while none can, which its own line of a comparison says."""
+    for run in runs:
+        with suppress(OSError, ValueError):
+            return sweep.run(run.id).read_recipe()[0]
+    return None
