@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ablations.verdict.results import FittedRun, FittedVariant, Results
+from ablations.verdict.fitted_run import FittedRun
+from ablations.verdict.results import FittedVariant, Results
 
 EXTRAPOLATED_TO = 2.0
 """End of the dashes, in budgets."""
-NUM_LINE_POINTS = 160
+NUM_LINE_POINTS = 100
+ASYMPTOTES_ABOVE = 0.5
+"""The most that the axis of pass rates is drawn longer to hold asymptotes, as a share of its length without them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +65,14 @@ def compute_axis(results: Results, *, log: bool) -> ComputeAxis:
     return ComputeAxis(first=first, last=last, log=log, compute_name=results.plan.compute_name)
 
 
-def score_range_of(variants: Sequence[FittedVariant], axis: ComputeAxis) -> tuple[float, float]:
-    """From the lowest reading to the highest reading or fitted curve, with some air."""
+def score_range_of(
+    variants: Sequence[FittedVariant], axis: ComputeAxis, *, asymptotes: Sequence[float] = ()
+) -> tuple[float, float]:
+    """From the lowest reading to the highest reading, fitted curve or asymptote that is near, with some air."""
     values = [value for variant in variants for run in variant.runs for value in _extremes(run, axis)]
     low, high = min(values, default=0.0), max(values, default=1.0)
+    highest = low + (1 + ASYMPTOTES_ABOVE) * (high - low)
+    high = max([high, *(asymptote for asymptote in asymptotes if asymptote <= highest)])
     air = 0.06 * max(high - low, 0.02)
     return low - air, high + air
 

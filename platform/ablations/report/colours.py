@@ -24,9 +24,23 @@ class Style:
 
 
 def styles(plan: Plan) -> dict[str, Style]:
-    """Colour and marker of each variant, by its place in the plan; the reference is dark."""
-    others = [variant.name for variant in plan.variants if variant.name != plan.reference]
-    chosen = {plan.reference: Style(colour=REFERENCE_COLOUR, symbol=SYMBOLS[0])}
+    """Colour and marker of each variant, by its place in the plan; the sweep's reference is dark, whatever a page
+    compares with.
+    """
+    own = own_reference(plan)
+    others = [variant.name for variant in plan.variants if variant.name != own]
+    chosen = {own: Style(colour=REFERENCE_COLOUR, symbol=SYMBOLS[0])}
     for place, name in enumerate(others):
-        chosen[name] = Style(colour=COLOURS[place % len(COLOURS)], symbol=SYMBOLS[1 + place % (len(SYMBOLS) - 1)])
+        chosen[name] = Style(colour=COLOURS[place % len(COLOURS)], symbol=_symbol(place))
     return chosen
+
+
+def own_reference(plan: Plan) -> str:
+    """The variant of a sweep that changes nothing; where none changes anything, the one that all are compared with."""
+    unchanged = [variant.name for variant in plan.variants if not variant.overrides]
+    return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference
+
+
+def _symbol(place: int) -> str:
+    """Shifted by one in every round of the colours, so that no two of 64 variants share colour and marker."""
+    return SYMBOLS[1 + (place + place // len(COLOURS)) % (len(SYMBOLS) - 1)]

@@ -1,26 +1,38 @@
 """Pass rate against compute: measured points, fitted lines, forecasts, and asymptotes with their intervals."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ablations.fit.result import Fit
-from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
-from ablations.report.colours import Style, styles
-from ablations.report.style import dress, mark
-from ablations.verdict.results import FittedRun, FittedVariant, Results
+from ablations.report.axes import ComputeAxis
+from ablations.report.colours import Style
+from ablations.report.rounding import label_of_asymptote
+from ablations.report.series import (
+    AsymptoteMark,
+    BandSeries,
+    LineSeries,
+    PointSeries,
+    VariantSeries,
+    curve_series,
+)
+from ablations.report.style import dress, elided, in_hover, mark, plain
+from ablations.report.thinning import most_points_of_run
+from ablations.verdict.results import Results
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
 CURVES_LEGEND = (
     "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
-    "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve."
+    "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. At the right edge a stroke is at "
+    "A; an arrow says that A lies there or higher."
 )
 """What `curves_figure` shows, for the caption below it."""
-LABEL_GAP = 0.042
-"""Least distance of two labels, as a share of the axis."""
+LABEL_PX = 6.4
+"""Width of a character of a label."""
+LONGEST_NAME = 22
+"""Characters of a variant's name in a label; the legend has it whole."""
 
 
 def curves_figure(
@@ -37,23 +49,23 @@ def curves_figure(
     """
     from plotly.graph_objects import Figure
 
-    plan = results.plan
-    banded = [plan.reference] if banded is None else banded
-    drawn = [variant for variant in results.variants if shown is None or variant.name in shown]
-    axis, look = compute_axis(results, log=log_compute), styles(plan)
-    score_range = score_range_of(drawn, axis)
+    num_runs = sum(len(variant.runs) for variant in results.variants if shown is None or variant.name in shown)
+    most = most_points_of_run(num_runs)
+    series = curve_series(results, shown=shown, banded=banded, log_compute=log_compute, most_of_run=most)
     figure = Figure()
-    for variant in drawn:
-        figure.add_traces(_variant_traces(variant, look[variant.name], axis, banded=variant.name in banded))
-    figure.add_traces(_asymptote_traces(drawn, look, axis, score_range))
-    if plan.fit_to_gpu_hours < plan.budget_gpu_hours:
-        mark(figure, plan.fit_to_gpu_hours, text="fitted up to here", log=log_compute)
-    mark(figure, plan.budget_gpu_hours, text="budget", log=log_compute)
-    figure.update_xaxes(**axis.layout)
-    figure.update_yaxes(title="held-out pass rate", range=score_range)
-    dress(figure, height=620)
+    for variant in series.variants:
+        figure.add_traces(_variant_traces(variant, series.axis))
+    labels = [(one, one.asymptote) for one in series.variants if one.asymptote is not None]
+    figure.add_traces([_asymptote_trace(variant, mark, series.axis) for variant, mark in labels])
+    if series.fitted_to is not None:
+        mark(figure, series.fitted_to, text="fitted up to here", log=log_compute)
+    mark(figure, series.budget, text="budget", log=log_compute)
+    figure.update_xaxes(**series.axis.layout)
+    figure.update_yaxes(title="held-out pass rate", range=series.score_range)
+    dress(figure, height=max(620, 120 + 24 * len(labels)))
+    longest = max((len(_label(variant.name, mark)) for variant, mark in labels), default=0)
     figure.update_layout(
-        margin={"l": 70, "r": 205, "t": 30, "b": 70},
+        margin={"l": 70, "r": round(20 + LABEL_PX * longest), "t": 30, "b": 70},
         legend={"orientation": "h", "yanchor": "top", "y": -0.15, "x": 0, "itemsizing": "constant"},
     )
     return figure
@@ -65,16 +77,15 @@ def variant_figure(results: Results, name: str) -> "Figure":
     return curves_figure(results, shown=pair, banded=pair)
 
 
-def _variant_traces(variant: FittedVariant, style: Style, axis: ComputeAxis, *, banded: bool) -> list["Scatter"]:
-    traces = []
-    for run in variant.runs:
-        if run.fit is not None:
-            traces += [_band(run.fit, style, axis)] if banded else []
-            traces += _fitted_lines(run.fit, style, axis)
-    traces += [_points(run, style, axis) for run in variant.runs if run.curve is not None]
+def _variant_traces(variant: VariantSeries, axis: ComputeAxis) -> list["Scatter"]:
+    traces = [
+        *(_band(band, variant.style) for band in variant.bands),
+        *(_line(line, variant.style) for line in variant.lines),
+        *(_points(points, variant.style, axis) for points in variant.points),
+    ]
     for trace in traces:
         trace.update(legendgroup=variant.name, showlegend=False)
-    return [*traces, _legend_entry(variant.name, style)] if traces else []
+    return [*traces, _legend_entry(variant.name, variant.style)]
 
 
 def _legend_entry(name: str, style: Style) -> "Scatter":
@@ -88,55 +99,35 @@ def _legend_entry(name: str, style: Style) -> "Scatter":
         mode="lines+markers",
         line={"color": style.colour},
         marker=marker,
-        name=name,
+        name=plain(name),
         legendgroup=name,
     )
 
 
-def _points(run: FittedRun, style: Style, axis: ComputeAxis) -> "Scatter":
+def _points(points: PointSeries, style: Style, axis: ComputeAxis) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    assert run.curve is not None
-    shown = axis.drawn(run.curve.compute)
-    compute, score = run.curve.compute[shown], run.curve.score[shown]
-    fitted = np.full(compute.shape, False)
-    if run.fit is not None:
-        before_rl = (compute == 0) & (run.fit.r0 != "free")
-        fitted = before_rl | (run.fit.window[0] <= compute) & (compute <= run.fit.window[1])
-    fill = [style.colour if inside else "white" for inside in fitted]
+    fill = [style.colour if inside else "white" for inside in points.fitted]
     marker = {"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}}
-    hover = f"{run.variant}, seed {run.seed}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
-    return Scatter(x=compute, y=score, mode="markers", marker=marker, hovertemplate=hover)
+    hover = f"{in_hover(points.run)}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
+    return Scatter(x=points.compute, y=points.score, mode="markers", marker=marker, hovertemplate=hover)
 
 
-def _fitted_lines(fit: Fit, style: Style, axis: ComputeAxis) -> list["Scatter"]:
-    """Solid inside the window, dashed on both sides of it."""
+def _line(line: LineSeries, style: Style) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    start, end = fit.window
-    spans = [(axis.first if axis.log else 0.0, start, "dash"), (start, end, "solid"), (end, axis.last, "dash")]
-    return [
-        Scatter(
-            x=grid,
-            y=fit.predict(grid),
-            mode="lines",
-            line={"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash},
-            hoverinfo="skip",
-        )
-        for low, high, dash in spans
-        if low < high
-        for grid in [axis.grid(low, high)]
-    ]
+    look = {"color": style.colour, "width": 2.2, "dash": "solid"}
+    if not line.is_fitted:
+        look |= {"width": 1.6, "dash": "dash"}
+    return Scatter(x=line.compute, y=line.score, mode="lines", line=look, hoverinfo="skip")
 
 
-def _band(fit: Fit, style: Style, axis: ComputeAxis) -> "Scatter":
+def _band(band: BandSeries, style: Style) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    grid = axis.grid(0.0, axis.last)
-    low, high = fit.predict_interval(grid)
     return Scatter(
-        x=np.concatenate([grid, grid[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
+        x=np.concatenate([band.compute, band.compute[::-1]]),
+        y=np.concatenate([band.high, band.low[::-1]]),
         mode="lines",
         fill="toself",
         fillcolor=style.tint(0.13),
@@ -145,57 +136,26 @@ def _band(fit: Fit, style: Style, axis: ComputeAxis) -> "Scatter":
     )
 
 
-def _asymptote_traces(
-    variants: Sequence[FittedVariant], look: dict[str, Style], axis: ComputeAxis, score_range: tuple[float, float]
-) -> list["Scatter"]:
-    """A stroke at each asymptote at the right edge, led to a label that does not cover another."""
+def _label(name: str, mark: AsymptoteMark) -> str:
+    arrow = "↑ " if mark.is_open else ""
+    return f"{arrow}{elided(name, LONGEST_NAME)}: {label_of_asymptote(mark.estimate)}"
+
+
+def _asymptote_trace(variant: VariantSeries, mark: AsymptoteMark, axis: ComputeAxis) -> "Scatter":
+    """A stroke at the asymptote at the right edge, led to its label."""
     from plotly.graph_objects import Scatter
 
-    fitted = [variant for variant in variants if variant.fits]
-    ends = [_right_end(variant, axis, score_range) for variant in fitted]
-    gap = LABEL_GAP * (score_range[1] - score_range[0])
-    heights = spread(ends, gap, score_range[0] + gap / 2, score_range[1] - gap / 2)
-    return [
-        Scatter(
-            x=[axis.at(0.94), axis.at(0.98), axis.last],
-            y=[end, end, height],
-            mode="lines+text",
-            line={"color": look[variant.name].colour, "width": 1.6},
-            text=["", "", f" {variant.asymptote}"],
-            textposition="middle right",
-            textfont={"color": look[variant.name].colour},
-            cliponaxis=False,
-            hoverinfo="skip",
-            legendgroup=variant.name,
-            showlegend=False,
-        )
-        for variant, end, height in zip(fitted, ends, heights, strict=True)
-    ]
-
-
-def _right_end(variant: FittedVariant, axis: ComputeAxis, score_range: tuple[float, float]) -> float:
-    """Where a variant's stroke is: at A, or at the end of its curve where A has no upper bound or no place."""
-    asymptote = variant.asymptote
-    if asymptote and asymptote.is_bounded and score_range[0] <= asymptote.A <= score_range[1]:
-        return asymptote.A
-    return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
-
-
-def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """`values` moved as little as need be, in squares, to lie `gap` apart and, where they fit, within [low, high].
-
-    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values less the gaps below them.
-    """
-    order = np.argsort(values, kind="stable")
-    blocks: list[tuple[float, int]] = []
-    for place, index in enumerate(order):
-        mean, size = values[index] - place * gap, 1
-        while blocks and blocks[-1][0] > mean:
-            before, num_before = blocks.pop()
-            mean, size = (before * num_before + mean * size) / (num_before + size), num_before + size
-        blocks.append((mean, size))
-    levels = np.repeat([mean for mean, _ in blocks], [size for _, size in blocks])
-    levels = np.clip(levels, low, max(low, high - (len(order) - 1) * gap))
-    moved = np.empty(len(order))
-    moved[order] = levels + gap * np.arange(len(order))
-    return moved.tolist()
+    colour = variant.style.colour
+    return Scatter(
+        x=[axis.at(0.94), axis.at(0.98), axis.last],
+        y=[mark.height, mark.height, mark.label_height],
+        mode="lines+text",
+        line={"color": colour, "width": 1.6},
+        text=["", "", f" {plain(_label(variant.name, mark))}"],
+        textposition="middle right",
+        textfont={"color": colour, "size": 12},
+        cliponaxis=False,
+        hoverinfo="skip",
+        legendgroup=variant.name,
+        showlegend=False,
+    )

@@ -1,6 +1,6 @@
 """What more compute would buy: every variant's forecast, and how likely each leads at the end of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
 from ablations.forecast.of_sweep import forecast_groups
 from ablations.report.axes import ComputeAxis
 from ablations.report.colours import Style, styles
-from ablations.report.style import dress, mark
+from ablations.report.style import dress, in_hover, mark, plain
 from ablations.text import compute_text
 from ablations.verdict.results import FittedVariant, Results
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FORECAST_TO = 10.0
 """End of the curves, in budgets."""
+LEGEND = {"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"}
+"""Of the figure, below it."""
 FORECAST_LEGEND = (
     "Points were measured, lines are forecasts, mean over seeds, dashed where they are extrapolated: by ScaleRL eq. 1 "
     "(arXiv 2510.13786), or beyond the fitted range by the median over several families of curves where eq. 1 leaves "
@@ -37,30 +39,76 @@ def forecast_figure(
     """
     from plotly.subplots import make_subplots
 
-    plan, groups, look = results.plan, forecast_groups(results), styles(results.plan)
-    banded = [plan.reference] if banded is None else banded
-    last = FORECAST_TO * plan.budget_gpu_hours
-    compute = last if compute is None else compute
-    axis = ComputeAxis(first=_first_reading(results, last), last=last, log=True, compute_name=plan.compute_name)
-    titles = ["", f"P(wins) at {compute_text(compute)} {plan.hours_name}"]
+    groups, titles = forecast_groups(results), ["", wins_title(results, compute)]
     figure = make_subplots(cols=2, column_widths=[0.7, 0.3], horizontal_spacing=0.19, subplot_titles=titles)
-    for variant in results.variants:
-        if fits := groups.get(variant.name):
-            is_banded = variant.name in banded
-            figure.add_traces(_curves(variant, fits, look[variant.name], axis, banded=is_banded), rows=1, cols=1)
+    _draw_curves(figure, results, groups, banded)
     if groups:
-        figure.add_trace(_bars(groups, compute, look), row=1, col=2)
-        mark(figure, plan.budget_gpu_hours, text="budget", log=True)
-    dress(figure, height=130 + max(390, 30 * len(groups)))
+        figure.add_trace(_bars(results, groups, compute), row=1, col=2)
+    dress(figure, height=_height(groups))
+    axis = _axis(results)
     figure.update_xaxes(**axis.layout, row=1, col=1)
     figure.update_yaxes(title="held-out pass rate", row=1, col=1)
     figure.update_xaxes(range=[0, 1.12], row=1, col=2)
     figure.update_yaxes(autorange="reversed", automargin=True, row=1, col=2)
-    figure.update_layout(
-        margin={"l": 70, "r": 20, "t": 40, "b": 70},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"},
-    )
+    figure.update_layout(margin={"l": 70, "r": 20, "t": 40, "b": 70}, legend=LEGEND)
     return figure
+
+
+def forecast_curves_figure(results: Results, *, banded: Collection[str] | None = None) -> "Figure":
+    """The left half of `forecast_figure` alone, for a page that may be narrow."""
+    from plotly.graph_objects import Figure
+
+    figure, groups = Figure(), forecast_groups(results)
+    _draw_curves(figure, results, groups, banded)
+    dress(figure, height=_height(groups))
+    figure.update_xaxes(**_axis(results).layout)
+    figure.update_yaxes(title="held-out pass rate")
+    figure.update_layout(margin={"l": 60, "r": 15, "t": 20, "b": 60}, legend=LEGEND)
+    return figure
+
+
+def chances_figure(results: Results, *, compute: float | None = None) -> "Figure":
+    """The right half of `forecast_figure` alone: P(variant wins) at `compute`, by default ten budgets."""
+    from plotly.graph_objects import Figure
+
+    groups = forecast_groups(results)
+    figure = Figure([_bars(results, groups, compute)] if groups else [])
+    dress(figure, height=90 + 48 * len(groups))
+    figure.update_xaxes(range=[0, 1.15], nticks=6)
+    figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=4)
+    figure.update_layout(margin={"l": 10, "r": 10, "t": 10, "b": 40})
+    return figure
+
+
+def wins_title(results: Results, compute: float | None = None) -> str:
+    """What the bars are: `P(wins) at 4,000 GPU-hours`."""
+    return f"P(wins) at {compute_text(compute or _last(results))} {results.plan.hours_name}"
+
+
+def _draw_curves(
+    figure: "Figure", results: Results, groups: Mapping[str, list[Fit]], banded: Collection[str] | None
+) -> None:
+    """Every variant that has a forecast, and where the budget is."""
+    plan, look, axis = results.plan, styles(results.plan), _axis(results)
+    banded = [plan.reference] if banded is None else banded
+    for variant in results.variants:
+        if fits := groups.get(variant.name):
+            figure.add_traces(_curves(variant, fits, look[variant.name], axis, banded=variant.name in banded))
+    if groups:
+        mark(figure, plan.budget_gpu_hours, text="budget", log=True)
+
+
+def _height(groups: Mapping[str, list[Fit]]) -> int:
+    return 130 + max(390, 30 * len(groups))
+
+
+def _last(results: Results) -> float:
+    return FORECAST_TO * results.plan.budget_gpu_hours
+
+
+def _axis(results: Results) -> ComputeAxis:
+    last = _last(results)
+    return ComputeAxis(first=_first_reading(results, last), last=last, log=True, compute_name=results.plan.compute_name)
 
 
 def _first_reading(results: Results, last: float) -> float:
@@ -88,7 +136,7 @@ def _curves(
             grid = axis.grid(low, high)
             line = {"color": style.colour, "width": 2.2 if dash == "solid" else 1.6, "dash": dash}
             estimate = estimated(fits, grid)
-            hover = f"{variant.name}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
+            hover = f"{in_hover(variant.name)}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
             traces.append(Scatter(x=grid, y=estimate, mode="lines", line=line, hovertemplate=hover))
     for run in variant.runs:
         if run.curve is not None:
@@ -97,24 +145,24 @@ def _curves(
             compute, score = run.curve.compute[shown], run.curve.score[shown]
             traces.append(Scatter(x=compute, y=score, mode="markers", marker=marker, hoverinfo="skip"))
     for trace in traces:
-        trace.update(legendgroup=variant.name, showlegend=False, name=variant.name)
+        trace.update(legendgroup=variant.name, showlegend=False, name=plain(variant.name))
     traces[-1].update(showlegend=True, marker={"opacity": 1.0})
     return traces
 
 
-def _bars(groups: dict[str, list[Fit]], compute: float, look: dict[str, Style]) -> "Bar":
+def _bars(results: Results, groups: Mapping[str, list[Fit]], compute: float | None) -> "Bar":
     """P(wins) of every variant, the likeliest winner on top."""
     from plotly.graph_objects import Bar
 
-    chances = leaderboard(groups, compute)
+    look, chances = styles(results.plan), leaderboard(groups, compute or _last(results))
     return Bar(
         x=[chance.wins for chance in chances],
-        y=[chance.variant for chance in chances],
+        y=[plain(chance.variant) for chance in chances],
         orientation="h",
         marker_color=[look[chance.variant].colour for chance in chances],
         text=[f"{chance.wins:.2f}" for chance in chances],
         textposition="outside",
-        hovertext=[f"{chance.variant}: {chance.wins:.2f}, with {chance.rule}" for chance in chances],
+        hovertext=[plain(f"{chance.variant}: {chance.wins:.2f}, with {chance.rule}") for chance in chances],
         hoverinfo="text",
         showlegend=False,
     )

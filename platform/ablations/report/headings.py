@@ -20,18 +20,26 @@ def under(
 
 
 def comparison_headings(plan: Plan) -> dict[str, str]:
-    """Of a comparison, by field of `Line`."""
+    """Of a comparison, by field of `Line`; corrected intervals only where several variants are compared."""
+
+    def joint(field: str, name: str) -> dict[str, str]:
+        return {f"{field}_joint": f"{name}, corrected"} if len(plan.variants) > 2 else {}
+
     headings = {
         "variant": "variant",
+        **({"changes": "changes"} if any(variant.overrides for variant in plan.variants) else {}),
         "seeds": "seeds",
         "level": "level",
         "delta_level": f"level less {plan.reference}'s",
+        **joint("delta_level", "level"),
         "ceiling": "ceiling",
         "delta_A": f"A less {plan.reference}'s",
+        **joint("delta_A", "A"),
         "A": "A",
         "A_eq1": "A under eq. 1",
         "efficiency": "efficiency",
         "compute_ratio": f"compute over {plan.reference}'s",
+        **joint("compute_ratio", "compute"),
         "paper_rule": PAPER_RULE,
         "B": "B",
         "C_mid": "C_mid",

@@ -9,6 +9,7 @@ from ablations.paper.comparison import PaperComparison, PaperVariant
 from ablations.paper.grid import PaperFit
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress
+from ablations.report.thinning import most_points_of_run, thinned
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -36,10 +37,11 @@ def linearised_figure(comparison: PaperComparison, plan: Plan) -> "Figure":
     from plotly.graph_objects import Figure
 
     look = styles(plan)
+    most = most_points_of_run(sum(len(_drawn(variant)) for variant in comparison.variants))
     figure = Figure()
     for variant in comparison.variants:
         for fit in _drawn(variant):
-            traces = [*_lines(fit, look[variant.name]), _points(fit, look[variant.name], plan.hours_name)]
+            traces = [*_lines(fit, look[variant.name]), _points(fit, look[variant.name], plan.hours_name, most)]
             for trace in traces:
                 trace.update(legendgroup=variant.name, showlegend=False)
             figure.add_traces(traces)
@@ -49,7 +51,7 @@ def linearised_figure(comparison: PaperComparison, plan: Plan) -> "Figure":
     dress(figure, height=520)
     figure.update_layout(
         margin={"l": 70, "r": 30, "t": 30, "b": 70},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.17, "x": 0, "itemsizing": "constant"},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.3, "x": 0, "itemsizing": "constant"},
     )
     return figure
 
@@ -75,11 +77,11 @@ def _drawn(variant: PaperVariant) -> tuple[PaperFit, ...]:
     return variant.refits or variant.fits
 
 
-def _points(fit: PaperFit, style: Style, hours_name: str) -> "Scatter":
+def _points(fit: PaperFit, style: Style, hours_name: str, most: int) -> "Scatter":
     from plotly.graph_objects import Scatter
 
     # The reading at compute 0 is R_0 itself.
-    compute, score = fit.curve.compute[1:], fit.curve.score[1:]
+    compute, score, _ = thinned(fit.curve.compute[1:], fit.curve.score[1:], most)
     F = linearised_score(fit, score)
     shown = np.isfinite(F)
     fitted = (fit.window[0] <= compute) & (compute <= fit.window[1])

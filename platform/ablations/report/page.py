@@ -1,36 +1,43 @@
 """The report of a sweep: one HTML file with figures, table and verdicts that opens anywhere, without a network.
 
-`page.html.jinja` is the page; Jinja escapes every text in it.
+`page.html.jinja` is the page; Jinja escapes every text in it, with control characters made visible. Its words and
+numbers are those of Markdown and LaTeX, its figures can be zoomed, and its table has more columns.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ablations.design.undecided import what_would_tell
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan
 from ablations.paper.comparison import paper_comparison
 from ablations.paper.words import PaperLine, paper_line, paper_notes
 from ablations.report.colours import styles
-from ablations.report.curves import CURVES_LEGEND, curves_figure
-from ablations.report.headings import comparison_headings, paper_headings, under
+from ablations.report.curves import curves_figure
+from ablations.report.document import document_of
+from ablations.report.headings import paper_headings, under
+from ablations.report.interactive import interactive_figure
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
+from ablations.report.rounding import rounded_line
+from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
+from ablations.terminal.visible import made_visible
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import Results
-from ablations.verdict.words import PAPER_RULE_NOTE, Line, glossary, line_of, method, sentence, warnings
+from ablations.verdict.words import PAPER_RULE, PAPER_RULE_NOTE, joint_note
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-FIGURE_SETTINGS = {"displaylogo": False, "responsive": True}
+LEGEND_LINE_PX = 20
+FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
+"""Without a button that uploads the figure to Plotly's cloud."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +67,10 @@ class NoPaperMode:
     reason: str
 
 
-def write_report(results: Results, *, now: datetime) -> Path:
-    """Write `report.html` into the sweep's folder; `now` is the date that it shows."""
-    path = results.sweep.folder / "report.html"
+def write_report(results: Results, *, now: datetime, folder: Path | None = None) -> Path:
+    """Write `report.html` into a folder, by default the sweep's; `now` is the date that it shows."""
+    path = (folder or results.sweep.report_folder) / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, report_page(results, now=now).encode())
     return path
 
@@ -74,27 +82,30 @@ def report_page(results: Results, *, now: datetime) -> str:
         autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
+        finalize=_shown,
     )
+    names = [variant.name for variant in results.variants]
     return environment.get_template("page.html.jinja").render(
+        title=results.sweep.title,
         plan=results.plan,
-        warnings=warnings(results),
-        sentences=[sentence(results, variant) for variant in results.variants],
-        method=" ".join(filter(None, (method(results), what_would_tell(results)))),
-        legend=CURVES_LEGEND,
+        document=document_of(results, now=now),
         curves=_html(curves_figure(results), with_plotly=True),
+        narrow_curves=_html(narrow_curves_figure(results)),
+        thinned=thinned_note(results, names),
         intervals=_html(verdicts_figure(results)),
-        rows=_rows(
-            results.plan,
-            comparison_headings(results.plan),
-            [line_of(results, variant) for variant in results.variants],
-        ),
+        narrow_intervals=_html(verdicts_figure(results, stacked=True)),
+        rows=_comparison(results),
+        corrected=f'Intervals under "corrected" are {joint}.' if (joint := joint_note(results)) else "",
         paper_rule=PAPER_RULE_NOTE,
         hours=_hours(results),
         hours_note=NOTE,
         paper=_paper_mode(results),
-        verdicts=glossary(results),
-        origin=_origin(results, now),
     )
+
+
+def _shown(value: object) -> object:
+    """What Jinja writes for a value; markup is ours."""
+    return made_visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _paper_mode(results: Results) -> PaperMode | NoPaperMode:
@@ -122,29 +133,83 @@ def _hours(results: Results) -> list[TableRow]:
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
+def narrow_curves_figure(results: Results) -> "Figure":
+    """The curves for a screen that has no room for labels at their side: the legend below says each A."""
+    plan = results.plan
+    figure = interactive_figure(results, focus=[variant.name for variant in plan.variants], banded=[plan.reference])
+    return figure.update_layout(
+        height=420 + LEGEND_LINE_PX * len(plan.variants), margin={"l": 50, "r": 5}, legend={"y": -0.24}
+    )
+
+
+def _comparison(results: Results) -> list[TableRow]:
+    """A row per variant; below a verdict stands the interval that it comes from, so that a page of paper has room."""
+    plan, look = results.plan, styles(results.plan)
+    headings = {
+        "variant": "variant",
+        "changes": "changes",
+        "level": f"level less {plan.reference}'s",
+        "ceiling": f"ceiling A less {plan.reference}'s",
+        "compute": f"compute over {plan.reference}'s",
+        "A": "A",
+        "fit": "fit",
+        "paper_rule": PAPER_RULE,
+        "cost": f"cost, {plan.hours_name}",
+        "published": "published A, B, C_mid",
+    }
+    left_out = {
+        name
+        for name, has in (("changes", any(one.overrides for one in plan.variants)), ("published", plan.published))
+        if not has
+    }
+    found = []
+    for variant in results.variants:
+        line = rounded_line(results, variant)
+        joint = len(plan.variants) > 2
+        cells = {
+            "variant": _stacked(line.variant, f"{line.seeds} seeds"),
+            "changes": line.changes,
+            "level": _stacked(line.level, line.delta_level, _corrected(line.delta_level_joint, joint)),
+            "ceiling": _stacked(line.ceiling, line.delta_A, _corrected(line.delta_A_joint, joint)),
+            "compute": _stacked(line.efficiency, line.compute_ratio, _corrected(line.compute_ratio_joint, joint)),
+            "A": _stacked(line.A, line.A_eq1 and f"eq. 1: {line.A_eq1}"),
+            "fit": _stacked(
+                line.fit, *(f"{name} {text}" for name in ("B", "C_mid", "R_0") if (text := getattr(line, name)))
+            ),
+            "paper_rule": line.paper_rule,
+            "cost": line.cost,
+            "published": line.published,
+        }
+        shown = {heading: cells[name] for name, heading in headings.items() if name not in left_out}
+        found.append(TableRow(colour=look[variant.name].colour, cells=shown))
+    return found
+
+
+def _stacked(*texts: str) -> str:
+    """Lines that do not break, those that are empty left out."""
+    return "\n".join(text.replace(" ", "\u00a0") for text in texts if text)
+
+
+def _corrected(interval: str, is_shown: bool) -> str:
+    return f"corrected {interval}" if interval and is_shown else ""
+
+
 def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
-    """A figure as HTML; the first one of a page brings the library."""
+    """A figure as HTML; the first one of a page brings the library. A screen needs no more than single precision."""
+    import numpy as np
+
+    traces: Any = figure.data
+    for trace in traces:
+        for name in ("x", "y", "customdata"):
+            if isinstance(values := trace[name], np.ndarray) and values.dtype == np.float64:
+                trace[name] = values.astype(np.float32)
     return Markup(figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS))
 
 
-def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[Line | PaperLine]) -> list[TableRow]:
+def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
     """One row per variant, with its colour."""
     look = styles(plan)
     return [
         TableRow(colour=look[line.variant].colour, cells=cells)
         for line, cells in zip(lines, under(headings, lines), strict=True)
-    ]
-
-
-def _origin(results: Results, now: datetime) -> list[tuple[str, str]]:
-    plan = results.plan
-    num_runs = len(results.runs)
-    window = f"{plan.fit_from_gpu_hours:g} to {plan.fit_to_gpu_hours:g}"
-    return [
-        ("command", plan.command),
-        ("home folder", str(results.sweep.home.path)),
-        ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
-        ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
-        ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
-        ("code", ", ".join(results.code_versions) or "unknown"),
     ]

@@ -1,5 +1,6 @@
-"""The look that all figures share: frame, font, grid, and dotted lines at values."""
+"""The look that all figures share: frame, font, grid, dotted lines at values, and text that people wrote."""
 
+import html
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,12 +22,32 @@ def dress(figure: "Figure", *, height: int) -> None:
     figure.update_yaxes(showline=True, **lines)
 
 
-def mark(figure: "Figure", value: float, *, axis: str = "x", text: str = "", log: bool = False) -> None:
-    """A dotted line at a value of a horizontal axis, named at its foot."""
+def mark(
+    figure: "Figure", value: float, *, axis: str = "x", height_of: str = "paper", text: str = "", log: bool = False
+) -> None:
+    """A dotted line at a value of a horizontal axis, named at its foot; `height_of` is what it is as high as."""
     line = {"color": GREY, "width": 1, "dash": "dot"}
-    figure.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref=axis, yref="paper", layer="below", line=line)
+    figure.add_shape(type="line", x0=value, x1=value, y0=0, y1=1, xref=axis, yref=height_of, layer="below", line=line)
     if text:
         # Plotly places shapes by value but annotations by logarithm.
         place = float(np.log10(value)) if log else value
         corner = {"xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": GREY}}
         figure.add_annotation(x=place, y=0, xref=axis, yref="paper", text=text, **corner)
+
+
+def elided(text: str, most: int) -> str:
+    """`text` with its middle left out where it is longer than `most` characters: `loss.type=…prompts=32`."""
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def plain(text: str) -> str:
+    """`text` as Plotly shows it letter by letter: its labels understand some HTML, links among it."""
+    return html.escape(text, quote=False)
+
+
+def in_hover(text: str) -> str:
+    """The same in a template of what is shown on hovering, in which `%{` begins a number."""
+    return plain(text).replace("{", "&#123;")

@@ -1,11 +1,10 @@
-"""Fits and comparisons as Rich tables: never an asymptote without its interval, no difference without its baseline."""
+"""Fits and comparisons in a terminal: never an asymptote without its interval, no difference without its baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Group
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from ablations.design.undecided import what_would_tell
 from ablations.fit.asymptote import EQ1_DOUBTED
@@ -14,10 +13,15 @@ from ablations.fit.words import in_words
 from ablations.paper.comparison import PaperComparison
 from ablations.paper.words import paper_line, paper_notes
 from ablations.report.headings import paper_headings, under
+from ablations.terminal.listing import Column, Kind, Listing
+from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.sparkline import BARS, means_along, sparkline
+from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted, interval_text
+from ablations.verdict.fitted_run import FittedCurve
 from ablations.verdict.hours import NOTE, hours_cells
-from ablations.verdict.results import FittedCurve, Results
-from ablations.verdict.words import line_of, method, warnings
+from ablations.verdict.results import Results
+from ablations.verdict.words import changes_said, joint_note, line_of, method, warnings
 
 ROW_STYLES = {
     "level up": "green",
@@ -30,6 +34,7 @@ ROW_STYLES = {
 HEADINGS = {
     "variant": "variant",
     "seeds": "seeds",
+    "curve": "curve",
     "level": "level",
     "ceiling": "ceiling",
     "A": "A [95 %]",
@@ -42,105 +47,141 @@ HEADINGS = {
 """Of a comparison, by field of `Line`: short, as a line has 160 characters."""
 INTERVALS = {"level": "delta_level", "ceiling": "delta_A", "efficiency": "compute_ratio"}
 """Fields that stand below a verdict: the interval that it comes from."""
-WORD_FIELDS = ("variant", "level", "ceiling", "paper_rule", "efficiency", "fit", "edges")
-"""Fields that are words; all others are numbers, which stand on the right."""
-MAX_WIDTHS = {"fit": 11}
-"""Fields whose words go on two lines, so that intervals need not."""
+HELD_MARK = "*"
+HELD = f"{HELD_MARK}: also differs with intervals"
+KINDS: dict[str, Kind] = {
+    "variant": "name",
+    "curve": "prose",
+    "level": "words",
+    "ceiling": "words",
+    "efficiency": "words",
+    "paper_rule": "words",
+    "edges": "words",
+    "fit": "words",
+}
+"""Fields that are words; all others are numbers."""
 
 
-def comparison_table(results: Results) -> Table:
+def comparison_table(results: Results) -> Listing:
     """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
-    plan = results.plan
+    plan, joint = results.plan, joint_note(results)
+    curves, scale = sparklines(results)
+    names = shown_names(variant.name for variant in plan.variants)
     notes = [
+        *legend(names),
+        *changes_said(results, names),
+        scale,
         f"Below each verdict: level and A less those of {plan.reference}, compute to a common target over its own. "
         f"C_mid and cost: {plan.compute_name}.",
+        f"{HELD} {joint}." if joint else "",
         method(results),
         what_would_tell(results),
         *warnings(results),
         *results.reasons,
     ]
-    table = Table(
-        title=escape(_title(results)),
-        caption="\n".join(escape(note) for note in notes if note),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    for field, heading in HEADINGS.items():
-        justify = "left" if field in WORD_FIELDS else "right"
-        table.add_column(heading, justify=justify, no_wrap=field == "variant", max_width=MAX_WIDTHS.get(field))
-    lines = [line_of(results, variant) for variant in results.variants]
-    for line in lines:
-        cells = asdict(line)
-        cells |= {verdict: f"{cells[verdict]}\n{cells[interval]}".rstrip() for verdict, interval in INTERVALS.items()}
+    headings = {field: heading for field, heading in HEADINGS.items() if field != "curve" or scale}
+    table = Listing(columns=_columns(headings), title=_title(results), notes=notes)
+    for line in (line_of(results, variant) for variant in results.variants):
+        cells = asdict(line) | {"variant": names[line.variant], "curve": curves[line.variant]}
+        compared = results.compared(line.variant) if joint else None
+        held = compared.held if compared else ()
+        cells |= {
+            verdict: f"{cells[verdict]}{HELD_MARK * (verdict in held)}\n{cells[interval]}".rstrip()
+            for verdict, interval in INTERVALS.items()
+        }
         decided = (ROW_STYLES.get(verdict) for verdict in (line.level, line.ceiling, line.efficiency))
-        table.add_row(*(escape(cells[field]) for field in HEADINGS), style=next(filter(None, decided), None))
+        table.add(*(cells[field] for field in headings), style=next(filter(None, decided), ""))
     return table
+
+
+def sparklines(results: Results) -> tuple[dict[str, str], str]:
+    """The curve of each variant, the mean of its seeds, and a note with the scale of all; no note without a reading."""
+    points = {
+        variant.name: [
+            point
+            for run in variant.runs
+            if run.curve is not None
+            for point in zip(run.curve.compute.tolist(), run.curve.score.tolist(), strict=True)
+        ]
+        for variant in results.variants
+    }
+    end = max((compute for one in points.values() for compute, _ in one), default=0.0)
+    if end == 0:
+        return dict.fromkeys(points, ""), ""
+    means = {name: means_along(one, end) for name, one in points.items()}
+    known = [value for one in means.values() for value in one if value is not None]
+    low, high = min(known), max(known)
+    said = f"Curves: mean pass rate from {low:.3f} ({BARS[0]}) to {high:.3f} ({BARS[-1]}) over {compute_text(end)}"
+    lines = {name: sparkline(one, low=low, high=high) for name, one in means.items()}
+    return lines, f"{said} {results.plan.compute_name}."
+
+
+def _columns(headings: Mapping[str, str]) -> list[Column]:
+    """Columns of a table whose headings are by field."""
+    return [Column(heading=heading, kind=KINDS.get(field, "number")) for field, heading in headings.items()]
 
 
 def _title(results: Results) -> str:
     plan = results.plan
     if not plan.scale:  # curves of another trainer
-        return f"{plan.sweep}, {counted(len(results.runs), 'run')}"
+        return f"{results.sweep.title}, {counted(len(results.runs), 'run')}"
     of_task = f", task {plan.fit_settings.task}" if plan.fit_settings.task else ""
-    return f"{plan.sweep} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
+    return (
+        f"{results.sweep.title} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
+    )
 
 
-def hours_table(results: Results) -> Table | None:
+def hours_table(results: Results) -> Listing | None:
     """Where the hours of each variant went; None if no run says."""
     lines = hours_cells({variant.name: variant.hours for variant in results.variants})
     if not lines:
         return None
-    table = Table(
-        title="where the hours went",
-        caption=NOTE,
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
+    names = shown_names(variant.name for variant in results.plan.variants)
+    table = Listing(
+        columns=_columns({name: name for name in lines[0]}), title="where the hours went", notes=(NOTE,), turns=True
     )
-    for heading in lines[0]:
-        table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=heading == "variant")
     for cells in lines:
-        table.add_row(*map(escape, cells.values()))
+        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
     return table
 
 
-def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Table:
+def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
     """One line per variant as the paper compares, with the warning below."""
-    table = Table(
-        title=f"{escape(sweep)} as arXiv 2510.13786 compares, against {escape(comparison.reference)}",
-        caption="\n".join(escape(note) for note in paper_notes(comparison, compute_name)),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-    )
     headings = paper_headings(comparison)
-    for field, heading in headings.items():
-        justify = "left" if field in WORD_FIELDS else "right"
-        table.add_column(escape(heading), justify=justify, no_wrap=field == "variant")
+    names = shown_names(variant.name for variant in comparison.variants)
+    table = Listing(
+        columns=_columns(headings),
+        title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
+        notes=[*legend(names), *paper_notes(comparison, compute_name)],
+        turns=True,
+    )
     for cells in under(headings, [paper_line(comparison, variant) for variant in comparison.variants]):
-        table.add_row(*map(escape, cells.values()))
+        table.add(*(cells | {"variant": names[cells["variant"]]}).values())
     return table
 
 
-def fit_table(fitted: Sequence[FittedCurve]) -> Table:
+FIT_COLUMNS = (
+    Column(heading="curve"),
+    *(
+        Column(heading=heading, kind="number")
+        for heading in ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²")
+    ),
+    Column(heading="verdict", kind="prose"),
+)
+
+
+def fit_table(fitted: Sequence[FittedCurve]) -> Listing:
     """One line per curve, or why it has no fit; below, what looks wrong with readings."""
     odd = [f"{one.name}: {text}." for one in fitted if one.fit for text in one.fit.oddities]
-    caption = "\n".join(map(escape, odd)) or None
-    table = Table("curve", box=None, pad_edge=False, caption=caption, caption_justify="left")
-    for name in ("A [95 %]", "A under eq. 1", "B [95 %]", "C_mid [95 %]", "R_0", "points", "window", "R²"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict", overflow="fold")
+    table = Listing(columns=FIT_COLUMNS, notes=odd)
     for one in fitted:
         fit = one.fit
         if fit is None:
-            table.add_row(escape(one.name), *[""] * 8, escape(one.reason))
+            table.add(one.name, *[""] * 8, one.reason)
             continue
         first, last = map(compute_text, fit.window)
-        cells = (
+        table.add(
+            one.name,
             fit.asymptote.cell(),
             fit.asymptote_under_eq1.cell() if fit.rises else "",
             interval_text(fit.B, fit.B_lo, fit.B_hi, ".2f") if fit.rises else "",
@@ -151,17 +192,17 @@ def fit_table(fitted: Sequence[FittedCurve]) -> Table:
             f"{fit.r_squared:.3f}",
             f"{fit.verdict}; {EQ1_DOUBTED}" if fit.doubts_eq1 else fit.verdict,
         )
-        table.add_row(*map(escape, (one.name, *cells)))
     return table
 
 
 def fit_words(one: FittedCurve) -> Group:
     """What a fit says in words, and the table of A against the cut-off."""
     if one.fit is None:
-        return Group(f"\n{escape(one.name)}: {escape(one.reason)}")
-    table = Table(box=None, pad_edge=False)
-    for name in ("from compute", "points", "A [95 %]", "verdict"):
-        table.add_column(name, justify="left" if name == "verdict" else "right")
+        return Group(Text(made_visible(f"\n{one.name}: {one.reason}")))
+    headings: dict[str, Kind] = {"from compute": "number", "points": "number", "A [95 %]": "number", "verdict": "words"}
+    table = Listing(columns=[Column(heading=heading, kind=kind) for heading, kind in headings.items()])
     for row in cutoff_table(one.fit):
-        table.add_row(compute_text(row.fit_from), str(row.points), escape(row.asymptote.cell()), row.verdict)
-    return Group(f"\n[bold]{escape(one.name)}[/]: {escape(in_words(one.fit))}", table)
+        table.add(compute_text(row.fit_from), str(row.points), row.asymptote.cell(), row.verdict)
+    return Group(
+        Text("\n").append(made_visible(one.name), style="bold").append(f": {made_visible(in_words(one.fit))}"), table
+    )

@@ -1,85 +1,82 @@
-"""Every variant's level, ceiling and compute, each with its interval and beside the reference."""
+"""Every variant's differences from the reference in level, ceiling and compute, each with its interval."""
 
 from typing import TYPE_CHECKING
 
-from ablations.report.colours import Style, styles
-from ablations.report.style import dress, mark
-from ablations.verdict.compare import VariantResult
+from ablations.report.forest import ForestPanel, ForestRow, forest_panels
+from ablations.report.style import dress, elided, in_hover, mark, plain
 from ablations.verdict.results import Results
-from ablations.verdict.words import level_text, ratio_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
+ARROWS = {"right": "arrow-right", "left": "arrow-left"}
+LONGEST_NAME_OF_ROW = 28
+"""Characters of a variant's name at its row."""
 
-def verdicts_figure(results: Results) -> "Figure":
-    """A panel for each question: the level less the reference's, the ceiling, and the compute over the reference's."""
+
+def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
+    """A panel for each question: level and ceiling less the reference's, and the compute over the reference's.
+
+    An interval without an end on one side is an arrow at the end that is known. `stacked` panels stand one below the
+    other, as a narrow screen has room for one beside its names.
+    """
     from plotly.subplots import make_subplots
 
-    lines = results.comparison.variants if results.comparison else ()
-    look, reference = styles(results.plan), results.plan.reference
-    titles = [f"level less that of {reference}", "ceiling A", f"compute over that of {reference}"]
-    figure = make_subplots(cols=3, horizontal_spacing=0.13, subplot_titles=titles)
-    for place, line in enumerate(lines):
-        if line.delta_level is not None and line.curve != reference:
-            figure.add_trace(_level_bar(line, place, look[line.curve]), row=1, col=1)
-        if line.verdict != "no rise":
-            figure.add_trace(_ceiling_bar(line, place, look[line.curve]), row=1, col=2)
-        if line.compute_ratio is not None and line.curve != reference:
-            figure.add_trace(_ratio_bar(line, place, look[line.curve]), row=1, col=3)
-        if line.curve == reference and line.asymptote.is_bounded:
-            mark(figure, line.A, axis="x2")
-    mark(figure, 0.0)
-    mark(figure, 1.0, axis="x3")
-    dress(figure, height=130 + 46 * max(len(lines), 1))
-    rows = {"tickvals": list(range(len(lines))), "range": [len(lines) - 0.5, -0.5], "automargin": True}
-    names = [f"<b>{line.curve}</b><br>{level_text(line)}" for line in lines]
-    figure.update_yaxes(ticktext=names, **rows, row=1, col=1)
-    figure.update_yaxes(ticktext=[line.asymptote.cell() for line in lines], **rows, row=1, col=2)
-    figure.update_yaxes(ticktext=[ratio_text(line) for line in lines], side="right", **rows, row=1, col=3)
-    figure.update_xaxes(title="pass rate over the last third", row=1, col=1)
-    figure.update_xaxes(title="held-out pass rate", row=1, col=2)
-    figure.update_xaxes(title="under 1 needs less compute", type="log", row=1, col=3)
+    panels = forest_panels(results)
+    num_rows = len(panels[0].rows)
+    titles = [plain(elided(panel.title, 48)) for panel in panels]
+    height = 130 + 46 * max(num_rows, 1)
+    if stacked:
+        figure = make_subplots(rows=3, vertical_spacing=120 / (3 * height), subplot_titles=titles)
+    else:
+        figure = make_subplots(cols=3, horizontal_spacing=0.13, subplot_titles=titles)
+    places = [(1 + index, 1) if stacked else (1, 1 + index) for index in range(3)]
+    for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
+        for line, one in enumerate(panel.rows):
+            if one.drawn_at is not None:
+                figure.add_trace(_bar(one, line), row=row, col=col)
+        mark(
+            figure, panel.null, axis=f"x{index + 1 if index else ''}", height_of=f"y{index + 1 if index else ''} domain"
+        )
+    dress(figure, height=3 * height if stacked else height)
+    rows = {"tickvals": list(range(num_rows)), "range": [num_rows - 0.5, -0.5], "automargin": True}
+    for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
+        names = _row_names(panel, with_name=stacked or index == 0)
+        figure.update_xaxes(title=panel.axis_title, type="log" if panel.log else "linear", row=row, col=col)
+        figure.update_yaxes(ticktext=names, **rows, row=row, col=col)
+    if stacked:
+        figure.update_annotations(x=1.0, xanchor="right", font_size=14)
+        figure.update_xaxes(title_font_size=11, title_standoff=4)
+    else:
+        figure.update_yaxes(side="right", row=1, col=3)
     figure.update_layout(showlegend=False, margin={"l": 20, "r": 20, "t": 50, "b": 60})
     return figure
 
 
-def _level_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
-    assert line.delta_level is not None
-    low, high = line.delta_level_lo, line.delta_level_hi
-    return _bar(line.delta_level, low, high, place, style, f"{line.curve}: {level_text(line)}")
+def _row_names(panel: ForestPanel, *, with_name: bool) -> list[str]:
+    if not with_name:
+        return [row.text for row in panel.rows]
+    return [f"<b>{plain(elided(row.variant, LONGEST_NAME_OF_ROW))}</b><br>{row.text}" for row in panel.rows]
 
 
-def _ceiling_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
-    """A with its interval; an arrow at the lower bound where there is no upper one."""
-    if line.A_hi is None:
-        style = Style(colour=style.colour, symbol="arrow-right")
-        return _bar(line.A_lo, line.A_lo, line.A_lo, place, style, f"{line.curve}: {line.asymptote}")
-    return _bar(line.A, line.A_lo, line.A_hi, place, style, f"{line.curve}: {line.asymptote}")
-
-
-def _ratio_bar(line: VariantResult, place: int, style: Style) -> "Scatter":
-    assert line.compute_ratio is not None
-    low, high = line.compute_ratio_lo, line.compute_ratio_hi
-    return _bar(line.compute_ratio, low, high, place, style, f"{line.curve}: {ratio_text(line)}")
-
-
-def _bar(estimate: float, low: float | None, high: float | None, place: int, style: Style, text: str) -> "Scatter":
+def _bar(row: ForestRow, place: int) -> "Scatter":
     """A point with its interval in row `place`; an end that is not bounded has no bar."""
     from plotly.graph_objects import Scatter
 
+    at, colour = row.drawn_at, row.style.colour
+    assert at is not None
     return Scatter(
-        x=[estimate],
+        x=[at],
         y=[place],
         mode="markers",
-        marker={"color": style.colour, "symbol": style.symbol, "size": 11},
+        marker={"color": colour, "symbol": ARROWS.get(row.arrow, row.style.symbol), "size": 11},
         error_x={
             "type": "data",
-            "array": [0 if high is None else high - estimate],
-            "arrayminus": [0 if low is None else estimate - low],
-            "color": style.colour,
+            "array": [0 if row.hi is None else row.hi - at],
+            "arrayminus": [0 if row.lo is None else at - row.lo],
+            "color": colour,
             "thickness": 2,
             "width": 5,
         },
-        hovertemplate=f"{text}<extra></extra>",
+        hovertemplate=f"{in_hover(row.variant)}: {row.text}<extra></extra>",
     )

@@ -1,15 +1,20 @@
 """Figures: what is measured, fitted, extrapolated and uncertain, and which colour it has."""
 
 import dataclasses
+import html
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
+from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
 from ablations.report.colours import styles
-from ablations.report.curves import curves_figure, spread, variant_figure
+from ablations.report.curves import curves_figure, variant_figure
+from ablations.report.series import curve_series, spread
+from ablations.report.style import elided
 from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.results import read_results
 
@@ -56,12 +61,14 @@ def test_the_band_holds_the_interval_of_the_fitted_curve(results):
     assert np.array(band.y[half:][::-1]) == pytest.approx(low)
 
 
-def test_each_asymptote_is_written_with_its_interval(results):
+def test_each_asymptote_is_written_with_its_interval_and_rounded_to_it(results):
     figure = curves_figure(results)
-    for variant in results.variants:
+    # Half of each interval is 0.0238, 0.0168 and 0.0449: by the rule two digits, two and one.
+    for variant, digits in zip(results.variants, (3, 3, 2), strict=True):
         (label,) = traces_of(figure, variant.name, "lines+text")
         fit = variant.fits[0]
-        assert label.text[-1].strip() == str(fit.asymptote)
+        A, lo, hi = (f"{value:.{digits}f}" for value in (fit.asymptote.A, fit.asymptote.lo, fit.asymptote.hi))
+        assert label.text[-1].strip() == f"{variant.name}: A {A} [{lo}, {hi}]"
         assert label.y[0] == pytest.approx(fit.ceiling.A)
 
 
@@ -108,23 +115,93 @@ def test_each_question_has_a_panel_with_intervals(results):
     levels = [trace for trace in figure.data if trace.xaxis == "x"]
     assert [trace.x[0] for trace in levels] == [results.compared(name).delta_level for name in list(TRUTH)[1:]]
     assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.delta_level_hi)
-    assert figure.layout.yaxis.ticktext[1].startswith(f"<b>loo-loss</b><br>{line.delta_level:+.3f} [")
+    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.delta_level:+.3f} [")
     ceilings = [trace for trace in figure.data if trace.xaxis == "x2"]
-    assert [trace.x[0] for trace in ceilings] == [results.compared(name).A for name in TRUTH]
-    assert ceilings[1].x[0] + ceilings[1].error_x.array[0] == pytest.approx(line.A_hi)
-    assert ceilings[1].x[0] - ceilings[1].error_x.arrayminus[0] == pytest.approx(line.A_lo)
+    assert [trace.x[0] for trace in ceilings] == [results.compared(name).delta_A for name in list(TRUTH)[1:]]
+    assert ceilings[0].x[0] + ceilings[0].error_x.array[0] == pytest.approx(line.delta_A_hi)
+    assert ceilings[0].x[0] - ceilings[0].error_x.arrayminus[0] == pytest.approx(line.delta_A_lo)
     ratios = [trace for trace in figure.data if trace.xaxis == "x3"]
     assert [trace.x[0] for trace in ratios] == [results.compared(name).compute_ratio for name in list(TRUTH)[1:]]
-    assert figure.layout.yaxis2.ticktext[1] == line.asymptote.cell()
-    assert {shape.x0 for shape in figure.layout.shapes} == {0.0, results.compared("scalerl").A, 1.0}
+    assert figure.layout.yaxis2.ticktext[0].startswith(f"{line.delta_A:+.3f} [")
+    assert [shape.x0 for shape in figure.layout.shapes] == [0.0, 0.0, 1.0]
 
 
-def test_a_ceiling_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
-    line = dataclasses.replace(results.compared("loo-loss"), A_hi=None, verdict="lower bound only")
-    others = [other for other in results.comparison.variants if other.curve != "loo-loss"]
-    comparison = dataclasses.replace(results.comparison, variants=(*others, line))
-    bar = verdicts_figure(dataclasses.replace(results, comparison=comparison)).data[-2]
-    assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (line.A_lo, "arrow-right", 0)
+def with_line(results, **numbers):
+    """The results with other numbers of `loo-loss`."""
+    line = dataclasses.replace(results.compared("loo-loss"), **numbers)
+    variants = tuple(line if one.curve == line.curve else one for one in results.comparison.variants)
+    return dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=variants))
+
+
+def test_a_difference_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
+    (bar,) = [
+        trace
+        for trace in verdicts_figure(with_line(results, delta_A=None, delta_A_lo=0.02, delta_A_hi=None)).data
+        if (trace.xaxis, trace.y[0]) == ("x2", 0)
+    ]
+    assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (0.02, "arrow-right", 0)
+
+
+def test_a_difference_that_nothing_bounds_is_said_not_to_be_known(results):
+    figure = verdicts_figure(with_line(results, delta_A=None, delta_A_lo=None, delta_A_hi=None))
+    assert [trace.y[0] for trace in figure.data if trace.xaxis == "x2"] == [1]
+    assert figure.layout.yaxis2.ticktext[0] == "not known"
+
+
+def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top_and_labelled_above_all_others(results):
+    # The readings end at .61, so that A of 2 has no place on the axis and .9 has one.
+    far = curve_series(with_line(results, A=2.0, A_lo=1.8, A_hi=2.2))
+    marks = {one.name: one.asymptote for one in far.variants}
+    assert (marks["loo-loss"].is_above, marks["loo-loss"].height) == (True, far.score_range[1])
+    assert max(marks, key=lambda name: marks[name].label_height) == "loo-loss"
+    assert not marks["scalerl"].is_open
+    (label,) = traces_of(curves_figure(with_line(results, A=2.0, A_lo=1.8, A_hi=2.2)), "loo-loss", "lines+text")
+    assert label.text[-1].strip() == "↑ loo-loss: A 2.00 [1.80, 2.20]"
+
+
+def test_the_axis_is_drawn_longer_for_an_asymptote_that_is_near(results):
+    near = curve_series(with_line(results, A=0.7, A_lo=0.6, A_hi=0.8))
+    (mark,) = [one.asymptote for one in near.variants if one.name == "loo-loss"]
+    assert (mark.height, mark.is_above) == (0.7, False)
+    assert near.score_range[1] > 0.7
+
+
+def test_an_asymptote_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
+    series = curve_series(with_line(results, A=0.7, A_lo=0.5, A_hi=None))
+    (mark,) = [one.asymptote for one in series.variants if one.name == "loo-loss"]
+    assert (mark.height, mark.is_open, mark.is_above) == (0.5, True, False)
+
+
+def test_no_two_of_forty_variants_share_colour_and_marker(results):
+    variants = [PlannedVariant(name=f"v{place}", overrides={}, runs=()) for place in range(40)]
+    look = styles(dataclasses.replace(results.plan, variants=(*results.plan.variants, *variants)))
+    assert len({(style.colour, style.symbol) for style in look.values()}) == 43
+
+
+@pytest.mark.parametrize("name", ['<a href="https://example.org">x</a>', "<b>bold", "%{x}", "&lt;"])
+def test_a_name_is_shown_letter_by_letter(results, name):
+    (variant,) = [one for one in results.variants if one.name == "loo-loss"]
+    runs = tuple(dataclasses.replace(run, variant=name) for run in variant.runs)
+    renamed = dataclasses.replace(variant, name=name, runs=runs)
+    planned = [
+        dataclasses.replace(one, name=name if one.name == "loo-loss" else one.name) for one in results.plan.variants
+    ]
+    variants = tuple(renamed if one is variant else one for one in results.variants)
+    sweep = changed(results.sweep, variants=tuple(planned))
+    figure = curves_figure(dataclasses.replace(results, sweep=sweep, variants=variants))
+    (entry,) = [trace for trace in figure.data if trace.legendgroup == name and trace.name is not None]
+    assert html.unescape(entry.name) == name
+    assert "<" not in entry.name
+    (points,) = traces_of(figure, name, "markers")
+    said = points.hovertemplate.partition("<br>")[0]
+    assert "<" not in said
+    assert "%{" not in said
+    assert html.unescape(said) == f"{name}, seed 0"
+
+
+def test_a_long_name_is_elided_in_the_middle():
+    assert elided("loss.type=dapo,batch.prompts=32", 21) == "loss.type=…prompts=32"
+    assert elided("loo-loss", 8) == "loo-loss"
 
 
 def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
@@ -135,9 +212,11 @@ def test_a_curve_that_does_not_rise_has_no_ceiling_to_draw(tmp_path):
     write_run(home, run_id, (R_0, 1.9, 320.0))
     flat = read_results(sweep)
     (label,) = traces_of(curves_figure(flat), "loo-loss", "lines+text")
-    assert label.text[-1].strip() == "no rise"
+    assert label.text[-1].strip() == "loo-loss: no rise"
     assert label.y[0] == pytest.approx(R_0, abs=0.01)
-    assert [trace.y[0] for trace in verdicts_figure(flat).data if trace.xaxis == "x2"] == [0, 2]
+    figure = verdicts_figure(flat)
+    assert [trace.y[0] for trace in figure.data if trace.xaxis == "x2"] == [1]
+    assert figure.layout.yaxis2.ticktext[0] == "no rise"
 
 
 def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
@@ -161,3 +240,21 @@ def test_a_sweep_without_a_reading_still_has_figures(tmp_path):
 )
 def test_labels_are_moved_apart_as_little_as_need_be(values, expected):
     assert spread(values, 0.1, 0.0, 1.0) == pytest.approx(expected)
+
+
+def test_a_run_of_many_readings_is_drawn_by_as_many_points_as_a_screen_can_show(results):
+    run = results.variant("loo-loss").runs[0]
+    curve = Curve(name="many", compute=np.linspace(0, BUDGET, 4000), score=np.repeat(run.curve.score[:40], 100))
+    many = replace(results.variant("loo-loss"), runs=(replace(run, curve=curve),))
+    variants = tuple(many if one.name == "loo-loss" else one for one in results.variants)
+    (points,) = traces_of(curves_figure(replace(results, variants=variants)), "loo-loss", "markers")
+    assert len(points.x) == 800  # of three runs: a third of 2,400
+    assert np.mean(points.y) == pytest.approx(np.mean(curve.score))  # each of five readings
+
+
+def test_stacked_panels_name_every_variant_at_each(results):
+    figure = verdicts_figure(results, stacked=True)
+    for axis in ("yaxis", "yaxis2", "yaxis3"):
+        names = [text.partition("</b>")[0].removeprefix("<b>") for text in figure.layout[axis].ticktext]
+        assert names == list(TRUTH)[1:]
+    assert [shape.yref for shape in figure.layout.shapes] == ["y domain", "y2 domain", "y3 domain"]

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run
 
+from ablations.report.document import document_of
 from ablations.report.page import report_page, write_report
+from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.results import read_results
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
@@ -64,21 +66,56 @@ def test_every_difference_names_its_baseline_and_its_rule(results):
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
     difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
     level = f"{line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}] against scalerl"
+    # Half of the interval of the ratio is 0.405, so that one digit follows the point; of both differences it is 0.02.
+    ratio = f"{line.compute_ratio:.1f} [{line.compute_ratio_lo:.1f}, {line.compute_ratio_hi:.1f}] times its compute"
     verdicts = "loo-loss: lower at equal compute; ceiling down; more compute to the common target"
-    assert f"{verdicts}. Level {line.level:.3f}, {level}. {line.asymptote} (1 seed), {difference}" in text
+    assert f"{verdicts}. Level {line.level:.3f}, {level}. {line.asymptote} (1 seed), {difference}; {ratio}" in text
     assert "in pass rate: of levels 0.0075, assumed; of A 0.0075, assumed; at the target 0.0075, assumed" in text
     assert "0.59, 1.77, 2600" in text
+
+
+def test_corrected_intervals_stand_beside_the_plain_ones(results):
+    text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
+    assert f"[{line.delta_level_joint_lo:+.3f}, {line.delta_level_joint_hi:+.3f}]" in text
+    assert f"[{line.delta_A_joint_lo:+.3f}, {line.delta_A_joint_hi:+.3f}]" in text
+    assert f"[{line.compute_ratio_joint_lo:.1f}, {line.compute_ratio_joint_hi:.1f}]" in text  # half of it is 0.49
+    assert line.delta_A_joint_lo < line.delta_A_lo < line.delta_A_hi < line.delta_A_joint_hi
+    assert 'Intervals under "corrected" are corrected for 2 comparisons (Bonferroni)' in text
 
 
 def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(results):
     page = report_page(results, now=NOW)
     table = page[page.index("<h2>Comparison with scalerl</h2>") : page.index("<h2>Paper mode</h2>")]
     # A of 0.54 and of 0.61 against the reference's 0.61.
-    assert [re.search(f"</i>{name}</td>.*?<td>(up|down|equal)</td>", table)[1] for name in list(TRUTH)[1:]] == [
+    assert [re.search(f"</i>{name}\n.*?<td>(up|down|equal)</td>", table, re.DOTALL)[1] for name in list(TRUTH)[1:]] == [
         "down",
         "equal",
     ]
     assert "two A within 0.02 are equal, whatever their intervals" in text_of(table)
+
+
+def test_every_format_and_figure_has_the_same_rounded_numbers(results):
+    shown = text_of(report_page(results, now=NOW))
+    document = document_of(results, now=NOW)
+    figure = verdicts_figure(results)
+    labels = [text for axis in ("yaxis", "yaxis2", "yaxis3") for text in figure.layout[axis].ticktext]
+    # Halves of the intervals of the ratios are 0.405 and 0.295: by the rule one digit and two.
+    for name, digits in (("loo-loss", 1), ("loo-curriculum", 2)):
+        line = results.compared(name)
+        ratio = (
+            f"{line.compute_ratio:.{digits}f} [{line.compute_ratio_lo:.{digits}f}, {line.compute_ratio_hi:.{digits}f}]"
+        )
+        assert shown.count(ratio) == 2  # in a sentence and in the table
+        assert sum(ratio in cell for row in document.rows for cell in row.cells) == 1
+        assert sum(ratio in text for text in document.findings) == 1
+        assert ratio in labels
+    assert "Numbers are rounded to their uncertainty" in shown
+
+
+def test_the_page_has_the_methods_paragraph(results):
+    text = text_of(report_page(results, now=NOW))
+    for said in ("with the seed (0)", "up to 2,000 modelled GPU-hours", "R_0 anchored", "at commit 4f1c2d"):
+        assert said in text[text.index(" Methods ") :]
 
 
 def test_verdicts_that_occur_are_explained_and_no_others(results):

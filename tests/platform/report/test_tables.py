@@ -1,16 +1,18 @@
 """Tables for the terminal: no number that means nothing, no name that becomes markup."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from fixtures_home import make_home
+from fixtures_home import changed, make_home
 from rich.console import Console
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.report.tables import comparison_table, fit_table, fit_words, hours_table
-from ablations.verdict.results import FittedCurve, read_results
+from ablations.verdict.fitted_run import FittedCurve
+from ablations.verdict.results import read_results
 
 
 def fitted(name: str = "c", *, end: float = 80_000.0, is_flat: bool = False) -> FittedCurve:
@@ -95,9 +97,35 @@ def test_a_comparison_fits_a_pipe_with_each_interval_below_its_verdict(tmp_path)
     assert "It is read off the readings, without a law." in " ".join(lines)
 
 
+def test_a_star_marks_the_verdicts_that_hold_for_all_variants_at_once(tmp_path):
+    results = read_results(make_home(tmp_path))
+    assert results.compared("loo-loss").held == {"level", "ceiling", "efficiency"}
+    lines = printed(comparison_table(results), width=160).splitlines()
+    found = next(line for line in lines if line.startswith("loo-loss"))
+    assert "level down*" in found
+    assert "ceiling down*" in found
+    assert "*" not in next(line for line in lines if line.startswith("scalerl"))
+    said = "*: also differs with intervals corrected for 2 comparisons (Bonferroni), so that all hold at once"
+    assert said in " ".join(" ".join(lines).split())
+
+
+def test_a_single_comparison_has_no_star(tmp_path):
+    sweep = make_home(tmp_path)
+    pair = changed(sweep, variants=sweep.plan.variants[:2])
+    assert "*" not in printed(comparison_table(read_results(pair)), width=160)
+
+
+def test_below_the_table_stands_what_each_variant_changes(tmp_path):
+    said = printed(comparison_table(read_results(make_home(tmp_path)))).splitlines()
+    assert [line.strip() for line in said if " changes " in line] == [
+        "loo-loss changes loss = {type: dapo}.",
+        "loo-curriculum changes curriculum.type = uniform.",
+    ]
+
+
 def test_where_the_hours_went_is_a_line_per_variant(tmp_path):
     table = hours_table(read_results(make_home(tmp_path)))
-    assert [column.header for column in table.columns] == [
+    assert [column.heading for column in table.columns] == [
         "variant", "generators decode", "generators wait for prompts", "generators wait for weights",
         "trainers forward, backward", "trainers wait for rollouts", "tokens/s", "MFU of generators", "MFU of trainers",
     ]  # fmt: skip
@@ -114,3 +142,31 @@ def test_runs_of_earlier_versions_have_no_table_of_hours(tmp_path):
         kept = [{name: value for name, value in row.items() if name not in new} for row in rows]
         path.write_text("".join(json.dumps(row) + "\n" for row in kept))
     assert hours_table(read_results(sweep)) is None
+
+
+def test_the_curve_of_each_variant_is_the_mean_of_its_seeds_in_twelfths_of_the_compute(tmp_path):
+    sweep = make_home(tmp_path, seeds=(0, 1))
+    means: dict[str, list[float]] = {}
+    for variant in sweep.plan.variants:
+        rows = [json.loads(line) for run in variant.runs for line in sweep.run(run.id).metrics.read_text().splitlines()]
+        told = [(row["compute_gpu_hours"], row["pass_rate"]) for row in rows if row["kind"] == "eval"]
+        # Readings stand every 50 of 2000 hours, a twelfth of which is 166.67; the last belongs to the last twelfth.
+        edges = [2000 * place / 12 for place in range(12)] + [2001]
+        parts = [[rate for compute, rate in told if a <= compute < b] for a, b in pairwise(edges)]
+        means[variant.name] = [sum(part) / len(part) for part in parts]
+    low, high = min(map(min, means.values())), max(map(max, means.values()))
+    text = printed(comparison_table(read_results(sweep)))
+    assert f"Curves: mean pass rate from {low:.3f} (▁) to {high:.3f} (█) over 2,000 modelled GPU-hours." in text
+    for name, values in means.items():
+        drawn = "".join("▁▂▃▄▅▆▇█"[min(7, int(8 * (value - low) / (high - low)))] for value in values)
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ") and "changes" not in line]
+        assert drawn in line
+
+
+def test_without_a_reading_there_are_no_curves(tmp_path):
+    sweep = make_home(tmp_path)
+    for run in sweep.plan.runs:
+        sweep.run(run.id).metrics.write_text("")
+    text = printed(comparison_table(read_results(sweep)))
+    assert "Curves:" not in text
+    assert "curve " not in text.splitlines()[1]

@@ -1,0 +1,57 @@
+"""The report as CSV files for other programs: numbers in full, not rounded.
+
+curves.csv        every reading of every run, with the fitted pass rate and whether the reading was fitted
+fits.csv          the fit of every run, or why it has none
+comparison.csv    every variant against the reference, with what it changes
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ablations.fit.curve import COUNTS
+from ablations.report.series import is_fitted
+from ablations.verdict.fitted_run import FittedRun
+from ablations.verdict.order import comparison_sheet
+from ablations.verdict.results import Results
+from ablations.verdict.sheet import sheet_text
+
+
+def csv_files(results: Results) -> dict[str, bytes]:
+    """The files by name; `platform fit` and `platform compare` read the curves."""
+    sheets = {
+        "curves.csv": sheet_text([row for run in results.runs for row in _readings(run, results)]),
+        "fits.csv": sheet_text([_fit_row(run) for run in results.runs]),
+        "comparison.csv": comparison_sheet(results),
+    }
+    return {name: text.encode() for name, text in sheets.items()}
+
+
+def _readings(run: FittedRun, results: Results) -> Iterator[dict[str, Any]]:
+    curve = run.curve
+    if curve is None:
+        return
+    counts = {name: count for name in COUNTS if (count := getattr(curve, name)) is not None}
+    fitted_score = run.fit.predict(curve.compute) if run.fit else None
+    for place, inside in enumerate(is_fitted(run.fit, curve.compute)):
+        yield {
+            "curve": run.variant,
+            "seed": run.seed,
+            "compute": float(curve.compute[place]),
+            "score": float(curve.score[place]),
+            **{name: int(count[place]) for name, count in counts.items()},
+            "fitted_score": None if fitted_score is None else float(fitted_score[place]),
+            "is_fitted": str(bool(inside)).lower(),
+            "compute_unit": results.plan.compute_name,
+            "run": run.id,
+        }
+
+
+def _fit_row(run: FittedRun) -> dict[str, Any]:
+    """The keys of `platform fit --json`; lists and mappings as JSON."""
+    plain = {
+        name: json.dumps(value) if isinstance(value, dict | list | tuple) else value
+        for name, value in run.to_json().items()
+        if name != "curve"
+    }
+    return {"variant": run.variant, "seed": run.seed, "run": run.id} | plain

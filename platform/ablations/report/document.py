@@ -1,0 +1,120 @@
+"""What the report says in every format, as plain data; the formats differ in how they write it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ablations.design.undecided import what_would_tell
+from ablations.report.colours import styles
+from ablations.report.curves import CURVES_LEGEND
+from ablations.report.methods import methods_paragraphs
+from ablations.report.rounding import rounded_line
+from ablations.terminal.visible import made_visible
+from ablations.verdict.results import FittedVariant, Results
+from ablations.verdict.words import glossary, sentence, warnings
+
+DIFFERENCES_LEGEND = (
+    "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "
+    "without an end on that side."
+)
+"""What `verdicts_figure` shows, for the caption below it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentRow:
+    """A variant's row: `DocumentRow(colour="#0072B2", cells=("loo-loss", "1 of 1", "-0.05 [-0.07, -0.03]", ...))`."""
+
+    colour: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A report. All text is as people wrote it, control characters made visible; each format escapes it its own way."""
+
+    title: str
+    doc: str
+    warnings: tuple[str, ...]
+    findings: tuple[str, ...]
+    """A sentence per variant."""
+    advice: str
+    """What would decide what is undecided; empty where nothing is."""
+    changes: tuple[tuple[str, str], ...]
+    """Each variant but the reference, and what it changes."""
+    headings: tuple[str, ...]
+    rows: tuple[DocumentRow, ...]
+    curves_legend: str
+    differences_legend: str
+    methods: tuple[str, ...]
+    glossary: tuple[tuple[str, str], ...]
+    origin: tuple[tuple[str, str], ...]
+
+
+def document_of(results: Results, *, now: datetime) -> Document:
+    """The report of a sweep; `now` is the date that it shows."""
+    plan = results.plan
+    return Document(
+        title=made_visible(results.sweep.title),
+        doc=made_visible(plan.doc),
+        warnings=_seen(warnings(results)),
+        findings=_seen([sentence(results, one, rounded_line(results, one)) for one in results.variants]),
+        advice=made_visible(what_would_tell(results)),
+        changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
+        headings=document_headings(results),
+        rows=document_rows(results),
+        curves_legend=CURVES_LEGEND,
+        differences_legend=DIFFERENCES_LEGEND,
+        methods=_seen(methods_paragraphs(results)),
+        glossary=_seen_pairs(glossary(results)),
+        origin=_seen_pairs(origin(results, now)),
+    )
+
+
+def document_headings(results: Results) -> tuple[str, ...]:
+    """Of the table."""
+    reference = results.plan.reference
+    differences = (f"level less {reference}'s", "A", f"A less {reference}'s", f"compute over {reference}'s")
+    return _seen(("variant", "seeds", *differences, "verdicts"))
+
+
+def document_rows(results: Results) -> tuple[DocumentRow, ...]:
+    """Of the table, in the order of the results."""
+    look = styles(results.plan)
+    return tuple(_row(results, variant, look[variant.name].colour) for variant in results.variants)
+
+
+def _row(results: Results, variant: FittedVariant, colour: str) -> DocumentRow:
+    line = rounded_line(results, variant)
+    said = _verdicts(line.level, line.ceiling, line.efficiency)
+    numbers = (line.seeds, line.delta_level, line.A, line.delta_A, line.compute_ratio)
+    is_reference = line.variant == results.plan.reference
+    return DocumentRow(colour=colour, cells=_seen((line.variant, *numbers, "reference" if is_reference else said)))
+
+
+def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
+    """Command, home folder, date, runs, window and code."""
+    plan = results.plan
+    num_runs = len(results.runs)
+    window = f"{plan.fit_from_gpu_hours:g} to {plan.fit_to_gpu_hours:g}"
+    return [
+        ("command", plan.command),
+        ("home folder", str(results.sweep.home.path)),
+        ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
+        ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
+        ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
+        ("code", ", ".join(results.code_versions) or "unknown"),
+    ]
+
+
+def _verdicts(level: str, ceiling: str, efficiency: str) -> str:
+    """Three in one cell: "level down; ceiling: cannot tell; more compute"."""
+    named = (("level", level), ("ceiling", ceiling), ("compute", efficiency))
+    return "; ".join(said if name in said else f"{name}: {said}" for name, said in named)
+
+
+def _seen(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(made_visible(text) for text in texts)
+
+
+def _seen_pairs(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((made_visible(first), made_visible(second)) for first, second in pairs)

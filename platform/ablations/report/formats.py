@@ -1,0 +1,101 @@
+"""The report of a sweep in every format, each in one step: `report.html`, or a folder of files beside it.
+
+html     report.html                     one file that opens anywhere
+md       report-md/report.md             with its figures as PNG
+csv      report-csv/curves.csv, ...      numbers in full, for other programs
+latex    report-latex/report.tex, ...    a booktabs table, a methods paragraph, figures as PDF and SVG
+pdf      report.pdf                      report.html as Chromium prints it on A4
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from ablations.errors import AblationsError
+from ablations.report.csv_files import csv_files
+from ablations.report.document import document_of
+from ablations.report.latex import latex_files
+from ablations.report.markdown import markdown_files
+from ablations.report.page import write_report
+from ablations.report.static import curves_picture, differences_picture
+from ablations.verdict.results import Results
+from scalerl.run.run_folder import write_atomically
+
+ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PAGE_WIDTH_IN = 6.9
+"""Of a figure in Markdown, over both columns of a paper."""
+PRINT_LIMIT_S = 120
+
+
+def write_in_format(results: Results, form: ReportFormat, *, now: datetime, folder: Path | None = None) -> Path:
+    """Write the report into a folder, by default the sweep's; the file to open, or the folder of the files.
+
+    `now` is the date that it shows. Raises AblationsError for a PDF without Chromium.
+    """
+    folder = folder or results.sweep.report_folder
+    if form == "html":
+        return write_report(results, now=now, folder=folder)
+    if form == "pdf":
+        return printed(write_report(results, now=now, folder=folder))
+    own = folder / f"report-{form}"
+    if form == "csv":
+        return _written(own, csv_files(results))
+    document = document_of(results, now=now)
+    if form == "md":
+        figures = {
+            "curves.png": curves_picture(results, "png", width_in=PAGE_WIDTH_IN, dpi=150),
+            "differences.png": differences_picture(results, "png", width_in=PAGE_WIDTH_IN, dpi=150),
+        }
+        return _written(own, markdown_files(document, figures)) / "report.md"
+    figures = {
+        "curves.pdf": curves_picture(results, "pdf"),
+        "curves.svg": curves_picture(results, "svg"),
+        "differences.pdf": differences_picture(results, "pdf"),
+        "differences.svg": differences_picture(results, "svg"),
+    }
+    return _written(own, latex_files(document, figures)) / "report.tex"
+
+
+def _written(folder: Path, files: Mapping[str, bytes]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    return folder
+
+
+def printed(page: Path) -> Path:
+    """The page as PDF beside it, printed on A4 by a Chromium that is installed."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        raise AblationsError(
+            f"a PDF needs Chromium to print {page}, and none of {', '.join(BROWSERS)} is installed; print the page "
+            "from your browser, or use `--format latex`, whose figures are PDF"
+        )
+    target = page.with_suffix(".pdf")
+    with tempfile.TemporaryDirectory() as profile:
+        made = Path(profile) / "report.pdf"
+        command = [
+            browser,
+            "--headless",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium does not start for root with it
+            "--disable-gpu",
+            "--no-pdf-header-footer",
+            "--virtual-time-budget=20000",
+            f"--user-data-dir={profile}/profile",
+            f"--print-to-pdf={made}",
+            page.resolve().as_uri(),
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PRINT_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise AblationsError(f"{browser} did not print {page} within {PRINT_LIMIT_S} s") from None
+        if not made.exists():
+            raise AblationsError(f"{browser} could not print {page}: {done.stderr.strip()[-300:]}")
+        write_atomically(target, made.read_bytes())
+    return target

@@ -1,0 +1,142 @@
+"""The report for LaTeX: a booktabs table, the text, and figures as PDF and SVG.
+
+    report.tex         compiles by itself (pdflatex, lualatex, tectonic) and shows what a paper may take over
+    table.tex          the table alone, for \\input; needs booktabs
+    methods.tex        the methods paragraph alone
+    curves.pdf, curves.svg, differences.pdf, differences.svg
+
+Text that people wrote is escaped letter by letter; a letter that plain LaTeX cannot set is written as its code point.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ablations.report.document import Document, DocumentRow
+from ablations.report.style import elided
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "-": "{-}",  # two in a row would be a dash
+    "±": r"$\pm$",
+    "…": r"\ldots{}",
+    "\n": " ",
+    "\t": " ",
+}
+CELL = re.compile(r"(>= )?([+-]?\d[\d,.]*)?( ?\[(…|[+-]?\d[\d,.]*), (…|[+-]?\d[\d,.]*)\])?")
+LONGEST_LATEX_NAME = 40
+
+
+def latex_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files by name; `figures` are those that stand beside them."""
+    texts = {
+        "report.tex": _report(document),
+        "table.tex": latex_table(document.headings, document.rows),
+        "methods.tex": _methods(document),
+    }
+    return {name: text.encode() for name, text in texts.items()} | dict(figures)
+
+
+def latex_text(text: str) -> str:
+    """`text` as LaTeX sets it letter by letter."""
+    return "".join(_letter(one) for one in text)
+
+
+def _letter(one: str) -> str:
+    if one in SPECIAL:
+        return SPECIAL[one]
+    # What Latin-1 and the accents of Latin Extended-A hold has a letter in font encoding T1.
+    if " " <= one <= "~" or ("\u00c0" <= one <= "\u017f" and one not in "×÷ĿŀŉĦħŦŧſĸ"):
+        return one
+    return rf"\texttt{{U+{ord(one):04X}}}"
+
+
+def latex_number(cell: str) -> str:
+    """A number with its interval as mathematics: `$-0.049$ $[-0.071, -0.027]$`; any other cell as text."""
+    if not (found := CELL.fullmatch(cell)) or not cell:
+        return latex_text(cell)
+    bound, estimate, interval, lo, hi = found.groups()
+    least = r"\ge " if bound else ""
+    said = [f"${least}{_mathematics(estimate)}$"] if estimate else []
+    if interval:
+        said.append(f"$[{_mathematics(lo)},\\, {_mathematics(hi)}]$")
+    return "~".join(said)
+
+
+def _mathematics(number: str) -> str:
+    return r"\ldots" if number == "…" else number.replace(",", "{,}")
+
+
+def latex_table(headings: Sequence[str], rows: Sequence[DocumentRow]) -> str:
+    """The table of a comparison by booktabs, text that people wrote escaped."""
+    *numbers, verdicts = headings
+    align = "l" + "r" * (len(numbers) - 1) + "l"
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        rf"\begin{{tabular}}{{@{{}}{align}@{{}}}}",
+        r"\toprule",
+        " & ".join(map(latex_text, (*numbers, verdicts))) + r" \\",
+        r"\midrule",
+    ]
+    for row in rows:
+        name, *cells, said = row.cells
+        shown = [latex_text(elided(name, LONGEST_LATEX_NAME)), *map(latex_number, cells), latex_text(said)]
+        lines.append(" & ".join(shown) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _methods(document: Document) -> str:
+    return "\n\n".join(map(latex_text, document.methods)) + "\n"
+
+
+def _report(document: Document) -> str:
+    changes = [rf"\item[{latex_text(elided(name, 80))}] {latex_text(text)}" for name, text in document.changes]
+    legends = [("curves", document.curves_legend), ("differences", document.differences_legend)]
+    figures = [
+        f"\\begin{{figure}}[p]\n\\centering\n\\includegraphics[width=0.75\\linewidth,height=0.85\\textheight,keepaspectratio]{{{name}.pdf}}\n"
+        f"\\caption{{{latex_text(legend)}}}\n\\end{{figure}}"
+        for name, legend in legends
+    ]
+    parts = [
+        r"\documentclass[10pt,a4paper]{article}",
+        r"\usepackage[T1]{fontenc}",
+        r"\usepackage[utf8]{inputenc}",
+        r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}  % without it letters may be bitmaps",
+        r"\usepackage{textcomp,booktabs,graphicx}",
+        r"\usepackage[margin=20mm]{geometry}",
+        r"\sloppy",
+        r"\begin{document}",
+        rf"\section*{{{latex_text(elided(document.title, 120))}}}",
+        latex_text(document.doc),
+        *(rf"\paragraph{{Note.}} {latex_text(text)}" for text in document.warnings),
+        r"\subsection*{What was found}",
+        _items([rf"\item {latex_text(text)}" for text in document.findings], "itemize"),
+        latex_text(document.advice),
+        r"\subsection*{What each variant changes}",
+        _items(changes, "description"),
+        r"\begin{table}[p]" + "\n" + r"\centering" + "\n" + r"\resizebox{\linewidth}{!}{\input{table.tex}}" + "\n"
+        r"\caption{Comparison, with 95 \% intervals.}" + "\n" + r"\end{table}",
+        *figures,
+        r"\subsection*{Methods}",
+        r"\input{methods.tex}",
+        r"\end{document}",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _items(items: list[str], kind: str) -> str:
+    return "\n".join([rf"\begin{{{kind}}}", *items, rf"\end{{{kind}}}"]) if items else ""

@@ -1,0 +1,82 @@
+"""The report as Markdown, with its figures as PNG beside it: it is shown on GitHub and in editors.
+
+Text that people wrote is escaped, so that it cannot load an image or become a link or HTML.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ablations.report.document import Document
+
+BACKSLASHED = "\\`*[]|~_"
+"""What a backslash stops from being markup; a bracket begins every link and image. Other marks become entities."""
+MARKUP = re.compile(
+    r"[\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
+    r"|^[-+#=>]|^\d(?=\d*[.)])"  # a list, a heading, a quotation
+    r"|[&<$@]"  # HTML, mathematics, mentions
+    r"|(?<=[A-Za-z]):(?=//)|(?<=www)\.",  # an address, which becomes a link by itself
+    re.IGNORECASE,
+)
+
+
+def markdown_files(document: Document, figures: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files by name: `report.md`, and the figures that it shows."""
+    return {"report.md": _report_text(document).encode()} | dict(figures)
+
+
+def markdown_text(text: str) -> str:
+    """`text` as Markdown shows it letter by letter, on one line; plain words and numbers are as they were."""
+    line = " ".join(text.split())
+    if _is_bound(line):
+        return line
+    return MARKUP.sub(lambda found: _stopped(found[0]), line)
+
+
+def _stopped(mark: str) -> str:
+    return f"\\{mark}" if mark in BACKSLASHED else f"&#{ord(mark)};"
+
+
+def _is_bound(text: str) -> bool:
+    """A number with its interval, which is not a link without an address behind it: `>= 0.59`, `-0.05 [-0.1, 0.1]`."""
+    return re.fullmatch(r"(>= )?[+-]?[\d,.]*( ?\[[-+\d.,… ]*\])?", text) is not None
+
+
+def _report_text(document: Document) -> str:
+    parts = [
+        f"# {markdown_text(document.title)}",
+        markdown_text(document.doc),
+        *(f"> {markdown_text(text)}" for text in document.warnings),
+        "## What was found",
+        _listed(document.findings),
+        markdown_text(document.advice),
+        "## What each variant changes",
+        markdown_grid(("variant", "changes"), document.changes),
+        "## Curves and forecasts",
+        "![Pass rate against compute, with fits and ceilings](curves.png)",
+        markdown_text(document.curves_legend),
+        "## Level, ceiling and compute",
+        "![Differences from the reference, with intervals](differences.png)",
+        markdown_text(document.differences_legend),
+        "## Comparison",
+        markdown_grid(document.headings, [row.cells for row in document.rows]),
+        "## Methods",
+        *map(markdown_text, document.methods),
+        "## What the verdicts mean",
+        markdown_grid(("verdict", "meaning"), document.glossary),
+        "## How this was made",
+        markdown_grid(("what", "value"), document.origin),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"* {markdown_text(text)}" for text in texts)
+
+
+def markdown_grid(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, its text escaped; "None." where it has no row."""
+    if not rows:
+        return "None."
+    lines = [headings, ["---"] * len(headings)]
+    shown = [[markdown_text(cell) for cell in row] for row in (headings, *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (shown[0], lines[1], *shown[1:]))

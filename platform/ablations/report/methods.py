@@ -1,0 +1,91 @@
+"""How the runs of a sweep were trained, measured, fitted and compared: a paragraph for a paper."""
+
+from ablations.fit.options import FitOptions
+from ablations.text import compute_text, counted
+from ablations.verdict.results import Results
+from ablations.verdict.rules import PAPER_MARGIN
+from ablations.verdict.words import joint_note, method
+
+R0_SAID = {
+    "fixed": "R_0 fixed at the reading before RL",
+    "anchored": "R_0 anchored by the reading before RL",
+    "free": "R_0 free",
+}
+LOSS_SAID = {"squares": "by least squares", "huber": "by Huber's loss at 1.345 standard deviations"}
+
+
+def methods_paragraphs(results: Results) -> list[str]:
+    """Training and measurement; the fit; the statistics of the comparison; the code."""
+    paragraphs = (_training(results), _fit(results), _statistics(results), _code(results))
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _training(results: Results) -> str:
+    plan = results.plan
+    seeds = sorted({run.seed for run in plan.runs})
+    same = {tuple(run.seed for run in variant.runs) for variant in plan.variants}
+    of_seeds = "the same seeds" if len(seeds) > 1 else "the seed"
+    listed = ", ".join(map(str, seeds))
+    trained = f"with {of_seeds} ({listed})" if len(same) == 1 else f"with seeds from {listed}"
+    said = f"{counted(len(plan.variants), 'variant')} of one recipe were trained {trained}"
+    said += f" at scale {plan.scale}" if plan.scale else ""
+    if results.sweep.beside:
+        costs = [run.cost_gpu_hours for run in results.runs]
+        between = f"{compute_text(min(costs))} to {compute_text(max(costs))}"
+        said += f" in {counted(1 + len(results.sweep.beside), 'sweep')}, each run for {between} {plan.compute_name}."
+    elif plan.total_gpu_hours is None:
+        said += f", each run for {compute_text(plan.budget_gpu_hours)} {plan.compute_name}."
+    else:
+        said += f"; the runs share {compute_text(plan.total_gpu_hours)} {plan.compute_name}."
+    said += f" Each differs from the reference, {plan.reference}, in the settings that are listed and in nothing else."
+    return f"{said}{_measured(results)}"
+
+
+def _measured(results: Results) -> str:
+    """How often and on how many prompts the runs were measured, as far as their logs say."""
+    curves = [run.curve for run in results.runs if run.curve is not None]
+    if not curves:
+        return ""
+    counts = sorted(curve.score.size for curve in curves)
+    times = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    said = f" The pass rate on held-out prompts was measured {times} times per run"
+    prompts = {int(curve.prompts[-1]) for curve in curves if curve.prompts is not None}
+    samples = {int(curve.samples[-1]) for curve in curves if curve.samples is not None}
+    if len(prompts) == 1 and len(samples) == 1:
+        said += f", on {prompts.pop():,} prompts with {samples.pop():,} samples in all"
+    return f"{said}."
+
+
+def _fit(results: Results) -> str:
+    plan, options = results.plan, FitOptions(**results.plan.fit)
+    window = f"up to {compute_text(plan.fit_to_gpu_hours)} {plan.compute_name}"
+    if options.cutoff == "auto":
+        window += ", from where each curve begins to follow the law"
+    elif plan.fit_from_gpu_hours:
+        window = f"from {compute_text(plan.fit_from_gpu_hours)} {window.replace('up to', 'to', 1)}"
+    known = f", A at most {options.ceiling:g}" if options.ceiling is not None else ""
+    task = f" of task {options.task}" if options.task else ""
+    return (
+        f"The law R(C) = R_0 + (A - R_0) / (1 + (C_mid / C)^B) (eq. 1 of arXiv 2510.13786) was fitted "
+        f"{LOSS_SAID[options.loss]} to the readings{task} of each seed by itself, {window}, with "
+        f"{R0_SAID[options.r0]}{known}. A and its interval are averaged over six families of curves, eq. 1 among them."
+    )
+
+
+def _statistics(results: Results) -> str:
+    if not (said := method(results)):
+        return ""
+    joint = joint_note(results)
+    corrected = f" Where intervals are called corrected, they are {joint}." if joint else ""
+    return (
+        f"{said} A compute ratio is the compute that a variant needs to a pass rate that both reach, over "
+        f"the reference's.{corrected} The paper's own rule takes two A within {PAPER_MARGIN} for equal; verdicts here "
+        "come from the intervals instead. Numbers are rounded to their uncertainty, half the width of the interval."
+    )
+
+
+def _code(results: Results) -> str:
+    versions = results.code_versions
+    if not versions:
+        return "The version of the training code is not known."
+    return f"The training code was at {'commit' if len(versions) == 1 else 'commits'} {', '.join(versions)}."

@@ -1,0 +1,97 @@
+"""The plane of ceiling and efficiency: which variants move the ceiling, and which only shape the way to it."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from ablations.report.colours import Style, styles
+from ablations.report.rounding import rounded_line
+from ablations.report.style import dress, in_hover, mark, plain
+from ablations.verdict.compare import VariantResult
+from ablations.verdict.results import Results
+from ablations.verdict.words import Line
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure, Scatter
+
+PLANE_LEGEND = (
+    "Up: a higher ceiling than the baseline's. Left: less compute to the common target. A variant far up or down moves "
+    "the ceiling; one far left or right shapes the way to it. Bars are 95 % intervals; one without an end stops at the "
+    "frame, and what has neither number is not drawn."
+)
+"""What `plane_figure` shows, for the caption below it."""
+FAR_DOWN, FAR_UP = 0.02, 50.0
+"""Where a bar without an end stops, as a ratio of compute; the axis ends before."""
+
+
+def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "Figure":
+    """A less the baseline's against compute over the baseline's, each with its interval; `focus` is in colour."""
+    from plotly.graph_objects import Figure, Scatter
+
+    look, reference = styles(results.plan), results.plan.reference
+    lines = results.comparison.variants if results.comparison else ()
+    others = [line for line in lines if line.curve != reference and is_placed(line)]
+    figure = Figure()
+    ends = _ends(others)
+    for line in others:
+        is_grey = focus is not None and line.curve not in focus
+        style = Style(colour="#b0b6bd", symbol="circle") if is_grey else look[line.curve]
+        texts = rounded_line(results, results.variant(line.curve))
+        figure.add_trace(_cross(line, texts, style, ends, is_grey=is_grey))
+    base = look[reference]
+    figure.add_trace(
+        Scatter(
+            x=[1.0],
+            y=[0.0],
+            mode="markers",
+            marker={"color": base.colour, "symbol": base.symbol, "size": 11},
+            name=f"{plain(reference)} (baseline)",
+            hovertemplate="baseline<extra></extra>",
+        )
+    )
+    mark(figure, 1.0, log=True)
+    figure.add_hline(y=0.0, line={"color": "#8a8a8a", "width": 1, "dash": "dot"}, layer="below")
+    dress(figure, height=480)
+    figure.update_xaxes(title="compute over the baseline's (under 1 needs less)", type="log")
+    figure.update_yaxes(title="ceiling A less the baseline's")
+    figure.update_layout(
+        margin={"l": 60, "r": 15, "t": 20, "b": 60},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0, "itemsizing": "constant"},
+    )
+    return figure
+
+
+def is_placed(line: VariantResult) -> bool:
+    """Whether a variant has both a difference of ceilings and a ratio of compute."""
+    return line.compute_ratio is not None and line.delta_A is not None and line.asymptote.is_bounded
+
+
+def _ends(lines: list[VariantResult]) -> tuple[float, float]:
+    """The lowest and highest end of the differences of ceilings, for bars that have none."""
+    known = [end for line in lines for end in (line.delta_A_lo, line.delta_A_hi, line.delta_A) if end is not None]
+    low, high = min(known, default=-0.05), max(known, default=0.05)
+    return low - 0.1 * (high - low), high + 0.1 * (high - low)
+
+
+def _cross(line: VariantResult, texts: Line, style: Style, ends: tuple[float, float], *, is_grey: bool) -> "Scatter":
+    from plotly.graph_objects import Scatter
+
+    ratio, delta = line.compute_ratio, line.delta_A
+    assert ratio is not None
+    assert delta is not None
+    low, high = line.compute_ratio_lo or FAR_DOWN, line.compute_ratio_hi or FAR_UP
+    bottom = ends[0] if line.delta_A_lo is None else line.delta_A_lo
+    top = ends[1] if line.delta_A_hi is None else line.delta_A_hi
+    bars = {"type": "data", "symmetric": False, "color": style.colour, "thickness": 1.5, "width": 4}
+    name = plain(line.curve)
+    said = f"ceiling {texts.delta_A}<br>compute {texts.compute_ratio}"
+    return Scatter(
+        x=[ratio],
+        y=[delta],
+        mode="markers",
+        marker={"color": style.colour, "symbol": style.symbol, "size": 7 if is_grey else 11},
+        error_x=bars | {"array": [high - ratio], "arrayminus": [ratio - low]},
+        error_y=bars | {"array": [top - delta], "arrayminus": [delta - bottom]},
+        name=name,
+        showlegend=not is_grey,
+        hovertemplate=f"{in_hover(line.curve)}<br>{said}<extra></extra>",
+    )

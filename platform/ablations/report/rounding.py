@@ -1,0 +1,109 @@
+"""Numbers rounded to their uncertainty: what every format of the report and every figure writes.
+
+Tables on the terminal and on the pages, and what other programs read, keep their fixed number of digits, and so do
+counts, costs and the numbers of paper mode, which are steps of a grid.
+
+The rule is the Particle Data Group's (Review of Particle Physics, Introduction, section 5.3): where the three leading
+digits of the uncertainty lie between 100 and 354 it has two digits, from 355 to 949 one, above 949 it is rounded up to
+1000 and has two. The uncertainty is half the width of the 95 % interval.
+
+>>> rounded(0.61234, 0.59, 0.6331), rounded(-0.0581, -0.13, 0.02, signed=True)
+('0.612 [0.590, 0.633]', '-0.06 [-0.13, +0.02]')
+>>> rounded(1.57, 1.21, None), rounded(10384.0, 9512.0, 12040.0)
+('1.6 [1.2, …]', '10,400 [9,500, 12,000]')
+
+An end that lies beside "no difference" never reads as if it lay on it: it has as many digits as that takes.
+
+>>> rounded(0.051, 0.0012, 0.1, signed=True), rounded(0.051, 0.0012, 0.1, signed=True, null=0.0)
+('+0.05 [+0.00, +0.10]', '+0.051 [+0.001, +0.100]')
+"""
+
+import math
+from dataclasses import replace
+
+from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.verdict.results import FittedVariant, Results, shown_numbers
+from ablations.verdict.words import Line, line_of
+
+LONE_DIGITS = 3
+"""Significant digits of a number without an interval."""
+MOST_MORE = 4
+"""Digits that may be added to tell an end from "no difference"."""
+
+
+def places_of(uncertainty: float) -> int:
+    """Decimal places of a number with this uncertainty, above 0; negative left of the point."""
+    power = math.floor(math.log10(uncertainty))
+    leading = round(uncertainty / 10.0 ** (power - 2))
+    return (1 if leading < 355 else 0) - power if leading < 950 else -power
+
+
+def rounded(
+    estimate: float | None, lo: float | None, hi: float | None, *, signed: bool = False, null: float | None = None
+) -> str:
+    """`0.612 [0.590, 0.633]`; an end that is not bounded reads `…`, an estimate that is not given is left out.
+
+    Where one end alone is bounded the uncertainty is its distance from the estimate. Nothing given is empty.
+    """
+    if all(value is None for value in (estimate, lo, hi)):
+        return ""
+    places = _places(estimate, lo, hi, null)
+    texts = [None if value is None else _fixed(value, places, signed) for value in (estimate, lo, hi)]
+    if lo is None and hi is None:
+        return texts[0] or ""
+    return f"{texts[0] or ''} [{texts[1] or '…'}, {texts[2] or '…'}]".strip()
+
+
+def _places(estimate: float | None, lo: float | None, hi: float | None, null: float | None) -> int:
+    """Of a number of which one at least is known."""
+    known = [value for value in (lo, estimate, hi) if value is not None]
+    width = (hi - lo) / 2 if lo is not None and hi is not None else max(known) - min(known)
+    if width > 0:
+        return _told_from(null, (lo, hi), places_of(width))
+    return LONE_DIGITS - 1 - math.floor(math.log10(abs(known[0]))) if known[0] else LONE_DIGITS
+
+
+def _told_from(null: float | None, ends: tuple[float | None, float | None], places: int) -> int:
+    """`places`, or more where an end would be rounded onto `null`."""
+    beside = [end for end in ends if null is not None and end is not None and end != null]
+    enough = (more for more in range(places, places + MOST_MORE) if all(round(end, more) != null for end in beside))
+    return next(enough, places + MOST_MORE)
+
+
+def _fixed(value: float, places: int, signed: bool) -> str:
+    text = f"{round(value, places) + 0.0:{'+' if signed else ''},.{max(places, 0)}f}"
+    return text.replace("-", "+", 1) if signed and not text.strip("-+0.,") else text
+
+
+def rounded_asymptote(estimate: AsymptoteEstimate) -> str:
+    """A as `AsymptoteEstimate.cell` has it, rounded to its interval."""
+    return rounded(estimate.A, estimate.lo, estimate.hi) if estimate.is_bounded else estimate.cell()
+
+
+def label_of_asymptote(estimate: AsymptoteEstimate) -> str:
+    """The same for a label, which names A: `A 0.612 [0.590, 0.633]`, `A >= 0.59`, `no rise`."""
+    return f"A {rounded_asymptote(estimate)}" if estimate.rises else estimate.cell()
+
+
+def rounded_line(results: Results, variant: FittedVariant) -> Line:
+    """The variant's line of the comparison: intervals rounded to their width, a number without one to three digits."""
+    line, compared = line_of(results, variant), results.compared(variant.name)
+    estimate = results.asymptote(variant)
+    if estimate is not None:
+        line = replace(line, A=rounded_asymptote(estimate))
+    if compared is None:
+        return line
+    lone = {name: rounded(shown_numbers(compared).get(name), None, None) for name in ("B", "C_mid", "R_0")}
+    line = replace(line, A_eq1=rounded_asymptote(compared.asymptote_under_eq1), **lone)
+    if variant.name == results.plan.reference:
+        return line
+    fields: dict[str, str] = {}
+    for name, null in (("delta_level", 0.0), ("delta_A", 0.0), ("compute_ratio", 1.0)):
+        look = {"signed": null == 0.0, "null": null}
+        fields[name] = rounded(*(getattr(compared, f"{name}{end}") for end in ("", "_lo", "_hi")), **look)
+        joint = (getattr(compared, f"{name}_joint{end}") for end in ("_lo", "_hi"))
+        fields[f"{name}_joint"] = rounded(None, *joint, **look)
+    if compared.level is not None and compared.delta_level is not None:  # with as many digits as what it differs by
+        difference = (compared.delta_level, compared.delta_level_lo, compared.delta_level_hi)
+        fields["own_level"] = _fixed(compared.level, _places(*difference, null=0.0), signed=False)
+    return replace(line, **fields)

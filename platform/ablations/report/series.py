@@ -1,0 +1,219 @@
+"""What a figure of curves draws, as plain data: Plotly (`curves`) and matplotlib (`static`) draw the same."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.fit.result import Fit
+from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
+from ablations.report.colours import Style, styles
+from ablations.report.thinning import thinned
+from ablations.verdict.fitted_run import FittedRun
+from ablations.verdict.results import FittedVariant, Results
+
+LABEL_GAP = 0.042
+"""Distance of two labels, as a share of the axis, where there is room."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointSeries:
+    """The readings of one run that have a place on the axis, or the means of neighbours where they are too many."""
+
+    run: str
+    """For people: "loo-loss, seed 0"."""
+    compute: np.ndarray
+    score: np.ndarray
+    fitted: np.ndarray
+    """Whether each reading was fitted; the others are drawn hollow."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LineSeries:
+    """A part of a fitted curve."""
+
+    compute: np.ndarray
+    score: np.ndarray
+    is_fitted: bool
+    """Inside the window: solid. Outside it: dashed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BandSeries:
+    """The 95 % interval of a fitted curve."""
+
+    compute: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsymptoteMark:
+    """Where a variant's asymptote is drawn at the right edge, and its label.
+
+    AsymptoteMark(estimate=estimate, height=0.612, label_height=0.62, is_above=False)
+    """
+
+    estimate: AsymptoteEstimate
+    height: float
+    """A; its lower bound where it has no upper one; the end of the curve where it does not rise. Within the axis."""
+    label_height: float
+    """The same, moved so that no label covers another."""
+    is_above: bool
+    """Whether A lies above the axis: `height` is then its upper end."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the asymptote lies at `height` or above it, so that an arrow is drawn instead of a stroke."""
+        return self.is_above or (self.estimate.rises and self.estimate.hi is None)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VariantSeries:
+    """Everything of one variant; nothing but its name where it has no reading."""
+
+    name: str
+    style: Style
+    points: tuple[PointSeries, ...]
+    lines: tuple[LineSeries, ...]
+    bands: tuple[BandSeries, ...]
+    asymptote: AsymptoteMark | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurveSeries:
+    """A figure of curves."""
+
+    axis: ComputeAxis
+    score_range: tuple[float, float]
+    variants: tuple[VariantSeries, ...]
+    """Those that have a reading, in the plan's order."""
+    budget: float
+    fitted_to: float | None
+    """End of the window; None where it is the budget."""
+
+
+def curve_series(
+    results: Results,
+    *,
+    shown: Collection[str] | None = None,
+    banded: Collection[str] | None = None,
+    log_compute: bool = False,
+    most_of_run: int | None = None,
+) -> CurveSeries:
+    """What `curves_figure` draws, with its arguments; `most_of_run` is the most points that a run may have."""
+    plan = results.plan
+    banded = [plan.reference] if banded is None else banded
+    drawn = [variant for variant in results.variants if shown is None or variant.name in shown]
+    axis, look = compute_axis(results, log=log_compute), styles(plan)
+    estimates = {variant.name: one for variant in drawn if variant.fits and (one := results.asymptote(variant))}
+    score_range = score_range_of(drawn, axis, asymptotes=[one.A for one in estimates.values() if one.is_bounded])
+    marks = _marks(drawn, estimates, axis, score_range)
+    found = [
+        VariantSeries(
+            name=variant.name,
+            style=look[variant.name],
+            points=tuple(_points(run, axis, most_of_run) for run in variant.runs if run.curve is not None),
+            lines=tuple(line for fit in variant.fits for line in _lines(fit, axis)),
+            bands=tuple(_band(fit, axis) for fit in variant.fits) if variant.name in banded else (),
+            asymptote=marks.get(variant.name),
+        )
+        for variant in drawn
+    ]
+    return CurveSeries(
+        axis=axis,
+        score_range=score_range,
+        variants=tuple(one for one in found if one.points or one.lines),
+        budget=plan.budget_gpu_hours,
+        fitted_to=plan.fit_to_gpu_hours if plan.fit_to_gpu_hours < plan.budget_gpu_hours else None,
+    )
+
+
+def _points(run: FittedRun, axis: ComputeAxis, most: int | None) -> PointSeries:
+    assert run.curve is not None
+    drawn = axis.drawn(run.curve.compute)
+    compute, score = run.curve.compute[drawn], run.curve.score[drawn]
+    if most is not None and compute.size > most:
+        compute, score, _ = thinned(compute, score, most)
+    fitted = is_fitted(run.fit, compute)
+    return PointSeries(run=f"{run.variant}, seed {run.seed}", compute=compute, score=score, fitted=fitted)
+
+
+def is_fitted(fit: Fit | None, compute: np.ndarray) -> np.ndarray:
+    """Whether the reading at each compute was fitted: in the window, or before RL unless R_0 is free."""
+    if fit is None:
+        return np.full(compute.shape, False)
+    before_rl = (compute == 0) & (fit.r0 != "free")
+    return before_rl | (fit.window[0] <= compute) & (compute <= fit.window[1])
+
+
+def _lines(fit: Fit, axis: ComputeAxis) -> list[LineSeries]:
+    """The curve inside the window and on both sides of it."""
+    start, end = fit.window
+    spans = [(axis.first if axis.log else 0.0, start, False), (start, end, True), (end, axis.last, False)]
+    return [
+        LineSeries(compute=grid, score=fit.predict(grid), is_fitted=is_fitted)
+        for low, high, is_fitted in spans
+        if low < high
+        for grid in [axis.grid(low, high)]
+    ]
+
+
+def _band(fit: Fit, axis: ComputeAxis) -> BandSeries:
+    grid = axis.grid(0.0, axis.last)
+    low, high = fit.predict_interval(grid)
+    return BandSeries(compute=grid, low=low, high=high)
+
+
+def _marks(
+    drawn: Sequence[FittedVariant],
+    estimates: dict[str, AsymptoteEstimate],
+    axis: ComputeAxis,
+    score_range: tuple[float, float],
+) -> dict[str, AsymptoteMark]:
+    """The asymptotes at the right edge, their labels in the order of their values."""
+    values = {
+        variant.name: _right_end(variant, estimates[variant.name], axis)
+        for variant in drawn
+        if variant.name in estimates
+    }
+    names = sorted(values, key=values.__getitem__)
+    low, high = score_range
+    heights = [min(max(values[name], low), high) for name in names]
+    gap = min(LABEL_GAP, 1 / max(len(names), 1)) * (high - low)
+    labels = spread(heights, gap, low + gap / 2, high - gap / 2)
+    return {
+        name: AsymptoteMark(
+            estimate=estimates[name], height=height, label_height=label, is_above=bool(values[name] > high)
+        )
+        for name, height, label in zip(names, heights, labels, strict=True)
+    }
+
+
+def _right_end(variant: FittedVariant, asymptote: AsymptoteEstimate, axis: ComputeAxis) -> float:
+    if asymptote.is_bounded:
+        return asymptote.A
+    if asymptote.rises:
+        return asymptote.lo
+    return float(np.mean([fit.predict(axis.last)[0] for fit in variant.fits]))
+
+
+def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """`values` moved as little as need be, in squares, to lie `gap` apart and, where they fit, within [low, high].
+
+    Isotonic regression by pooling adjacent violators (Ayer et al. 1955) of the values less the gaps below them.
+    """
+    order = np.argsort(values, kind="stable")
+    blocks: list[tuple[float, int]] = []
+    for place, index in enumerate(order):
+        mean, size = values[index] - place * gap, 1
+        while blocks and blocks[-1][0] > mean:
+            before, num_before = blocks.pop()
+            mean, size = (before * num_before + mean * size) / (num_before + size), num_before + size
+        blocks.append((mean, size))
+    levels = np.repeat([mean for mean, _ in blocks], [size for _, size in blocks])
+    levels = np.clip(levels, low, max(low, high - (len(order) - 1) * gap))
+    moved = np.empty(len(order))
+    moved[order] = levels + gap * np.arange(len(order))
+    return moved.tolist()

@@ -1,0 +1,243 @@
+"""The report in every format, read by other programs: nothing that people wrote is obeyed, and numbers stay numbers."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import markdown as python_markdown
+import pytest
+from dashboard.browser import CHROMIUM, require_chromium
+from fixtures_home import TRUTH, make_home
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.fit.curve_file import read_curves
+from ablations.report import formats
+from ablations.report.document import document_of
+from ablations.report.formats import write_in_format
+from ablations.report.latex import latex_number, latex_text
+from ablations.report.markdown import markdown_text
+from ablations.report.rounding import places_of, rounded
+from ablations.verdict.results import Results, read_results
+from ablations.verdict.sheet import sheet_text
+
+NOW = datetime(2026, 11, 24, 2, 0, tzinfo=UTC)
+HOSTILE = (
+    "=1+1 <img src=x onerror=alert(1)> ![p](https://elsewhere.example/x.png) **b** `c` $x$ \\input{/etc/passwd} "
+    '\x1b[31m \u202e @who www.elsewhere.example | # 😀 & % ~ ^ {a} _b_ ‘q’ "q"' + "x" * 80
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Results:
+    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1, 2)))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> Results:
+    """The same with a question and a setting that want to be obeyed."""
+    sweep = make_home(tmp_path_factory.mktemp("hostile"))
+    first, second, third = sweep.plan.variants
+    changed = replace(second, overrides={"loss.type": HOSTILE})
+    plan = replace(sweep.plan, doc=HOSTILE, variants=(first, changed, third))
+    return read_results(replace(sweep, plan=plan))
+
+
+class Tags(HTMLParser):
+    """Elements of a page and the addresses that they name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.addresses: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.names.add(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+def test_curves_as_csv_are_the_curves_that_were_read(results):
+    folder = write_in_format(results, "csv", now=NOW)
+    again = read_curves(folder / "curves.csv")
+    assert len(again) == 9
+    first = again[0]
+    own = results.runs[0].curve
+    assert own is not None
+    assert first.compute.tolist() == own.compute.tolist()
+    assert first.score.tolist() == own.score.tolist()
+    lines = list(csv.DictReader(io.StringIO((folder / "comparison.csv").read_text())))
+    assert [line["variant"] for line in lines] == list(TRUTH)
+    compared = results.compared("loo-loss")
+    assert compared is not None
+    assert compared.delta_A == float(lines[1]["delta_A"])
+    assert len(list(csv.DictReader(io.StringIO((folder / "fits.csv").read_text())))) == 9
+
+
+def test_text_in_a_sheet_is_no_formula():
+    rows = [{"a": "=1+1", "b": -0.5}, {"a": "@x", "b": 2}, {"a": "plain\x1b[31m", "b": None}]
+    (header, *lines) = csv.reader(io.StringIO(sheet_text(rows)))
+    assert header == ["a", "b"]
+    assert lines == [["'=1+1", "-0.5"], ["'@x", "2"], ["plain\\x1b[31m", ""]]
+
+
+def test_markdown_shows_what_was_written_and_obeys_nothing(hostile):
+    path = write_in_format(hostile, "md", now=NOW)
+    page = Tags()
+    page.feed(python_markdown.markdown(path.read_text(), extensions=["tables"]))
+    assert sorted(page.addresses) == ["curves.png", "differences.png"]
+    assert not page.names & {"script", "strong", "em", "code", "a"}
+    assert "**b** `c` $x$" in page.text
+    assert "![p](https://elsewhere.example/x.png)" in page.text
+    assert all((path.parent / name).read_bytes().startswith(b"\x89PNG") for name in page.addresses)
+
+
+def test_markdown_of_plain_text_can_be_read_as_it_is(results):
+    text = write_in_format(results, "md", now=NOW).read_text()
+    assert "* loo-loss: lower at equal compute; ceiling down" in text
+    assert "C_mid" in text
+    assert "&#" not in text.partition("## Methods")[0]
+
+
+@pytest.mark.parametrize("text", ["- a", "1. a", "# a", "> a", "+ a", "=== a", "a * b", "a|b", "[a](b)", "<b>", "_a_"])
+def test_no_text_begins_markup(text):
+    page = Tags()
+    page.feed(python_markdown.markdown(markdown_text(text), extensions=["tables"]))
+    assert page.names == {"p"}
+    assert page.text == text
+
+
+def test_latex_is_escaped_by_hand():
+    assert latex_text("a_b & 5 % {x} $y$ #1 ~ ^ \\end") == (
+        r"a\_b \& 5 \% \{x\} \$y\$ \#1 \textasciitilde{} \textasciicircum{} \textbackslash{}end"
+    )
+    assert latex_text("--") == "{-}{-}"
+    assert latex_text("é😀") == r"é\texttt{U+1F600}"
+    assert latex_number("-0.05 [-0.13, …]") == r"$-0.05$~$[-0.13,\, \ldots]$"
+    assert latex_number(">= 0.59") == r"$\ge 0.59$"
+    assert latex_number("10,400 [9,500, 12,000]") == r"$10{,}400$~$[9{,}500,\, 12{,}000]$"
+    assert latex_number("") == ""
+
+
+def test_latex_has_a_table_a_methods_paragraph_and_figures(hostile):
+    path = write_in_format(hostile, "latex", now=NOW)
+    written = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    assert written.keys() == {
+        "report.tex", "table.tex", "methods.tex", "curves.pdf", "curves.svg", "differences.pdf", "differences.svg",
+    }  # fmt: skip
+    table = written["table.tex"].decode()
+    assert table.count(r"\\") == 4  # the heading and three variants
+    assert {line.count("&") for line in table.splitlines() if line.endswith(r"\\")} == {6}
+    text = written["report.tex"].decode()
+    assert r"\input{/etc" not in text
+    assert "\x1b" not in text
+    assert text.count(r"\begin{") == text.count(r"\end{")
+    assert written["curves.pdf"].startswith(b"%PDF")
+    assert b"arXiv 2510.13786" in written["methods.tex"]
+
+
+def test_the_methods_name_seeds_budget_window_and_code(results):
+    said = " ".join(document_of(results, now=NOW).methods)
+    assert "the same seeds (0, 1, 2)" in said
+    assert "2,000 modelled GPU-hours" in said
+    assert "commit 4f1c2d" in said
+    assert "on 1,000 prompts with 16,000 samples in all" in said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        # Review of Particle Physics, 5.3: 0.827 +- 0.119 is written 0.83 +- 0.12, and 0.827 +- 0.367 is 0.8 +- 0.4.
+        ((0.827, 0.827 - 0.119, 0.827 + 0.119), "0.83 [0.71, 0.95]"),
+        ((0.827, 0.827 - 0.367, 0.827 + 0.367), "0.8 [0.5, 1.2]"),
+        ((10384.0, 9120.0, 11648.0), "10,400 [9,100, 11,600]"),
+        ((None, None, None), ""),
+        ((0.5, None, None), "0.500"),
+    ],
+)
+def test_numbers_are_rounded_to_their_uncertainty(numbers, text):
+    assert rounded(*numbers) == text
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "places"), [(0.119, 2), (0.367, 1), (0.354, 2), (0.355, 1), (0.0951, 2), (35.4, 0), (354.0, -1)]
+)
+def test_decimal_places_follow_the_three_leading_digits(uncertainty, places):
+    assert places_of(uncertainty) == places
+
+
+def test_an_end_beside_no_difference_does_not_read_as_none():
+    assert rounded(0.051, 0.0012, 0.1, signed=True, null=0.0) == "+0.051 [+0.001, +0.100]"
+
+
+def test_the_html_escapes_all_and_asks_for_nothing(hostile):
+    text = write_in_format(hostile, "html", now=NOW).read_text()
+    page = Tags()
+    page.feed(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+    assert "img" not in page.names
+    assert not page.addresses
+    assert len(text) < 6_000_000
+
+
+def test_the_page_is_printed_on_a4_with_its_figures(results):
+    require_chromium()
+    content = write_in_format(results, "pdf", now=NOW).read_bytes()
+    assert content.startswith(b"%PDF")
+    assert re.search(rb"/MediaBox\s*\[0 0 59[45][.\d]* 84[12][.\d]*\]", content)
+    assert CHROMIUM.exists()
+
+
+def test_a_pdf_without_chromium_says_what_else_there_is(results, monkeypatch):
+    monkeypatch.setattr(formats.shutil, "which", lambda name: None)
+    with pytest.raises(AblationsError, match=r"needs Chromium to print .*report.html, .*--format latex"):
+        write_in_format(results, "pdf", now=NOW)
+
+
+def test_the_command_prints_what_it_wrote(results):
+    home = str(results.sweep.home.path)
+    result = CliRunner().invoke(app, ["report", "--format", "csv", "--home", home])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip().endswith("sweeps/loo/report-csv")
+
+
+def test_no_figure_offers_an_upload_and_the_page_reads_on_a_phone_and_on_paper(results):
+    require_chromium()
+    from playwright.sync_api import sync_playwright
+
+    address = write_in_format(results, "html", now=NOW).as_uri()
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS) as chromium:
+        asked: list[str] = []
+        page = chromium.new_page(viewport={"width": 400, "height": 900})
+        page.on("request", lambda request: asked.append(request.url))
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.wait_for_function("document.querySelectorAll('.main-svg').length >= 2")
+        buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)")
+        assert "Download plot as a PNG" in buttons
+        assert not [title for title in buttons if re.search("share|cloud|chart studio", title, re.IGNORECASE)]
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
+        seen = "[...document.querySelectorAll('.js-plotly-plot')].filter(one => one.offsetWidth > 0)"
+        assert page.evaluate(f"{seen}.length") == 3  # curves, differences and paper mode, each once
+        assert page.evaluate(f"Math.max(...{seen}.map(one => one.getBoundingClientRect().right))") <= 400
+        assert page.evaluate(f"Math.min(...{seen}.map(one => one.offsetWidth))") >= 360
+        page.set_viewport_size({"width": A4_WIDTH, "height": 900})
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_timeout(500)
+        widths = "[...document.querySelectorAll('.main-svg, table')].map(one => one.getBoundingClientRect().right)"
+        assert max(page.evaluate(widths)) <= A4_WIDTH
+        assert not errors
+        assert {url for url in asked if not url.startswith(("file:", "data:", "blob:"))} == set()
+
+
+ARGS = ["--no-sandbox"]
+A4_WIDTH = 688
+"""CSS pixels of 210 mm less two margins of 14 mm, at 96 to the inch."""

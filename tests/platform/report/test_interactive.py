@@ -1,0 +1,137 @@
+"""Figures of the pages: thinned readings, other axes, the plane, dark colours."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from fixtures_home import BUDGET, TRUTH, make_home
+
+from ablations.report.colours import COLOURS, REFERENCE_COLOUR, own_reference, styles
+from ablations.report.dark import ON_DARK, in_dark
+from ablations.report.interactive import along_rows, interactive_figure
+from ablations.report.plane import plane_figure
+from ablations.report.thinning import thinned, thinned_note
+from ablations.verdict.results import read_results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return read_results(make_home(tmp_path_factory.mktemp("home"), seeds=(0, 1)))
+
+
+def test_neighbouring_readings_are_drawn_as_their_mean():
+    compute, score, sizes = thinned(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0.1, 0.3, 0.5, 0.7, 0.9]), 2)
+    assert compute.tolist() == [2.0, 4.5]
+    assert score.tolist() == pytest.approx([0.3, 0.8])
+    assert sizes.tolist() == [3, 2]
+
+
+def test_few_readings_are_drawn_as_they_are():
+    compute, score, sizes = thinned(np.array([1.0, 2.0]), np.array([0.1, 0.3]), 9)
+    assert (compute.tolist(), score.tolist(), sizes.tolist()) == ([1.0, 2.0], [0.1, 0.3], [1, 1])
+
+
+def test_beyond_the_last_evaluation_steps_go_on_at_their_mean_rate():
+    along = along_rows(np.array([0.0, 10.0, 20.0]), np.array([0.0, 100.0, 400.0]))
+    assert along(np.array([5.0, 15.0, 20.0, 30.0])).tolist() == [50.0, 250.0, 400.0, 600.0]
+
+
+def of_group(figure, name):
+    return [trace for trace in figure.data if trace.legendgroup == name]
+
+
+def test_every_reading_of_every_seed_is_a_point_and_the_line_is_the_mean_of_the_fits(results):
+    figure = interactive_figure(results, focus=["scalerl"])
+    points = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "markers")
+    assert len(points.x) == 2 * 41  # from 0 to 2000 every 50
+    line = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "lines" and trace.line.dash == "solid")
+    fits = results.variant("scalerl").fits
+    at = float(line.x[-1])
+    assert line.y[-1] == pytest.approx(np.mean([fit.predict(np.array([at]))[0] for fit in fits]), abs=1e-5)
+    assert (
+        max(float(x) for trace in of_group(figure, "scalerl") if trace.x[0] is not None for x in trace.x) == 2 * BUDGET
+    )
+
+
+def test_the_legend_says_each_ceiling_and_its_stroke_is_where_it_is(results):
+    figure = interactive_figure(results, focus=list(TRUTH))
+    for name in TRUTH:
+        asymptote = results.asymptote(results.variant(name))
+        assert f"{name}: A {asymptote.cell()}" in [trace.name for trace in figure.data]
+        strokes = [trace for trace in of_group(figure, name) if list(trace.y) == [asymptote.A, asymptote.A]]
+        assert len(strokes) == 1
+
+
+def test_others_are_one_grey_trace_without_points(results):
+    figure = interactive_figure(results, focus=["scalerl"], others=["loo-loss", "loo-curriculum"])
+    (grey,) = [trace for trace in figure.data if trace.name == "2 others"]
+    assert set(grey.text) == {"loo-loss", "loo-curriculum"}
+    assert {trace.legendgroup for trace in figure.data} == {"scalerl", None}
+
+
+def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(results, monkeypatch):
+    monkeypatch.setattr("ablations.report.thinning.MOST_POINTS", 40)
+    figure = interactive_figure(results, focus=["scalerl"])
+    points = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "markers")
+    assert len(points.x) == 40
+    assert thinned_note(results, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring readings."
+
+
+def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_intervals(results):
+    figure = plane_figure(results, focus=["loo-loss"])
+    by_name = {trace.name: trace for trace in figure.data}
+    line = results.compared("loo-loss")
+    cross = by_name["loo-loss"]
+    assert (cross.x[0], cross.y[0]) == (line.compute_ratio, line.delta_A)
+    assert cross.y[0] + cross.error_y.array[0] == pytest.approx(line.delta_A_hi)
+    assert cross.x[0] - cross.error_x.arrayminus[0] == pytest.approx(line.compute_ratio_lo)
+    assert by_name["loo-curriculum"].marker.color != styles(results.plan)["loo-curriculum"].colour
+    assert (by_name["scalerl (baseline)"].x[0], by_name["scalerl (baseline)"].y[0]) == (1.0, 0.0)
+
+
+def test_colours_stay_when_another_variant_is_the_baseline(results):
+    turned = dataclasses.replace(results.plan, reference="loo-loss")
+    assert styles(turned) == styles(results.plan)
+    assert own_reference(turned) == "scalerl"
+
+
+def luminance(colour):
+    """WCAG 2.1: of #rrggbb, from linear RGB."""
+    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colour", [REFERENCE_COLOUR, *COLOURS])
+def test_every_variant_is_seen_on_a_dark_page(colour):
+    assert contrast(ON_DARK.get(colour.lower(), colour), "#0e1117") >= 3  # WCAG 2.1, 1.4.11
+
+
+def without_colours(part):
+    if isinstance(part, dict):
+        return {key: without_colours(value) for key, value in part.items() if not key.endswith("color")}
+    return [without_colours(value) for value in part] if isinstance(part, list) else part
+
+
+def test_a_dark_figure_differs_in_colours_alone(results):
+    light = interactive_figure(results, focus=list(TRUTH), banded=["scalerl"])
+    dark = in_dark(light)
+    drawn = [without_colours(json.loads(str(figure.to_json()))["data"]) for figure in (light, dark)]
+    assert drawn[0] == drawn[1]
+    reference = [trace for trace in of_group(dark, "scalerl") if trace.mode == "lines+markers"]
+    assert reference[0].line.color == "#f2f2f2"
+    band = next(trace for trace in of_group(dark, "scalerl") if trace.fill)
+    assert band.fillcolor == "rgba(242,242,242,0.16)"
+    assert light.layout.font.color == "#1f2328"
+
+
+def test_a_variant_may_be_named_like_a_colour(results):
+    figure = interactive_figure(results, focus=["scalerl"])
+    figure.update_layout(title={"text": "white"})
+    assert in_dark(figure).layout.title.text == "white"

@@ -1,0 +1,169 @@
+"""The figures for a paper: the same data as Plotly's, in files that stand by themselves."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from io import BytesIO
+
+import numpy as np
+import pytest
+from fixtures_home import BUDGET, TRUTH, make_home, planned_run
+from matplotlib.colors import to_hex
+from PIL import Image
+
+from ablations.fit.curve import Curve
+from ablations.report.colours import styles
+from ablations.report.forest import forest_panels
+from ablations.report.series import curve_series
+from ablations.report.static import (
+    COLUMN_IN,
+    curves_drawing,
+    curves_picture,
+    differences_drawing,
+    differences_picture,
+    drawable,
+)
+from ablations.verdict.results import read_results
+
+PICTURES = [curves_picture, differences_picture]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A finished sweep of three variants."""
+    return read_results(make_home(tmp_path_factory.mktemp("home")))
+
+
+def lines_of(axes, colour):
+    """The lines of a colour as lists of points."""
+    return [np.column_stack(line.get_data()) for line in axes.lines if to_hex(line.get_color()) == colour.lower()]
+
+
+def test_readings_and_fits_are_drawn_where_they_are_in_the_colour_of_the_variant(results):
+    axes = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[0]
+    for variant in results.variants:
+        drawn = lines_of(axes, styles(results.plan)[variant.name].colour)
+        (run,) = variant.runs
+        readings = np.column_stack([run.curve.compute, run.curve.score])
+        colour = styles(results.plan)[variant.name].colour
+        points = [line for line in axes.lines if line.get_marker() != "None" and line.get_markeredgecolor() == colour]
+        assert np.array_equal(sorted(point for line in points for point in line.get_xydata().tolist()), readings)
+        ends = [one[-1] for one in drawn if one[-1][0] == 2 * BUDGET]
+        assert ends[0][1] == pytest.approx(float(run.fit.predict(2 * BUDGET)[0]))
+
+
+def test_the_strip_shows_every_ceiling_with_its_interval(results):
+    strip = curves_drawing(curve_series(results), width_in=COLUMN_IN).axes[1]
+    for name in TRUTH:
+        line = results.compared(name)
+        bar, point = lines_of(strip, styles(results.plan)[name].colour)
+        assert sorted(bar[:, 1]) == pytest.approx([line.A_lo, line.A_hi])
+        assert point[0][1] == pytest.approx(line.A)
+
+
+def test_the_panels_show_the_differences_with_their_intervals(results):
+    figure = differences_drawing(forest_panels(results), width_in=COLUMN_IN)
+    line, colour = results.compared("loo-loss"), styles(results.plan)["loo-loss"].colour
+    for axes, name in zip(figure.axes, ("delta_level", "delta_A", "compute_ratio"), strict=True):
+        bar, point = lines_of(axes, colour)
+        assert list(bar[:, 0]) == [getattr(line, f"{name}_lo"), getattr(line, f"{name}_hi")]
+        assert point[0][0] == getattr(line, name)
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_png_has_the_width_asked_for(results, picture):
+    image = Image.open(BytesIO(picture(results, "png", dpi=150)))
+    assert image.width == pytest.approx(150 * COLUMN_IN, abs=1)
+    assert len(np.unique(np.asarray(image.convert("L")))) > 50
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_an_svg_needs_no_font_and_no_network(results, picture):
+    root = ET.fromstring(picture(results, "svg"))
+    assert float(root.get("width").removesuffix("pt")) == pytest.approx(72 * COLUMN_IN)
+    assert not root.findall(".//{http://www.w3.org/2000/svg}text")
+    targets = [value for one in root.iter() for name, value in one.attrib.items() if name.endswith("href")]
+    assert targets
+    assert all(target.startswith("#") for target in targets)
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_pdf_has_its_fonts_within(results, picture):
+    content = picture(results, "pdf")
+    assert content.startswith(b"%PDF")
+    width = float(re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", content)[1])
+    assert width == pytest.approx(72 * COLUMN_IN)
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_the_same_results_give_the_same_bytes(results, picture, kind):
+    assert picture(results, kind) == picture(results, kind)
+
+
+def renamed(results, name):
+    """The results with the variant loo-loss under another name."""
+
+    def new(old):
+        return name if old == "loo-loss" else old
+
+    plan = results.plan
+    variants = [dataclasses.replace(one, name=new(one.name)) for one in plan.variants]
+    sweep = dataclasses.replace(results.sweep, plan=dataclasses.replace(plan, variants=tuple(variants)))
+    lines = [dataclasses.replace(one, curve=new(one.curve)) for one in results.comparison.variants]
+    comparison = dataclasses.replace(results.comparison, variants=tuple(lines))
+    fitted = tuple(dataclasses.replace(one, name=new(one.name)) for one in results.variants)
+    return dataclasses.replace(results, sweep=sweep, variants=fitted, comparison=comparison)
+
+
+@pytest.mark.parametrize(
+    "name", ["$x^{2$ %_#", "_hidden", "<a href='x'>&", "a\x1b[31mb\n", "\U0001f9ea" * 3, "x" * 200]
+)
+def test_any_name_is_drawn_letter_by_letter(results, name):
+    series = curve_series(renamed(results, name))
+    figure = curves_drawing(series, width_in=COLUMN_IN)
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts[1].startswith(drawable(name)[:15])
+    for picture in PICTURES:
+        ET.fromstring(picture(renamed(results, name), "svg"))
+
+
+def test_a_character_that_the_font_lacks_is_a_box():
+    assert drawable("a\x1b[31m \U0001f9ea é") == "a▯[31m ▯ é"
+
+
+def test_many_points_become_an_image_that_stays_small(results):
+    run = results.variant("loo-loss").runs[0]
+    times = 100
+    curve = Curve(name="many", compute=np.linspace(0, BUDGET, times * 41), score=np.repeat(run.curve.score, times))
+    many = dataclasses.replace(results.variant("loo-loss"), runs=(dataclasses.replace(run, curve=curve),))
+    variants = tuple(many if one.name == "loo-loss" else one for one in results.variants)
+    content = curves_picture(dataclasses.replace(results, variants=variants), "svg")
+    assert b"data:image/png" in content
+    assert len(content) < 400_000
+
+
+def test_a_sweep_without_a_reading_still_has_pictures(tmp_path):
+    sweep = make_home(tmp_path)
+    for name in TRUTH:
+        sweep.home.run(planned_run(name, 0).id).metrics.unlink()
+    empty = read_results(sweep)
+    for picture in PICTURES:
+        assert picture(empty, "svg").startswith(b"<?xml")
+
+
+def test_matplotlib_is_imported_when_something_is_drawn_and_pyplot_never():
+    code = (
+        "import sys; import ablations.cli, ablations.report.static as static; assert 'matplotlib' not in sys.modules;"
+        "static.drawable('x');"
+        "from ablations.report.series import CurveSeries; from ablations.report.axes import ComputeAxis;"
+        "axis = ComputeAxis(first=1.0, last=10.0, log=False, compute_name='modelled GPU-hours');"
+        "series = CurveSeries(axis=axis, score_range=(0.0, 1.0), variants=(), budget=5.0, fitted_to=None);"
+        "static.curves_drawing(series, width_in=3.35); assert 'matplotlib' in sys.modules;"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
