@@ -15,3 +15,13 @@ def pytest_collection_modifyitems(items):
         for folder, mark in FOLDERS.items():
             if item.path.is_relative_to(folder):
                 item.add_marker(mark)
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory):
+    """An MLflow store with its tables and nothing else: making one takes seconds."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path

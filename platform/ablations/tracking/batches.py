@@ -1,21 +1,25 @@
-"""A run folder in the form a tracking server takes: flat names, single numbers in batches, milliseconds."""
+"""A run folder in the form a tracking server takes: flat names, single numbers in batches, milliseconds.
 
-import json
+Series are thinned for MLflow, whose page draws at most 320 points of each. All evaluations are sent; of the training
+steps the first 64, and 32 for each doubling after them (`is_sent`): 295 of 10,000 steps. The run log has every step.
+"""
+
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
+from ablations.tracking.descriptions import metric_name
 from ablations.tracking.scalars import row_scalars
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
-NUM_ROWS_METRIC = "sync/rows"
-"""Comes with every row: how many rows the server has."""
+NUM_ROWS_METRIC = "system/rows"
+"""Comes with every batch: how many rows of the run log the server has dealt with. MLflow shows it apart."""
+STEPS_SENT_ALL = 64
+"""Training steps before this are all sent."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(NamedTuple):
     """One number: `Point(name="train/loss", value=-0.012, timestamp_ms=1763636574200, step=120)`."""
 
     name: str
@@ -25,54 +29,55 @@ class Point:
 
 
 def row_batches(
-    folder: RunFolder, num_pushed: int, *, max_points: int, problems: list[str]
+    folder: RunFolder, num_pushed: int, *, started_ms: int, max_points: int, problems: list[str]
 ) -> Iterator[tuple[int, list[Point]]]:
     """What follows the first `num_pushed` rows of a run log, as points of whole rows in batches.
 
-    Each batch comes with the number of rows that the server has after it. A line that cannot be read ends the run log;
-    the reason is added to `problems`.
+    Each batch comes with the number of rows that the server has after it, and has that number as its last point. A line
+    that cannot be read ends the run log; the reason is added to `problems`.
     """
-    count, batch = num_pushed, []
-    started = (folder.path / "recipe.json").stat().st_mtime
+    count, batch, at = num_pushed, [], started_ms
+    marked = num_pushed
     rows = islice(read_rows(folder.metrics), num_pushed, None)
     try:
         for number, row in enumerate(rows, start=num_pushed + 1):
-            points = row_points(row, number, started)
-            if len(batch) + len(points) > max_points:
-                yield count, batch
-                batch = []
+            points = row_points(row, started_ms) if is_sent(row) else []
+            if len(batch) + len(points) >= max_points:
+                yield count, [*batch, _mark(count, at)]
+                batch, marked = [], count
             batch += points
-            count = number
+            count, at = number, _time_ms(row, started_ms)
     except ValueError as error:
         problems.append(str(error))
-    if batch:
-        yield count, batch
+    if count > marked:
+        yield count, [*batch, _mark(count, at)]
 
 
-def row_points(row: dict[str, Any], number: int, started: float) -> list[Point]:
-    """Row `number` of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started`.
+def is_sent(row: dict[str, Any]) -> bool:
+    """Whether MLflow gets a row: every row but those of training steps that are too many.
+
+    Of the steps in [64 * 2^k, 64 * 2^(k + 1)) every 2^(k + 1)-th one is sent, which are 32; before 64, all are.
+    """
+    return row["kind"] != "train" or row["step"] % (1 << (row["step"] // STEPS_SENT_ALL).bit_length()) == 0
+
+
+def row_points(row: dict[str, Any], started_ms: int) -> list[Point]:
+    """A row of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started_ms`.
 
     Rows of one task of a mix and downstream rows go by its name as well: `downstream/aime/pass_at_1`.
     """
-    at = int(1000 * (started + row["wall_s"]))
+    at, step = _time_ms(row, started_ms), row["step"]
     of_one = row["kind"] == "downstream" or "share" in row
     group = f"{row['kind']}/{row['task']}" if of_one else row["kind"]
-    points = [
-        Point(name=f"{group}/{name}", value=value, timestamp_ms=at, step=row["step"])
-        for name, value in row_scalars(row).items()
-    ]
-    return [*points, Point(name=NUM_ROWS_METRIC, value=number, timestamp_ms=at, step=number)]
+    return [Point(metric_name(f"{group}/{name}"), value, at, step) for name, value in row_scalars(row).items()]
 
 
-def flatten(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names: {"loss": {"type": "dapo"}} gives {"loss.type": "dapo"}."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = json.dumps(value) if isinstance(value, list) else value
-    return flat
+def _time_ms(row: dict[str, Any], started_ms: int) -> int:
+    return started_ms + int(1000 * row["wall_s"])
+
+
+def _mark(count: int, at: int) -> Point:
+    return Point(NUM_ROWS_METRIC, count, at, count)
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:

@@ -1,6 +1,5 @@
 """The curves of an MLflow experiment, whoever made it: metrics are named, and so is what tells variants and seeds."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.fit.curve import Curve
-from ablations.tracking.synchroniser import CLIENT_SETTINGS, PARENT_TAG, short_reason
+from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
 from ablations.verdict.elsewhere import MeasuredRun, MeasuredStudy
 
 if TYPE_CHECKING:
@@ -47,16 +46,14 @@ def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredSt
     A run has the params and tags of its parent too. Of two runs with one variant and seed the later one counts.
     Raises AblationsError when the server or the experiment cannot be read.
     """
-    os.environ.update({name: os.environ.get(name, value) for name, value in CLIENT_SETTINGS.items()})
+    set_up_client()
     from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
 
     if tracking_uri.startswith(SQLITE) and not Path(tracking_uri.removeprefix(SQLITE)).exists():
         raise AblationsError(f"--mlflow {tracking_uri}: there is no such file")  # MLflow would make one
     try:
         return _read_study(MlflowClient(tracking_uri), names)
-    except (MlflowException, SQLAlchemyError, OSError) as error:
+    except failures_of_mlflow() as error:
         raise AblationsError(f"--mlflow {tracking_uri}: {short_reason(error)}") from error
 
 

@@ -1,23 +1,28 @@
 """What MLflow has of a sweep as far as is known here: `sync.json`, and how it compares with the run folders.
 
 {"tracking_uri": "sqlite:///...",
- "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done"}},
- "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "fit": "9d0c71e2b85a"}}}
+ "experiment_id": "1",
+ "runs": {"3f0c9a1b2d4e": {"mlflow_id": "8c1f...", "parent_id": "02ab...", "num_rows": 120, "state": "done",
+                           "described": "5be0c11f3a27"}},
+ "variants": {"scalerl": {"mlflow_id": "02ab...", "overrides": "44136fa355b3", "described": "c07e94d1b6f2",
+                          "fit": "9d0c71e2b85a"}}}
 """
 
-import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan, PlannedVariant
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
+from ablations.tracking.descriptions import Description, description_of_run, description_of_variant, fingerprint
 from scalerl.run.run_folder import RunFolder, write_atomically
 
-NO_FIT = ""
+FORM = 2
+"""Of what MLflow has of a fit; a fit in an earlier form is pushed again."""
+NOTHING_YET = ""
 UNKNOWN = "unknown"
 """The state of a run that MLflow was not told of yet."""
 
@@ -30,6 +35,8 @@ class SyncedRun:
     parent_id: str
     num_rows: int
     state: str
+    described: str = NOTHING_YET
+    """Fingerprint of the tags and params that it has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +46,10 @@ class SyncedVariant:
     mlflow_id: str
     overrides: str
     """`fingerprint` of the overrides it has as parameters."""
-    fit: str = NO_FIT
-    """`fit_basis` of the fit that MLflow has."""
+    described: str = NOTHING_YET
+    """Fingerprint of the tags and params that it has."""
+    fit: str = NOTHING_YET
+    """Of the fit that MLflow has: `fit_bases` had this of it."""
 
 
 @dataclass(kw_only=True)
@@ -49,6 +58,8 @@ class Ledger:
 
     path: Path
     tracking_uri: str = ""
+    experiment_id: str = ""
+    """Empty in a ledger of an earlier version, too."""
     runs: dict[str, SyncedRun] = field(default_factory=dict)
     variants: dict[str, SyncedVariant] = field(default_factory=dict)
 
@@ -60,6 +71,7 @@ class Ledger:
             return cls(
                 path=path,
                 tracking_uri=content["tracking_uri"],
+                experiment_id=content.get("experiment_id", ""),
                 runs={run_id: SyncedRun(**run) for run_id, run in content["runs"].items()},
                 variants={name: SyncedVariant(**variant) for name, variant in content["variants"].items()},
             )
@@ -69,6 +81,10 @@ class Ledger:
     def of(self, tracking_uri: str) -> "Ledger":
         """What is known of a server: this ledger, or an empty one in its place when this is of another server."""
         return self if self.tracking_uri == tracking_uri else Ledger(path=self.path, tracking_uri=tracking_uri)
+
+    def is_of_experiment(self, experiment_id: str, *, is_new: bool) -> bool:
+        """Whether it speaks of this experiment, and not of one that the server has lost since."""
+        return self.experiment_id == experiment_id or (self.experiment_id == "" and not is_new)
 
     def note_run(self, run_id: str, run: SyncedRun) -> None:
         """Keep what is known of a run."""
@@ -85,6 +101,7 @@ class Ledger:
     def _write(self) -> None:
         content = {
             "tracking_uri": self.tracking_uri,
+            "experiment_id": self.experiment_id,
             "runs": {run_id: asdict(run) for run_id, run in self.runs.items()},
             "variants": {name: asdict(variant) for name, variant in self.variants.items()},
         }
@@ -107,38 +124,58 @@ class Ledger:
         known = self.of(tracking_uri or default_tracking_uri(sweep.home))
         return (
             known.num_left(sweep) == 0
-            and all(run.state == written_state(sweep.run(run_id)) for run_id, run in known._runs_of(sweep.plan))
-            and not any(known.lacks_fit(sweep, variant) for variant in sweep.plan.variants)
+            and all(known._has_told(sweep, variant) for variant in sweep.plan.variants)
+            and all(known.has_fit(name, basis) for name, basis in fit_bases(sweep).items())
         )
 
-    def _runs_of(self, plan: Plan) -> list[tuple[str, SyncedRun]]:
-        planned = {run.id for run in plan.runs}
-        return [(run_id, run) for run_id, run in self.runs.items() if run_id in planned]
-
-    def lacks_fit(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
-        """Whether a variant and the reference have finished and MLflow's fit is out of date."""
-        if not all(has_ended(folder, sweep.plan) for folder in compared_runs(sweep, variant)):
+    def _has_told(self, sweep: StartedSweep, variant: PlannedVariant) -> bool:
+        """Whether MLflow has the tags of a variant that it knows, and tags and state of the variant's runs."""
+        synced = self.variants.get(variant.name)
+        if synced is not None and synced.described != describe_variant(sweep, variant).fingerprint:
             return False
-        known = self.variants.get(variant.name)
-        return known is None or known.fit != fit_basis(sweep, variant)
+        return all(
+            known.state == written_state(sweep.run(run.id))
+            and known.described == describe_run(sweep, variant, run).fingerprint
+            for run in variant.runs
+            if (known := self.runs.get(run.id))
+        )
+
+    def has_fit(self, name: str, basis: str) -> bool:
+        """Whether MLflow has the fit of a variant on that basis."""
+        known = self.variants.get(name)
+        return known is not None and known.fit == basis
 
 
 def compared_runs(sweep: StartedSweep, variant: PlannedVariant) -> list[RunFolder]:
     """The runs that a variant's fit and its difference from the reference rest on."""
-    sides = [side for side in sweep.plan.variants if side.name in (variant.name, sweep.plan.reference)]
-    return [sweep.run(run.id) for side in sides for run in side.runs]
+    return [sweep.run(run.id) for side in _sides(sweep.plan, variant) for run in side.runs]
 
 
-def fit_basis(sweep: StartedSweep, variant: PlannedVariant) -> str:
-    """12 hex digits that change when a variant's fit, comparison or figure may: with its window, budget and rows."""
+def _sides(plan: Plan, variant: PlannedVariant) -> list[PlannedVariant]:
+    return [side for side in plan.variants if side.name in (variant.name, plan.reference)]
+
+
+def fit_bases(sweep: StartedSweep) -> dict[str, str]:
+    """What the fit of each variant rests on, if its runs and the reference's have finished.
+
+    That is 12 hex digits that change when its fit, comparison or figure may: with its window, budget and rows. All
+    seeds of a sweep say how far runs of one recipe lie apart; so once the last has ended, every fit rests on all rows.
+    """
     plan = sweep.plan
-    return fingerprint(
-        {
-            "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
-            "budget": plan.budget_gpu_hours,
-            "rows": {folder.path.name: num_rows(folder) for folder in compared_runs(sweep, variant)},
-        }
-    )
+    rows = {run.id: num_rows(sweep.run(run.id)) for run in plan.runs if has_ended(sweep.run(run.id), plan)}
+    is_over = len(rows) == len({run.id for run in plan.runs})
+    bases = {}
+    for variant in plan.variants:
+        ids = [run.id for side in _sides(plan, variant) for run in side.runs]
+        if rows.keys() >= set(ids):
+            told = {
+                "form": FORM,
+                "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
+                "budget": plan.budget_gpu_hours,
+                "rows": rows if is_over else {run_id: rows[run_id] for run_id in ids},
+            }
+            bases[variant.name] = fingerprint(told)
+    return bases
 
 
 def default_tracking_uri(home: Home) -> str:
@@ -174,6 +211,15 @@ def num_rows(folder: RunFolder) -> int:
         return 0
 
 
-def fingerprint(content: dict[str, Any]) -> str:
-    """12 hex digits that change when plain data does."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+def describe_variant(sweep: StartedSweep, variant: PlannedVariant) -> Description:
+    """The tags and params of a variant as they are now."""
+    return description_of_variant(sweep.plan, variant, _code_versions(sweep, variant.runs))
+
+
+def describe_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Description:
+    """The tags and params of a run as they are now."""
+    return description_of_run(sweep.plan, variant, run, _code_versions(sweep, [run]))
+
+
+def _code_versions(sweep: StartedSweep, runs: Iterable[PlannedRun]) -> list[str]:
+    return [version for run in runs for version in sweep.run(run.id).read_status().code_versions]

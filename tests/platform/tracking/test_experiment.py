@@ -74,7 +74,8 @@ def test_a_sweep_that_was_pushed_is_compared_from_mlflow_as_from_its_folder(home
     by_name = {line["curve"]: line for line in theirs["variants"]}
     assert len(by_name) == 3
     for line in ours["variants"]:
-        assert by_name[line["curve"]] | {"hours": None} == line | {"hours": None}
+        unknown_there = {"hours": None, "overrides": {}}
+        assert by_name[line["curve"]] | {"hours": None} == line | unknown_there
 
 
 def test_variants_are_told_by_a_param_or_tag_and_what_cannot_be_read_is_said(store):

@@ -1,0 +1,141 @@
+"""What MLflow is told of a variant and of its runs: tags, params, data sets; names in the form that it accepts.
+
+>>> description_of_variant(plan, loo_loss, code_versions=["4f1c2d"]).tags
+{'kind': 'variant', 'sweep': 'loo', 'scale': 'laptop', 'reference': 'scalerl', 'variant': 'loo-loss', 'axis': 'loss',
+ 'changes': 'loss.type = dapo', 'code': '4f1c2d', 'seed': '0, 1'}
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from ablations.home.plan import Plan, PlannedRun, PlannedVariant
+from ablations.terminal.visible import made_visible
+
+OF_A_VARIANT, OF_A_SEED = "variant", "seed"
+"""Values of the tag `kind`."""
+MAX_NAME = 250
+"""Characters that MLflow allows in the name of a metric or param."""
+MAX_DATASET_NAME = 500
+TRAINED_ON, MEASURED_ON = "training", "evaluation"
+MARKDOWN = re.compile(r"[\\`*_{}\[\]()#!|~]")
+"""What MLflow's page would take for Markdown; an image would be loaded from wherever it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """Tags and params of a run in MLflow: `Description(tags={"variant": "loo-loss"}, params={"loss.type": "dapo"})`."""
+
+    tags: dict[str, str]
+    params: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Of the variant."""
+        return self.tags["variant"]
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that change when anything of it does."""
+        return fingerprint(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedDataset:
+    """A task that a run is trained or measured on: its name, its settings as JSON, and what it is for."""
+
+    name: str
+    source: str
+    context: str
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits of the settings: two runs have the same data if they have the same digest."""
+        return fingerprint({"source": self.source})
+
+
+def description_of_variant(plan: Plan, variant: PlannedVariant, code_versions: Iterable[str]) -> Description:
+    """Of the run in MLflow that holds the seeds of a variant together."""
+    seeds = ", ".join(str(run.seed) for run in variant.runs)
+    return _description(plan, variant, code_versions, {"kind": OF_A_VARIANT, "seed": seeds})
+
+
+def description_of_run(
+    plan: Plan, variant: PlannedVariant, run: PlannedRun, code_versions: Iterable[str]
+) -> Description:
+    """Of the run in MLflow that has the curves of one seed."""
+    return _description(plan, variant, code_versions, {"kind": OF_A_SEED, "seed": str(run.seed)})
+
+
+def _description(plan: Plan, variant: PlannedVariant, code_versions: Iterable[str], own: dict[str, str]) -> Description:
+    tags = {
+        "sweep": plan.sweep,
+        "scale": plan.scale,
+        "reference": plan.reference,
+        "variant": variant.name,
+        "axis": axis_of(variant),
+        "changes": variant.changes or "nothing",
+        "code": ", ".join(sorted(set(code_versions))) or "not said",
+    }
+    return Description(
+        tags={name: made_visible(value) for name, value in (own | tags).items()},
+        params={metric_name(path): made_visible(str(value)) for path, value in flatten(variant.overrides).items()},
+    )
+
+
+def axis_of(variant: PlannedVariant) -> str:
+    """What a variant varies: `loss`, `batch.prompts, curriculum`, or `none` for the reference."""
+    return ", ".join(sorted({path.removesuffix(".type") for path in variant.overrides})) or "none"
+
+
+def datasets_of(recipe: Mapping[str, Any]) -> list[DescribedDataset]:
+    """The tasks of a resolved recipe and those of its downstream evaluations."""
+    downstream = recipe.get("evaluation", {}).get("downstream", [])
+    told = [(task, TRAINED_ON) for task in recipe.get("tasks", [])] + [(task, MEASURED_ON) for task in downstream]
+    return [
+        DescribedDataset(
+            name=made_visible(str(task.get("name") or task.get("type") or "task"))[:MAX_DATASET_NAME],
+            source=json.dumps(task, sort_keys=True),
+            context=context,
+        )
+        for task, context in told
+    ]
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names: {"loss": {"type": "dapo"}} gives {"loss.type": "dapo"}."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = json.dumps(value) if isinstance(value, list) else value
+    return flat
+
+
+@lru_cache(maxsize=4096)
+def metric_name(name: str) -> str:
+    """A name that MLflow accepts for a metric or param: `_` for what it refuses, cut to 250 characters.
+
+    Two names stay two: one that had to be changed ends with eight hex digits of what it was.
+    """
+    parts = (re.sub(r"[^\w.\- :]", "_", part, flags=re.ASCII) for part in name.split("/"))
+    accepted = "/".join("_" if part in ("", ".", "..") else part for part in parts)
+    if accepted == name and len(name) <= MAX_NAME:
+        return name
+    return f"{accepted[: MAX_NAME - 9]}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def as_markdown(text: str) -> str:
+    """Text that MLflow's page shows as it is written: no link, image or HTML is made of it."""
+    plain = made_visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return MARKDOWN.sub(r"\\\g<0>", plain)
+
+
+def fingerprint(content: Mapping[str, Any]) -> str:
+    """12 hex digits that change when plain data does."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

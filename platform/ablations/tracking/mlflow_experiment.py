@@ -1,0 +1,201 @@
+"""What a synchroniser asks of MLflow's client: one experiment, found or made, and its runs.
+
+MLflow is imported inside functions: the command line must start quickly. Everything here raises what MLflow raises:
+`failures_of_mlflow` are the errors of a server that is down, slow, full or old.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.home.state import State
+from ablations.tracking.batches import Point
+from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
+from ablations.tracking.ledger import default_tracking_uri
+
+if TYPE_CHECKING:
+    from mlflow.entities import Experiment, Run
+
+MAX_BATCH_METRICS = 1000
+"""MLflow refuses more metrics in one request."""
+MAX_BATCH_PARAMS = 100
+"""MLflow refuses more params or tags in one request."""
+PAGE_OF_RUNS = 1000
+PARENT_TAG = "mlflow.parentRunId"
+MLFLOW_STATES: dict[str, str] = {State.DONE: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
+CLIENT_SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+}
+"""Left to itself an MLflow client waits four minutes for a dead server and reports its use over the internet."""
+OF_ONE_RUN = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
+"""Codes of errors that speak of one run, such as one that was deleted on MLflow's page, and not of the server."""
+UNKNOWN_TO_OLD_SERVERS = "ENDPOINT_NOT_FOUND"
+
+
+def set_up_client() -> None:
+    """What every process that uses MLflow's client does first."""
+    os.environ.update({name: os.environ.get(name, value) for name, value in CLIENT_SETTINGS.items()})
+
+
+def failures_of_mlflow() -> tuple[type[Exception], ...]:
+    """Errors of a server or store that cannot be used."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, SQLAlchemyError, OSError
+
+
+def is_of_one_run(error: Exception) -> bool:
+    """Whether the other runs of the experiment can be pushed all the same."""
+    return getattr(error, "error_code", None) in OF_ONE_RUN
+
+
+def rename_experiment(tracking_uri: str, old: str, new: str, *, known_id: str = "") -> bool:
+    """Give the experiment of a sweep another name; False where the server has none of the old name.
+
+    AblationsError where another experiment has the new one. `known_id` is what the ledger has: a command that was
+    interrupted may have given the name already.
+    """
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri)
+    taken = client.get_experiment_by_name(new)
+    if taken is not None and taken.experiment_id == known_id:
+        return True
+    found = client.get_experiment_by_name(old)
+    if found is None:
+        return False
+    if taken is not None:
+        deleted = ", which is deleted there" if taken.lifecycle_stage == "deleted" else ""
+        raise AblationsError(
+            f"MLflow at {tracking_uri} has an experiment '{new}' already{deleted}; choose another name. Nothing is "
+            "renamed"
+        )
+    client.rename_experiment(found.experiment_id, new)
+    return True
+
+
+class MlflowExperiment:
+    """The experiment of a sweep on one server, made if it is not there."""
+
+    def __init__(self, tracking_uri: str, home: Home, *, name: str, doc: str) -> None:
+        from mlflow import MlflowClient
+
+        is_default = tracking_uri == default_tracking_uri(home)
+        folder = home.path.absolute() / "mlartifacts"
+        # Processes that make the tables of a fresh SQLite store at the same time crash.
+        with FileLock(home.path / "mlflow.lock"):
+            self._client = MlflowClient(tracking_uri)
+            found: Experiment | None = self._client.get_experiment_by_name(name)
+            self.is_new = found is None
+            if found is None:
+                tags = {"mlflow.note.content": as_markdown(doc), "mlflow.experimentKind": "custom_model_development"}
+                place = folder.as_uri() if is_default else None
+                self.id = self._client.create_experiment(name, artifact_location=place, tags=tags)
+            else:
+                self.id = found.experiment_id
+                if found.tags.get("mlflow.note.content") == doc != as_markdown(doc):  # of an earlier version
+                    self._client.set_experiment_tag(self.id, "mlflow.note.content", as_markdown(doc))
+        self.files_elsewhere = ""
+        """Where the store keeps the files of a home folder that was moved or copied since; no file is written there."""
+        if found is not None and is_default and not str(found.artifact_location).startswith(folder.as_uri()):
+            self.files_elsewhere = str(found.artifact_location)
+
+    def runs(self) -> "list[Run]":
+        """All runs of the experiment, in few requests."""
+        found, token = [], None
+        while True:
+            page = self._client.search_runs([self.id], max_results=PAGE_OF_RUNS, page_token=token)
+            found += page
+            token = page.token
+            if not token:
+                return found
+
+    def run(self, mlflow_id: str) -> "Run":
+        """One run as MLflow has it now."""
+        return self._client.get_run(mlflow_id)
+
+    def create_run(self, name: str, tags: Mapping[str, str], started_ms: int | None) -> "Run":
+        """A new run."""
+        return self._client.create_run(self.id, start_time=started_ms, tags=dict(tags), run_name=name)
+
+    def describe(self, run: "Run", description: Description) -> None:
+        """Tags as they are now; params that it lacks, as MLflow lets nobody change one."""
+        from mlflow.entities import Param, RunTag
+
+        told = run.data.tags
+        tags = [RunTag(key, value) for key, value in description.tags.items() if told.get(key) != value]
+        if tags:
+            self._client.log_batch(run.info.run_id, tags=tags)
+        rest = iter([Param(key, value) for key, value in description.params.items() if key not in run.data.params])
+        while chunk := list(islice(rest, MAX_BATCH_PARAMS)):
+            self._client.log_batch(run.info.run_id, params=chunk)
+
+    def log_points(self, mlflow_id: str, points: Sequence[Point], tags: Mapping[str, str] | None = None) -> None:
+        """At most `MAX_BATCH_METRICS` numbers, in one transaction; a number that is there already changes nothing."""
+        from mlflow.entities import Metric, RunTag
+
+        metrics = [Metric(point.name, point.value, point.timestamp_ms, point.step) for point in points]
+        self._client.log_batch(mlflow_id, metrics, tags=[RunTag(*tag) for tag in (tags or {}).items()])
+
+    def log_datasets(self, mlflow_id: str, datasets: Iterable[DescribedDataset]) -> None:
+        """Data sets as inputs of a run; a server from before MLflow 2.4 has no place for them and gets none."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+        from mlflow.exceptions import MlflowException
+
+        inputs = [
+            DatasetInput(
+                Dataset(name=one.name, digest=one.digest, source_type="scalerl task", source=one.source),
+                tags=[InputTag("mlflow.data.context", one.context)],
+            )
+            for one in datasets
+        ]
+        try:
+            self._client.log_inputs(mlflow_id, inputs)
+        except MlflowException as error:
+            if error.error_code != UNKNOWN_TO_OLD_SERVERS:
+                raise
+
+    def log_file(self, mlflow_id: str, path: Path) -> None:
+        """A file under its own name."""
+        if not self.files_elsewhere:
+            self._client.log_artifact(mlflow_id, str(path))
+
+    def log_bytes(self, mlflow_id: str, content: bytes, name: str) -> None:
+        """A file that is on no disk yet."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            self.log_file(mlflow_id, path)
+
+    def set_tag(self, mlflow_id: str, name: str, value: Any) -> None:
+        """One tag."""
+        self._client.set_tag(mlflow_id, name, value)
+
+    def delete_tag(self, mlflow_id: str, name: str) -> None:
+        """One tag less."""
+        self._client.delete_tag(mlflow_id, name)
+
+    def set_state(self, mlflow_id: str, state: str, ended_ms: int) -> None:
+        """The state of a run; it runs until it has ended."""
+        if state in MLFLOW_STATES:
+            self._client.set_terminated(mlflow_id, MLFLOW_STATES[state], ended_ms)
+        else:
+            self._client.update_run(mlflow_id, "RUNNING")
+
+
+def short_reason(error: Exception) -> str:
+    """An error on one line: MLflow names the request first and what went wrong last."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= 300 else f'{text[:100]} ... {text[-200:]}'}"

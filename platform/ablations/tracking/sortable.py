@@ -1,0 +1,85 @@
+"""The numbers and verdicts of a fit for a table that is sorted by them: none without A, A_lo, A_hi and level.
+
+A table sorted by a number drops, or puts anywhere, the rows that lack it. So A is the estimate where the readings bound
+it on both sides, and its lower end where they do not, which is what `platform compare` prints then ("A >= 0.53"); A_hi
+is then the highest that A can be. The tag `A_is` says which. NaN stands for what no reading says and is sorted last.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.home.plan import Plan
+from ablations.verdict.fitted_run import FittedRun
+from ablations.verdict.level import level_of
+from ablations.verdict.results import FittedVariant, Results
+
+HIGHEST = 1.0
+"""No pass rate is higher."""
+ESTIMATE, LOWER_BOUND, NO_RISE, NO_FIT = "estimate", "lower bound only", "no rise: its lower bound", "no fit"
+"""Values of the tag `A_is`."""
+
+
+def numbers_of_variant(results: Results, name: str) -> dict[str, float]:
+    """Everything that is known of a variant, with A, A_lo, A_hi and level in any case."""
+    variant = results.variant(name)
+    known = results.fit_numbers(name)
+    always = _of_asymptote(results.asymptote(variant), results.plan) | {"level": level_so_far(variant.runs, results)}
+    return always | {field: value for field, value in known.items() if field not in ("A", "A_lo", "A_hi")}
+
+
+def numbers_of_run(results: Results, run: FittedRun) -> dict[str, float]:
+    """A, A_lo, A_hi and level of one seed by itself."""
+    return _of_asymptote(run.fit and run.fit.asymptote, results.plan) | {"level": level_so_far([run], results)}
+
+
+def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
+    """Tags: every verdict by itself, all of them in one line, and what the number A is."""
+    variant, line = results.variant(name), results.compared(name)
+    return {
+        "verdict": results.verdict(name),
+        "verdict_level": line.level_difference if line else NO_FIT,
+        "verdict_ceiling": line.difference if line else NO_FIT,
+        "verdict_compute": line.efficiency if line else NO_FIT,
+        "verdict_fit": line.verdict if line else NO_FIT,
+        "A_is": kind_of_asymptote(results.asymptote(variant)),
+    }
+
+
+def verdicts_of_run(results: Results, variant: FittedVariant, run: FittedRun) -> dict[str, str]:
+    """The verdicts on its variant, with what A of this seed is."""
+    return verdicts_of_variant(results, variant.name) | {"A_is": kind_of_asymptote(run.fit and run.fit.asymptote)}
+
+
+def kind_of_asymptote(asymptote: AsymptoteEstimate | None) -> str:
+    """The tag `A_is`."""
+    if asymptote is None:
+        return NO_FIT
+    if not asymptote.rises:
+        return NO_RISE
+    return ESTIMATE if asymptote.is_bounded else LOWER_BOUND
+
+
+def _of_asymptote(asymptote: AsymptoteEstimate | None, plan: Plan) -> dict[str, float]:
+    if asymptote is None:
+        return dict.fromkeys(("A", "A_lo", "A_hi"), math.nan)
+    if asymptote.is_bounded and asymptote.hi is not None:
+        return {"A": asymptote.A, "A_lo": asymptote.lo, "A_hi": asymptote.hi}
+    return {"A": asymptote.lo, "A_lo": asymptote.lo, "A_hi": plan.fit_settings.ceiling or HIGHEST}
+
+
+def level_so_far(runs: Sequence[FittedRun], results: Results) -> float:
+    """The mean over the runs of each one's level at its own last reading; NaN without readings.
+
+    Of a variant that is compared, `level` of the comparison takes its place, which is read at equal compute.
+    """
+    levels = []
+    for run in runs:
+        if run.curve is None or not run.curve.compute.size:
+            continue
+        end = min(float(run.curve.compute[-1]), results.plan.fit_to_gpu_hours)
+        level = level_of(run.curve, end)
+        levels.append(math.nan if level is None else level.value)
+    return float(np.mean(levels)) if levels else math.nan

@@ -1,0 +1,109 @@
+"""MLflow's own pages in a real browser, over a server that a team could share: variants, tags, a figure, and a doc that
+does nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from dashboard.browser import CHROMIUM, LIMIT_MS, require_chromium
+from fixtures_home import make_home
+from mlflow_server import MlflowServer, mlflow_server
+from waiting import wait_until
+
+from ablations.tracking.ledger import read_ledger
+from ablations.tracking.synchroniser import push_sweep
+
+DOC = (
+    'Which <b>loss</b> **wins**? ![x](http://elsewhere.invalid/x.png) <img src="http://elsewhere.invalid/y.png" '
+    "onerror=\"document.title='owned'\"><script>document.title='owned'</script> \x1b[2J 'single' \U0001f3c6 "
+) + "a" * 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """A tab on a server with one sweep: `pages.open("runs")`."""
+
+    page: Any
+    experiment: str
+    ids: dict[str, str]
+    """Of each variant in MLflow."""
+    elsewhere: list[str]
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.experiment}/{path}")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> Iterator[Pages]:
+    require_chromium()
+    from playwright.sync_api import sync_playwright
+
+    folder = tmp_path_factory.mktemp("mlflow")
+    sweep = make_home(folder / "home")
+    replace(sweep.plan, doc=DOC).write(sweep.home.plan_file("loo"))
+    with mlflow_server(folder) as server:
+        server.start()
+        wait_until(lambda: answers(server), "MLflow", process=server.process)
+        report = push_sweep(sweep.reread(), server.uri)
+        assert (report.rows_left, report.reason) == (0, "")
+        ledger = read_ledger(sweep)
+        elsewhere: list[str] = []
+        with (
+            sync_playwright() as playwright,
+            playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as chromium,
+        ):
+            page = chromium.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
+            page.set_default_timeout(LIMIT_MS)
+            page.on("request", lambda request: note_elsewhere(request.url, server.uri, elsewhere))
+            yield Pages(
+                page=page,
+                experiment=f"{server.uri}/#/experiments/{ledger.experiment_id}",
+                ids={name: variant.mlflow_id for name, variant in ledger.variants.items()},
+                elsewhere=elsewhere,
+            )
+
+
+def note_elsewhere(url: str, own: str, elsewhere: list[str]) -> None:
+    if not url.startswith((own, "data:", "blob:")):
+        elsewhere.append(url)
+
+
+def answers(server: MlflowServer) -> bool:
+    """Not only that it listens: the client waits 10 s for an answer."""
+    try:
+        with urlopen(f"{server.uri}/health", timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def test_the_variants_of_a_sweep_are_listed_and_its_doc_stays_text(pages):
+    pages.open("runs")
+    for name in pages.ids:
+        pages.page.get_by_role("link", name=name, exact=True).wait_for()
+    doc = pages.page.get_by_text("Which <b>loss</b> **wins**? ![x](http://elsewhere.invalid/x.png)")
+    doc.first.wait_for()
+    assert "\\x1b[2J 'single' \U0001f3c6" in doc.first.inner_text()
+    assert "owned" not in pages.page.title()
+    assert pages.elsewhere == []
+
+
+def test_a_variant_has_tags_that_say_what_it_is_and_what_was_found(pages):
+    pages.open(f"runs/{pages.ids['loo-loss']}")
+    pages.page.get_by_text("verdict_ceiling").first.wait_for()
+    shown = re.sub(r"\s*:\s*", ": ", pages.page.locator("body").inner_text())
+    for tag in ("variant: loo-loss", "axis: loss", "changes: loss = {type: dapo}", "reference: scalerl"):
+        assert tag in shown
+    assert "verdict_ceiling: ceiling down" in shown
+    assert "loss.type" in shown
+
+
+def test_the_figure_of_a_variant_is_drawn(pages):
+    pages.open(f"runs/{pages.ids['loo-loss']}/artifacts/curve.png")
+    drawn = "() => [...document.images].some(image => image.naturalWidth > 500 && image.naturalHeight > 200)"
+    pages.page.wait_for_function(drawn)
+    assert pages.elsewhere == []
