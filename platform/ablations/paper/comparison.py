@@ -15,6 +15,7 @@ from typing import Any
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, PaperFit, PaperGrid, paper_fit
+from ablations.terminal.progress_bar import Done, counted_off
 from ablations.verdict.results import Results
 from ablations.verdict.rules import PAPER_MARGIN, Difference, paper_rule
 from ablations.verdict.words import PAPER_RULE
@@ -139,6 +140,7 @@ def paper_compare(
     budget: float = PAPER_BUDGET_GPU_HOURS,
     grid: PaperGrid = "stated",
     left_out: Sequence[str] = (),
+    done: Done | None = None,
 ) -> PaperComparison:
     """Compare every variant, one run per seed, with the variant called `reference` by the paper's rule.
 
@@ -148,7 +150,7 @@ def paper_compare(
     fit_runs = partial(_fits, fit_from=fit_from, budget=budget, grid=grid)
     fits_by_variant: dict[str, tuple[PaperFit, ...]] = {}
     reasons = list(left_out)
-    for name, runs in runs_by_variant.items():
+    for name, runs in counted_off([*runs_by_variant.items()], done):
         assert runs, f"variant {name!r} has no run"
         try:
             fits_by_variant[name] = fit_runs(runs)
@@ -189,12 +191,13 @@ def _against(baseline: float, name: str, fits: tuple[PaperFit, ...]) -> PaperVar
     return PaperVariant(name=name, fits=fits, delta_A=delta, difference=paper_rule(delta))
 
 
-def paper_comparison(results: Results) -> PaperComparison:
+def paper_comparison(results: Results, *, done: Done | None = None) -> PaperComparison:
     """The variants of a sweep by the paper's rule, on the paper's grid.
 
     The early cut-off is the plan's own, else the paper's share of the budget, 1.5k of 16k; midpoints are in the same
     proportion to the budget. A run is fitted up to where `fit_curve` fitted it, so not through a collapse. Where an A
-    lies on the end of the stated grid, which ends at 0.8, all runs are fitted on the finer one.
+    lies on the end of the stated grid, which ends at 0.8, all runs are fitted on the finer one. `done` is told how many
+    variants are fitted on a grid, and of how many.
     """
     plan = results.plan
     runs_by_variant = {
@@ -213,6 +216,7 @@ def paper_comparison(results: Results) -> PaperComparison:
             budget=budget,
             grid=grid,
             left_out=results.reasons,
+            done=done,
         )
 
     stated = on("stated")

@@ -19,7 +19,7 @@ from ablations.files.validation import validated
 from ablations.study.forms import Draft, drafts
 from ablations.study.merge_resources import Asked, asked_in
 from ablations.study.override import vary
-from ablations.study.resolve import asked_in_scale, resolve
+from ablations.study.resolve import asked_in_scale, resolve, unread
 from ablations.study.resources import Resources
 from ablations.study.search_points import SearchSpace, search_space
 from ablations.study.sweep import Sweep
@@ -80,14 +80,26 @@ class Study:
         return self.asked.resources
 
 
-def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = ()) -> Study:
-    """The study in a sweep file, on another scale and with `path=value` settings for all its variants if given."""
+def expand(path: Path, *, scale: str | None = None, sets: Iterable[str] = (), with_files: bool = True) -> Study:
+    """The study in a sweep file, on another scale and with `path=value` settings for all its variants if given.
+
+    Without files, weights and data are not read but taken as written: such a study can be planned and not trained.
+    """
     source, sets = read_yaml(path), tuple(sets)
+    if not with_files:
+        source = replace(source, data=unread(source.data))
     sweep = validated(source, Sweep)
     recipe_file = find_file("recipe", sweep.reference, named_at=source.place(("reference",)), sweep=path)
     scale_at = Place(source=f"--scale {scale}") if scale else source.place(("scale",))
+    if sweep.fixed_scale and scale not in (None, sweep.scale):
+        raise scale_at.error(
+            f"sweep '{sweep.name}' has `fixed_scale: true`: its variants are written for scale {sweep.scale}",
+            "leave --scale out, or copy the file and write them for the other scale",
+        )
     scale_file = find_file("scale", scale or sweep.scale, named_at=scale_at, sweep=path)
-    reference = Variant(name=recipe_file.stem, overrides={}, recipe=resolve(recipe_file, scale_file, sets))
+    reference = Variant(
+        name=recipe_file.stem, overrides={}, recipe=resolve(recipe_file, scale_file, sets, with_files=with_files)
+    )
     variants = _variants(reference, drafts(sweep, source, reference.recipe, path))
     space = search_space(sweep.search, source, reference.recipe) if sweep.search else None
     _check_comparison(sweep, source, variants)
@@ -107,6 +119,12 @@ def budget_place(source: Source) -> Place:
     """The place of `budget.compute`, or of the whole file where that is the default."""
     place = source.place(("budget", "compute"))
     return place if ("budget", "compute") in source.places else replace(source.root, key="budget.compute")
+
+
+def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
+    """The study with other seeds."""
+    sweep = study.sweep.model_copy(update={"seeds": tuple(seeds)})
+    return replace(study, sweep=sweep, runs=runs_of(study.variants, seeds))
 
 
 def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[Run, ...]:
@@ -179,6 +197,15 @@ def _check_comparison(sweep: Sweep, source: Source, variants: Sequence[Variant])
         if name not in names:
             place = source.place(("published", name))
             raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+    for position, claim in enumerate(sweep.claims):
+        for key, name in (("variant", claim.variant), ("against", claim.against or variants[0].name)):
+            if name not in names:
+                place = source.place(("claims", position, key))
+                raise place.error(f"unknown variant '{name}'", did_you_mean(name, names, "variants"))
+        if claim.variant == (claim.against or variants[0].name):
+            raise source.place(("claims", position, "variant")).error(
+                f"'{claim.variant}' is compared with itself", "name another variant, or `against`"
+            )
 
 
 def _check_task(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> None:

@@ -91,15 +91,23 @@ def unread(written: Any) -> Any:
     return {key: unread(part) for key, part in written.items()} | {f"{key}_sha256": "0" * 64 for key in paths}
 
 
-def resolve(recipe_file: Path, scale_file: Path, sets: Iterable[str] = ()) -> ResolvedRecipe:
-    """The two files override the defaults; `sets` override the files."""
+def resolve(
+    recipe_file: Path, scale_file: Path, sets: Iterable[str] = (), *, with_files: bool = True
+) -> ResolvedRecipe:
+    """The two files override the defaults; `sets` override the files. Without files, weights and data are not read.
+
+    What the files say together must hold only after the sets: a scale whose model does not think needs one of them.
+    """
     recipe, scale = read_yaml(recipe_file), read_yaml(scale_file)
-    checked_recipe(recipe)
-    checked_scale(scale)
+    if not with_files:
+        scale = _unread(scale)
+    parts = {**dict(checked_recipe(recipe)), **dict(checked_scale(scale))}
+    del parts["resources"]
+    if overrides := [override for text in sets for override in overrides_set(text)]:
+        return vary(ResolvedRecipe.model_construct(**parts), overrides)[0]
     of_run = {key: value for key, value in scale.data.items() if key != "resources"}
     both = Source(data=recipe.data | of_run, places={**recipe.places, **scale.places}, root=scale.root)
-    resolved, _ = vary(validated(both, ResolvedRecipe), [override for text in sets for override in overrides_set(text)])
-    return resolved
+    return validated(both, ResolvedRecipe)
 
 
 def checked_recipe(source: Source) -> Recipe:
@@ -116,4 +124,4 @@ def checked_scale(source: Source) -> ScaleFile:
 def asked_in_scale(scale_file: Path) -> Asked:
     """The resources that a scale requests from Slurm; a sweep may override them."""
     source = read_yaml(scale_file)
-    return asked_in(source, checked_scale(source).resources)
+    return asked_in(source, checked_scale(_unread(source)).resources)

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.fit.options import FitOptions
+from ablations.study.claims import Claim
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
 from ablations.study.values import Label, Name, Named, Overrides, Seed, Values, unique
@@ -48,8 +49,8 @@ class Budget(Frozen):
     compute: Annotated[float, Field(gt=0)] = 1.0
     """Compute of each run, in the scale's unit; with `total`, the most that a run gets."""
     total: Annotated[float, Field(gt=0)] | None = None
-    """Compute of all runs together, in the same unit; rounds give it to runs whose ceiling or rank is undecided (see
-    `ablations.steering.allocation`). Without it every run gets `compute`."""
+    """Compute of all runs together, in the same unit; rounds give it to runs whose ceiling or rank is undecided.
+    Without it every run gets `compute`."""
     fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
     fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -112,6 +113,8 @@ class Sweep(Frozen):
     """The recipe that every variant changes, by name or path."""
     scale: str
     """The scale, by name or path; `--scale` replaces it."""
+    fixed_scale: bool = False
+    """Whether `--scale` is refused, because variants write out what belongs to the scale: a model, tasks."""
     leave_one_out: Annotated[LeaveOneOut | None, AfterValidator(_not_left_empty)] = None
     """One variant per axis left out."""
     axes: Axes = Field(default_factory=dict)
@@ -131,13 +134,15 @@ class Sweep(Frozen):
     stop: Annotated[Stop | None, AfterValidator(_not_left_empty)] = None
     """When runs end early; without it no run does."""
     search: Annotated[Search | None, AfterValidator(_not_left_empty)] = None
-    """Variants that a sampler proposes one after the other; see `ablations.search.loop`."""
+    """Variants that a sampler proposes one after the other."""
     fit: FitOptions = FitOptions()
     """How curves are fitted."""
     resources: Resources = Resources()
     """What each run requests from Slurm under `--executor slurm`; missing keys are the scale's."""
     published: dict[str, Published] = Field(default_factory=dict)
     """Fits that a paper reports, by variant."""
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
+    """What a paper says of variants; `platform reproduce` judges it."""
 
     @model_validator(mode="after")
     def _one_cutoff(self) -> Self:

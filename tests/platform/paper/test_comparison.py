@@ -204,7 +204,11 @@ def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
 def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
     home, results = finished.sweep.home, finished
     printed = json.loads(command("compare", "loo", "--paper", "--json", "--home", str(home.path)))
-    assert printed == {"sweep": "loo", **json.loads(json.dumps(paper_comparison(results).to_json()))}
+    assert printed == {
+        "sweep": "loo",
+        "together_with": [],
+        **json.loads(json.dumps(paper_comparison(results).to_json())),
+    }
     assert (printed["mode"], printed["warning"]) == ("paper", WARNING)
     loss = next(variant for variant in printed["variants"] if variant["curve"] == "loo-loss")
     assert (loss["difference"], loss["A_margin"], loss["B_at_common_A"]) == ("ceiling down", 0.02, None)

@@ -90,7 +90,7 @@ EXPECTED = {
         7,
         "callbacks",
         "unknown key 'callbacks'",
-        "keys are: name, doc, reference, scale, leave_one_out, axes, grid, zip, variants, exclude, seeds, budget",
+        "keys are: name, doc, reference, scale, fixed_scale, leave_one_out, axes, grid, zip, variants, exclude, seeds,",
     ),
     "leave_one_out_empty.yaml": Expected(7, "leave_one_out", "found nothing; must be a mapping", ""),
     "missing_name.yaml": Expected(1, "name", "missing", "it has no default"),

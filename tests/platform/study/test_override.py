@@ -3,6 +3,7 @@ from trainer.tiny_text_model import text_model
 
 from ablations.errors import FileError, Place
 from ablations.study.override import overrides_from, overrides_set, vary
+from ablations.study.resolve import load_resolved
 from scalerl.recipe import Cispo, Dapo, Grpo, Interruption, LengthPenalty, PpoOffPolicy, ResolvedRecipe
 
 HERE = Place(source="sweeps/test.yaml", line=7, key="variants.a")
@@ -111,6 +112,16 @@ def test_an_error_of_a_command_line_setting_points_at_it(text, message):
     with pytest.raises(FileError) as caught:
         vary(BASE, overrides_set(text))
     assert str(caught.value) == message
+
+
+def test_a_scale_whose_model_does_not_think_needs_the_setting_that_suits_it(tmp_path):
+    scale = tmp_path / "answers.yaml"
+    scale.write_text("generation: {thinking: none, answer: 8}\n")
+    with pytest.raises(FileError, match="length_control 'interruption' cuts thinking short and has no effect"):
+        load_resolved("scalerl", str(scale))
+    assert load_resolved("scalerl", str(scale), ["length_control.type=none"]).length_control.type == "none"
+    with pytest.raises(FileError, match="length_control 'interruption' cuts thinking short and has no effect"):
+        load_resolved("scalerl", str(scale), ["batch.prompts=16"])
 
 
 def test_another_task_file_takes_its_own_hash(tmp_path):

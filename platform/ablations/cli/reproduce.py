@@ -1,0 +1,362 @@
+"""The command that reproduces a figure of the paper: reproduce. Designs a study, trains it, writes its card."""
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ablations.cli.options import (
+    FAILED,
+    HomeOption,
+    JsonOption,
+    TrackingOption,
+    console,
+    print_json,
+    tell,
+    unfinished_code,
+)
+from ablations.cli.run import Executor, on_this_machine, train_missing_runs
+from ablations.cli.submit import on_slurm, where_next
+from ablations.errors import AblationsError, Place
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.terminal.listing import Column, Listing
+from ablations.text import compute_text, counted
+from scalerl.run.run_folder import write_atomically
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ablations.paper.card import Card
+    from ablations.paper.method import Method, MethodLine
+    from ablations.study.expand import Study
+    from ablations.verdict.results import Results
+
+LISTED_SCALES = ("smoke", "laptop", "8b")
+"""Whose costs are listed."""
+
+
+def studies_begun(begun: str) -> list[str]:
+    """For the shell's completion: studies whose names begin so."""
+    from ablations.files.lookup import files_of
+    from ablations.paper.method import METHODS
+
+    return [name for name in (*sorted(files_of("study")), *METHODS) if name.startswith(begun)]
+
+
+def reproduce(
+    study: Annotated[
+        str | None, typer.Argument(help="Study, for example fig4a; --list names all.", autocompletion=studies_begun)
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the studies, with their claims and cost.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run every study, one after the other.")] = False,
+    scale: Annotated[str | None, typer.Option(help="Scale to use instead of the study's.")] = None,
+    as_written: Annotated[
+        bool, typer.Option("--as-written", help="Take seeds and budget of the file instead of designing them.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, and stop.")] = False,
+    executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; by default as the cores allow.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
+    tracking_uri: TrackingOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Reproduce a figure of the ScaleRL paper: design its study, train what is missing, judge the paper's claims."""
+    from ablations.files.lookup import files_of
+    from ablations.paper.method import METHODS
+
+    if [list_, all_, study is not None].count(True) != 1:
+        raise AblationsError("reproduce: name one study, or write --list or --all")
+    place = find_home(home)
+    if list_:
+        show_studies(place, as_json)
+        return
+    for method in METHODS:
+        if method == study:
+            show_method(method, as_json)
+            return
+    names = sorted(files_of("study"), key=by_number) if study is None else [study]
+    codes: list[int] = []
+    for name in names:
+        try:
+            codes.append(
+                reproduce_one(
+                    name,
+                    place,
+                    scale=scale,
+                    as_written=as_written,
+                    dry_run=dry_run,
+                    executor=executor,
+                    jobs=jobs,
+                    yes=yes,
+                    tracking_uri=tracking_uri,
+                    as_json=as_json,
+                )
+            )
+        except AblationsError as error:
+            if not all_:
+                raise
+            tell(f"{name}: {error}")
+            codes.append(FAILED)
+    if code := max(codes, default=0):
+        raise typer.Exit(code)
+
+
+def reproduce_one(
+    name: str,
+    home: Home,
+    *,
+    scale: str | None,
+    as_written: bool,
+    dry_run: bool,
+    executor: Executor,
+    jobs: int | None,
+    yes: bool,
+    tracking_uri: str | None,
+    as_json: bool,
+) -> int:
+    """Design, train and judge one study; the exit code."""
+    from ablations.files.lookup import find_file
+    from ablations.running.ending import all_ended
+    from ablations.running.make_plan import make_plan, sweep_name
+    from ablations.status.progress import run_rows
+    from ablations.study.expand import expand
+    from ablations.terminal.progress_bar import progress_bar
+    from ablations.verdict.results import read_results
+
+    out = console(stderr=as_json)
+    file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
+    written = expand(file, scale=scale)
+    if not written.sweep.claims:
+        raise AblationsError(f"{file}: claims nothing; `claims:` says what the paper says")
+    sweep = sweep_name(written, scale)
+    study, budget = designed(written, home, sweep, as_written=as_written, out=out)
+    command = f"platform {shlex.join(sys.argv[1:])}"
+    started = StartedSweep(home=home, plan=make_plan(study, sweep, budget=budget, command=command))
+    if dry_run:
+        show_claims(study, started, out)
+        return 0
+    if executor == "slurm":
+        where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
+    else:
+        where = on_this_machine(study.reference.recipe, jobs)
+    train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
+    if where.outlives_command and not all_ended(started, run_rows(started)):
+        where_next(started, out, as_json)
+        return 0
+    differing = unlike(started)
+    with progress_bar("fitting curves") as done:
+        results = read_results(started, done=done)
+    card = written_card(results, differing)
+    if as_json:
+        print_json(card.to_json())
+    else:
+        show_card(card, differing, out)
+    return unfinished_code(started)
+
+
+def designed(
+    study: "Study", home: Home, sweep: str, *, as_written: bool, out: "Console"
+) -> "tuple[Study, float | None]":
+    """The study with the seeds and the budget that it is trained with, the budget in the scale's unit.
+
+    A study that was begun in this home folder keeps what it was begun with: a design that changed with every run
+    that is trained would never end.
+    """
+    from ablations.study.expand import with_seeds
+
+    if sweep in home.sweep_names():
+        plan = read_sweep(home, sweep).plan
+        seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
+        return with_seeds(study, seeds), plan.budget_gpu_hours / plan.compute_unit_gpu_hours
+    if as_written:
+        return study, None
+
+    from ablations.cli.design import blueprint_of
+    from ablations.design.for_claims import design_for
+    from ablations.design.foresee import foresee
+    from ablations.design.words import source_sentence
+    from ablations.paper.card_words import claim_text
+
+    prospect = foresee(blueprint_of(study, home, None))
+    found = design_for(prospect, study.sweep.claims)
+    choice = found.foreseen.choice
+    said = (
+        f"{study.sweep.name}: {counted(len(choice.seeds), 'seed')} and {choice.budget:g} units of compute per run. "
+        f"{source_sentence(prospect)}"
+    )
+    out.print(said, soft_wrap=True, highlight=False, markup=False)
+    if found.unseen:
+        unseen = "; ".join(claim_text(claim) for claim in found.unseen)
+        out.print(
+            f"No design that was looked at would decide all claims. Probably undecided: {unseen}.",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+        )
+    return with_seeds(study, choice.seeds), choice.budget
+
+
+def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
+    """What the study asks, what the paper says, and what it would cost."""
+    from ablations.paper.card_words import claim_text
+
+    plan = started.plan
+    columns = [Column(heading="claim", kind="prose"), Column(heading="source", kind="words")]
+    cost = len(plan.runs) * plan.budget_gpu_hours
+    notes = [
+        f"{counted(len(plan.runs), 'run')} at scale {plan.scale}: {compute_text(cost)} {plan.compute_name} in all."
+    ]
+    table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=notes)
+    for claim in study.sweep.claims:
+        table.add(claim_text(claim), claim.source)
+    out.print(table)
+
+
+def written_card(results: "Results", differing: Sequence[str]) -> "Card":
+    """The card, also written into the sweep's folder: card.json, card.md and its figure, curves.svg."""
+    from ablations.paper.card import card_of
+    from ablations.paper.card_words import card_notes
+    from ablations.report.card_page import card_markdown
+    from ablations.report.static import curves_picture
+
+    card, folder = card_of(results), results.sweep.folder
+    write_atomically(folder / "card.json", json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
+    write_atomically(folder / "curves.svg", curves_picture(results, "svg"))
+    write_atomically(folder / "card.md", card_markdown(card, card_notes(card, differing)).encode())
+    return card
+
+
+def unlike(sweep: StartedSweep) -> list[str]:
+    """What of a sweep is not as in the paper."""
+    from ablations.paper.card_words import unlike_the_paper
+    from scalerl.memory.shape import shape_of
+
+    recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
+    return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
+
+
+def show_card(card: "Card", differing: Sequence[str], out: "Console") -> None:
+    """The claims, what was found of each, and what was not as in the paper."""
+    from ablations.paper.card_words import OUTCOMES, card_line, card_notes
+
+    plan = card.results.plan
+    lines = [card_line(one) for one in card.claims]
+    found = {one.outcome for one in card.claims}
+    meanings = [f"{outcome}: {meaning}." for outcome, meaning in OUTCOMES.items() if outcome in found]
+    columns = [
+        Column(heading="the paper says", kind="prose"),
+        Column(heading="here", kind="number"),
+        Column(heading="the claim", kind="words"),
+        Column(heading="source", kind="words"),
+    ]
+    table = Listing(columns=columns, title=f"{plan.sweep}: {plan.doc}", notes=[*meanings, *card_notes(card, differing)])
+    for line in lines:
+        table.add(line.claim, line.here, line.outcome, line.source)
+    out.print(table)
+    shown = f"card  {card.results.sweep.folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
+    out.print(shown, soft_wrap=True, highlight=False, markup=False)
+
+
+def show_studies(home: Home, as_json: bool) -> None:
+    """Every study with its claims and its cost at each scale, then the parts of the method."""
+    from ablations.files.lookup import files_of
+    from ablations.paper.card_words import claim_text
+    from ablations.paper.method import METHODS
+
+    files = files_of("study")
+    lines = [listed_study(name, files[name], home) for name in sorted(files, key=by_number)]
+    if as_json:
+        print_json({"studies": [line | {"claims": len(line["claims"])} for line in lines], "method": list(METHODS)})
+        return
+    columns = [
+        Column(heading="study"),
+        Column(heading="asks", kind="prose"),
+        *(Column(heading=scale, kind="number") for scale in LISTED_SCALES),
+        Column(heading="here", kind="words"),
+    ]
+    notes = [
+        f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs as the file has them, modelled except at 8b; -: not as the "
+        "file is written, and `platform reproduce STUDY --scale S` says why. Seeds and budget are designed anew.",
+        "here: the outcome of the first claim in this home folder, and the scale where it is not the study's own.",
+        f"Without training: {', '.join(METHODS)}, the paper's method on curves simulated from its table 1.",
+    ]
+    table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
+    for line in lines:
+        costs = ("-" if cost is None else compute_text(cost) for cost in map(line["gpu_hours"].get, LISTED_SCALES))
+        asked = f"{line['doc']} {claim_text(line['claims'][0])} ({line['claims'][0].source})"
+        table.add(line["study"], asked, *costs, line["outcome"])
+    console().print(table)
+
+
+def by_number(name: str) -> list[str | int]:
+    """For sorting: `fig2` before `fig10`."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def outcomes_here(name: str, home: Home) -> str:
+    """`holds`, `holds (smoke)`; empty where no card of the study is in the home folder."""
+    found = []
+    for sweep in home.sweep_names():
+        own, _, scale = sweep.partition("@")
+        if own == name:
+            with suppress(
+                OSError, ValueError, KeyError, TypeError
+            ):  # a card that is damaged is made again by the study
+                outcome = str(json.loads((home.sweep(sweep) / "card.json").read_bytes())["outcome"])
+                found.append(f"{outcome} ({scale})" if scale else outcome)
+    return ", ".join(found)
+
+
+def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
+    """One study: its question, claims, runs, GPU-hours by scale, and the outcome of its first claim here."""
+    from ablations.study.sweep import load_sweep
+
+    sweep = load_sweep(path)
+    return {
+        "study": name,
+        "doc": sweep.doc,
+        "claims": sweep.claims,
+        "gpu_hours": {scale: cost_at(path, scale) for scale in (sweep.scale, *LISTED_SCALES)},
+        "outcome": outcomes_here(name, home),
+    }
+
+
+def cost_at(path: Path, scale: str) -> float | None:
+    """GPU-hours of all runs of a study at a scale; None where its variants cannot be made there."""
+    from ablations.study.expand import expand
+
+    try:
+        study = expand(path, scale=scale, with_files=False)
+    except AblationsError:
+        return None
+    return len(study.runs) * study.sweep.budget.compute * study.reference.recipe.compute_unit_gpu_hours
+
+
+def show_method(name: "Method", as_json: bool) -> None:
+    """One part of the method, beside what the paper publishes of it."""
+    from dataclasses import asdict
+
+    from ablations.paper import method
+
+    lines: Sequence[MethodLine] = method.reproduced(name)
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return
+    columns = [
+        Column(heading="", kind="prose"),
+        Column(heading="paper", kind="words"),
+        Column(heading=f"here, median of {method.NUM_RUNS} [5 %, 95 %]", kind="number"),
+    ]
+    doc = method.METHODS[name].__doc__ or ""
+    table = Listing(columns=columns, title=doc.partition("\n")[0])
+    for line in lines:
+        table.add(line.what, line.published, f"{line.median:.3f} [{line.lo:.3f}, {line.hi:.3f}]")
+    console().print(table)

@@ -1,0 +1,38 @@
+"""The cheapest design in which every claim of a study would be seen, if it were as large as published."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablations.design.foresee import Foreseen, Prospect
+from ablations.design.half_widths import Sight
+from ablations.study.claims import Claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimDesign:
+    """The design to train, and the claims that it would leave undecided."""
+
+    foreseen: Foreseen
+    unseen: tuple[Claim, ...]
+
+
+def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
+    """The cheapest design that decides every claim, with the file's own samples; the file's own where none does.
+
+    Designs with other seeds and budgets are looked at: other samples would be other runs.
+    """
+    own = prospect.own
+    for one in prospect.by_cost:
+        if one.choice.samples == own.choice.samples and not _unseen(one, claims):
+            return ClaimDesign(foreseen=one, unseen=())
+    return ClaimDesign(foreseen=own, unseen=_unseen(own, claims))
+
+
+def _unseen(one: Foreseen, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    return tuple(claim for claim in claims if not would_decide(one.sights[claim.of], claim))
+
+
+def would_decide(sight: Sight, claim: Claim) -> bool:
+    """Whether a difference of the claimed size would be seen; of "the same", whether the interval would fit into it."""
+    known = sight.half_width if claim.says == "same" else sight.seen
+    return known is not None and known <= claim.size

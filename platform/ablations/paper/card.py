@@ -1,0 +1,102 @@
+"""The card of a study: each claim of the paper, what was measured of it here, and what follows.
+
+>>> card = card_of(open_sweep("fig4a"))
+>>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
+[('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ablations.errors import AblationsError
+from ablations.paper.judgement import Outcome, difference_in, judged_claim
+from ablations.study.claims import Claim
+from ablations.verdict.interval import Interval
+from ablations.verdict.results import Results, compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedClaim:
+    """A claim and what was found of it.
+
+    JudgedClaim(claim=claim, found=Interval(estimate=0.03, lo=0.01, hi=0.05), outcome="holds")
+    """
+
+    claim: Claim
+    found: Interval | None
+    """The difference in pass rate, or the ratio of computes; None where the runs give none."""
+    outcome: Outcome
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        ends = {name: getattr(self.found, name, None) for name in ("estimate", "lo", "hi")}
+        return self.claim.model_dump() | {"found": ends, "outcome": self.outcome}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Card:
+    """What a study says of the claims that its sweep file makes; the first is the study's own question."""
+
+    results: Results
+    claims: tuple[JudgedClaim, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the first claim."""
+        return self.claims[0].outcome
+
+    @property
+    def num_seeds(self) -> int:
+        """The fewest seeds that a variant was fitted with."""
+        return min(len(variant.fits) for variant in self.results.variants)
+
+    @property
+    def cost_gpu_hours(self) -> float:
+        """Compute of all runs, in the plan's `compute_name`."""
+        return sum(variant.cost_gpu_hours for variant in self.results.variants)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, `card.json`."""
+        plan = self.results.plan
+        return {
+            "study": plan.sweep,
+            "doc": plan.doc,
+            "scale": plan.scale,
+            "outcome": self.outcome,
+            "claims": [one.to_json() for one in self.claims],
+            "num_seeds": self.num_seeds,
+            "budget_gpu_hours": plan.budget_gpu_hours,
+            "cost_gpu_hours": self.cost_gpu_hours,
+            "compute_name": plan.compute_name,
+            "code_versions": self.results.code_versions,
+        }
+
+
+def card_of(results: Results) -> Card:
+    """The card of a sweep that was planned with claims; AblationsError where it has none.
+
+    A claim against another variant than the reference is judged by a comparison with that one.
+    """
+    plan = results.plan
+    claims = [Claim(**written) for written in plan.claims]
+    if not claims:
+        raise AblationsError(f"sweep '{plan.sweep}' claims nothing; `claims:` in its file says what a paper says")
+    by_baseline = {plan.reference: results}
+    for claim in claims:
+        if claim.against is not None and claim.against not in by_baseline:
+            other = replace(results.sweep, plan=replace(plan, reference=claim.against))
+            by_baseline[claim.against] = compared(other, results.variants)
+    return Card(
+        results=results, claims=tuple(_judged(by_baseline[claim.against or plan.reference], claim) for claim in claims)
+    )
+
+
+def _judged(results: Results, claim: Claim) -> JudgedClaim:
+    line = results.compared(claim.variant)
+    found = None if line is None else difference_in(line, claim.of)
+    shown = found
+    if found is not None and claim.of == "compute":
+        ends = {name: None if (end := getattr(found, name)) is None else math.exp(end) for name in ("lo", "hi")}
+        shown = Interval(estimate=math.exp(found.estimate), **ends)
+    return JudgedClaim(claim=claim, found=shown, outcome=judged_claim(claim, found))

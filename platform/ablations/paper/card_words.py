@@ -1,0 +1,103 @@
+"""A card in words: a line per claim, the sentence of its outcome, and what was not as in the paper."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablations.paper.card import Card, JudgedClaim
+from ablations.paper.judgement import Outcome
+from ablations.study.claims import Claim
+from ablations.text import compute_text, counted, interval_text
+from ablations.verdict.words import warnings
+from scalerl.recipe import ResolvedRecipe
+
+OUTCOMES: dict[Outcome, str] = {
+    "holds": "the interval lies on the side that is claimed, or within the margin that is claimed",
+    "opposite": "the interval lies on the other side, or outside the margin",
+    "no difference of that size": "the interval rules out a difference as large as claimed",
+    "cannot tell": "the interval allows both what is claimed and its absence",
+}
+PAPER_PARAMETERS = "8 billion"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardLine:
+    """One claim as text.
+
+    CardLine(claim="fp32: ceiling up by 0.09", here="+0.031 [0.010, 0.052]", outcome="holds", source="figure 5b")
+    """
+
+    claim: str
+    here: str
+    outcome: str
+    source: str
+
+
+def card_line(judged: JudgedClaim) -> CardLine:
+    """A claim, what was found of it, and what follows."""
+    return CardLine(
+        claim=claim_text(judged.claim), here=found_text(judged), outcome=judged.outcome, source=judged.claim.source
+    )
+
+
+def claim_text(claim: Claim) -> str:
+    """`fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`."""
+    who = claim.variant if claim.against is None else f"{claim.variant} against {claim.against}"
+    size = f"a factor of {math.exp(claim.size):.3g}" if claim.of == "compute" else f"{claim.size:g}"
+    if claim.says == "same":
+        return f"{who}: same {claim.of} within {size}"
+    stated = f" by {size}" if claim.by is not None else ""
+    if claim.of == "compute":
+        return f"{who}: {'less' if claim.says == 'down' else 'more'} compute{stated}"
+    return f"{who}: {claim.of} {claim.says}{stated}"
+
+
+def found_text(judged: JudgedClaim) -> str:
+    """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; empty where the runs give no difference."""
+    found = judged.found
+    if found is None:
+        return ""
+    if judged.claim.of == "compute":
+        return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
+    return interval_text(found.estimate, found.lo, found.hi, "+.3f")
+
+
+def cost_sentence(card: Card) -> str:
+    """`9 runs, 3 seeds, 18,900 modelled GPU-hours in all, 2,100 each.`"""
+    plan = card.results.plan
+    return (
+        f"{counted(len(card.results.runs), 'run')}, {counted(card.num_seeds, 'seed')}, "
+        f"{compute_text(card.cost_gpu_hours)} {plan.compute_name} in all, {compute_text(plan.budget_gpu_hours)} each."
+    )
+
+
+def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
+    """What of a run was not as in the paper, a sentence for each thing; `parameters` are those of its model.
+
+    The paper trains a model of 8 billion parameters on mathematics with answers of up to 14k tokens, 48 x 16 rollouts a
+    step, on 80 GPUs, and measures 1,000 held-out prompts 16 times (ScaleRL §2, A.3, A.5).
+    """
+    said = []
+    if parameters < 1e9:
+        said.append(f"The model has {parameters:,} parameters, not {PAPER_PARAMETERS}.")
+    if recipe.model.type != "pretrained":
+        said.append("It is made from scratch and shown how to answer, not pretrained.")
+    tasks = [task.title for task in recipe.tasks]
+    if tasks != ["math"]:
+        said.append(f"The task is {' and '.join(tasks)}, not mathematics.")
+    if recipe.generation.max_tokens != 14336:
+        said.append(f"Answers have up to {recipe.generation.max_tokens:,} tokens, not 14,336.")
+    rollouts = recipe.batch.prompts * recipe.batch.generations
+    if rollouts != 768:
+        said.append(f"A step has {recipe.batch.prompts} x {recipe.batch.generations} rollouts, not 48 x 16.")
+    if recipe.cluster.type == "virtual":
+        said.append("Time is modelled for 80 GPUs: compute is not measured.")
+    if recipe.generator.type == recipe.learner.type == "torch":
+        said.append("One engine generates and trains, so that their probabilities of equal weights are equal.")
+    return said
+
+
+def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
+    """Cost and seeds, what of the runs must be known first, and what was `unlike` the paper."""
+    results = card.results
+    return [cost_sentence(card), *warnings(results), *results.reasons, f"Not as in the paper: {' '.join(unlike)}"]

@@ -1,0 +1,47 @@
+"""Where two resolved recipes differ, setting by setting.
+
+>>> recipe_differences(load_resolved("scalerl", "smoke"), load_resolved("baseline", "smoke"))
+[RecipeDifference(path='loss.type', left='cispo', right='dapo'), ...]
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ablations.text import setting_text
+from scalerl.recipe import ResolvedRecipe
+
+ABSENT = "-"
+"""Of a setting that only one of the two has, as a loss of another type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeDifference:
+    """One setting, as people read its values: RecipeDifference(path="batch.prompts", left="48", right="24")."""
+
+    path: str
+    left: str
+    right: str
+
+
+def recipe_differences(left: ResolvedRecipe, right: ResolvedRecipe) -> list[RecipeDifference]:
+    """Every setting whose value is not the same, in the order of a recipe."""
+    ours, theirs = recipe_settings(left), recipe_settings(right)
+    return [
+        RecipeDifference(path=path, left=ours.get(path, ABSENT), right=theirs.get(path, ABSENT))
+        for path in {**ours, **theirs}
+        if ours.get(path, ABSENT) != theirs.get(path, ABSENT)
+    ]
+
+
+def recipe_settings(recipe: ResolvedRecipe) -> dict[str, str]:
+    """Every setting as people read its value, by dotted path, in the order of a recipe."""
+    return dict(_settings(recipe.model_dump(mode="json")))
+
+
+def _settings(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _settings(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", setting_text(value)

@@ -1,0 +1,113 @@
+"""Every key of a sweep file as Markdown, from the models themselves: `docs/sweep_file.md`.
+
+python -m ablations.study.reference > docs/sweep_file.md      # make docs
+"""
+
+from typing import Any, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from ablations.study.claims import Claim
+from ablations.study.sweep import Published, Sweep
+from scalerl.recipe.reference import default_of, models_of, range_of, said
+
+PREAMBLE = """\
+# Every key of a sweep file
+
+Made by `make docs` from the models of `platform/ablations/study/`; a test fails when this page is not what they say.
+
+A sweep file is one study: a *reference* recipe, a *scale*, and what its variants change. `platform check FILE` reads it
+and trains nothing; a mistake is refused with file, line, key, and what would be right.
+
+    name: batches                          # its folder in the home folder, its experiment in MLflow
+    doc: Does a larger batch raise the ceiling?
+    reference: scalerl                     # recipes/scalerl.yaml
+    scale: laptop                          # recipes/scales/laptop.yaml
+    axes:
+      batch.prompts: [24, 96]
+    seeds: [0, 1, 2]
+    budget: {compute: 1.0}
+
+## What variants change
+
+A variant is a set of overrides: dotted paths into [the settings](recipes.md) of recipe and scale, and their values.
+`{times: x}` multiplies what the reference has, so that one file serves every scale. A mapping is shorthand for the
+paths inside it; another `type` than the block has starts that block from the new type's defaults.
+
+| form | variants |
+|---|---|
+| `axes: {batch.prompts: [24, 96]}` | one for each value, one axis at a time: `batch.prompts=24`, `batch.prompts=96` |
+| `axes: {batch: {small: {batch.prompts: 24}}}` | the same with names: `batch=small` |
+| `grid: {loss.type: [cispo, dapo], batch.prompts: [24, 96]}` | one for each combination but the reference's |
+| `zip: {batch: {...}, rate: {...}}` | the first values together, the second values together, and so on |
+| `leave_one_out: {revert_to: baseline}` | one for each axis in which the recipes differ: `loo-loss`, `loo-logits` |
+| `variants: {warm: {optimiser.warmup_steps: 50}}` | as written |
+| `exclude: [{loss.type: dapo, batch.prompts: 96}]` | these combinations of grid and zip are left out |
+| `search: {space: {...}, trials: 12}` | those that a sampler proposes: `trial-000`, `trial-001`, ... |
+
+Forms add up: a file may have several. The reference is always trained too, and every run is trained once for all sweeps
+of a home folder that have it."""
+
+
+def sweep_reference() -> str:
+    """The page."""
+    parts = [PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
+    for name, field in Sweep.model_fields.items():
+        found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])
+        for model in found:
+            parts += blocks_of(name, model)
+    return "\n\n".join(parts) + "\n"
+
+
+def blocks_of(path: str, model: type[BaseModel]) -> list[str]:
+    """A section for the block at `path`, and for those below it."""
+    heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
+    parts = [f"### `{heading}`", said(model), rows(model)]
+    for name, field in model.model_fields.items():
+        for inner in models_in(field.annotation):
+            parts += blocks_of(f"{path}.{name}", inner)
+    return parts
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a value of this type may be or hold, those of a mapping included."""
+    if get_origin(annotation) is dict:
+        return [*models_of(annotation.__args__[1])]
+    return [*models_of(annotation)]
+
+
+def rows(model: type[BaseModel]) -> str:
+    """One row for each key; the `type` of a block stands in its heading."""
+    lines = ["| key | default | range | meaning |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        if name != "type":
+            cells = (f"`{name}`", written_default(field), written_range(field), field.description or "")
+            lines.append("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def written_default(field: FieldInfo) -> str:
+    """As YAML has it; "none" for an empty mapping, list or text."""
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, dict | tuple | str) and not value:
+        return "none"
+    if isinstance(value, tuple) and not isinstance(value[0], BaseModel):
+        return f"`{list(value)}`"
+    return default_of(field)
+
+
+def written_range(field: FieldInfo) -> str:
+    """What may be written there; "mapping" for one whose keys the user chooses, "list" for a list."""
+    origins = {get_origin(part) for part in (field.annotation, *getattr(field.annotation, "__args__", ()))}
+    if dict in origins:
+        return "mapping"
+    if tuple in origins:
+        return "list"
+    if field.annotation == float | None:
+        return "number"
+    return "list or mapping" if "Discriminator" in str(field.annotation) else range_of(field)
+
+
+if __name__ == "__main__":
+    print(sweep_reference(), end="")

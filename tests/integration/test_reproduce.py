@@ -1,0 +1,61 @@
+"""`platform reproduce` on a study that trains for real, from the claim to the card."""
+
+import json
+
+import pytest
+from integration.conftest import read_metrics, write_study
+
+STUDY = """
+name: fig0
+doc: Does a larger learning rate train faster?
+reference: scalerl
+scale: seconds
+variants:
+  faster: {optimiser.learning_rate: {times: 4}}
+seeds: [0, 1]
+claims:
+  - {variant: faster, of: level, says: up, by: 0.1, source: figure 0}
+  - {variant: faster, of: ceiling, says: same, source: figure 0}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the study in `sweeps/paper/`, in which commands are run."""
+    write_study(tmp_path)
+    (tmp_path / "sweeps/paper").mkdir()
+    (tmp_path / "sweeps/paper/fig0.yaml").write_text(STUDY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, platform, home):
+    first = platform("reproduce", "fig0", "--as-written")
+    assert "faster: level up by 0.1" in first.stdout
+    assert "Not as in the paper: The model has" in first.stdout
+    folder = home / "sweeps/fig0"
+    card = json.loads((folder / "card.json").read_text())
+    assert (card["num_seeds"], len(card["claims"]), card["scale"]) == (2, 2, "seconds")
+    assert card["claims"][0]["outcome"] in ("holds", "opposite", "no difference of that size", "cannot tell")
+    assert f"# fig0: {card['outcome']}" in (folder / "card.md").read_text()
+    assert (folder / "curves.svg").read_text().startswith("<?xml")
+    rows = read_metrics(home)
+    # The study keeps the design that it was begun with, so nothing is designed and nothing trained.
+    again = json.loads(platform("reproduce", "fig0", "--json").stdout)
+    assert again == card
+    assert read_metrics(home) == rows
+    listed = json.loads(platform("reproduce", "--list", "--json").stdout)["studies"]
+    assert next(line["outcome"] for line in listed if line["study"] == "fig0") == card["outcome"]
+
+
+def test_a_design_says_what_it_rests_on_before_anything_trains(here, platform, home):
+    said = platform("reproduce", "fig0", "--dry-run").stdout
+    assert "No earlier run of scale seconds in this home folder has a fit" in said
+    assert "faster: same ceiling within 0.02" in said
+    assert not (home / "runs").exists()
+
+
+def test_all_goes_on_after_a_study_that_cannot_be_made(here, platform):
+    (here / "sweeps/paper/bad.yaml").write_text(STUDY.replace("times: 4", "times: -4").replace("fig0", "bad"))
+    found = platform("reproduce", "bad", code=2)
+    assert "bad.yaml:7" in found.stderr

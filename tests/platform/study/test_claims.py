@@ -1,0 +1,88 @@
+"""Claims in a sweep file: what is refused, and every study of the paper at every scale that it may have."""
+
+import re
+from pathlib import Path
+
+import pytest
+from places import REPOSITORY
+
+from ablations.errors import FileError
+from ablations.files.lookup import files_of
+from ablations.study.expand import expand
+from ablations.study.sweep import load_sweep
+
+STUDIES = sorted((REPOSITORY / "sweeps/paper").glob("*.yaml"))
+SWEEP = "name: s\nreference: scalerl\nscale: smoke\nvariants: {bf16: {logits: bf16}}\nclaims:\n"
+
+
+def written(tmp_path, claims: str, more: str = "") -> Path:
+    path = tmp_path / "s.yaml"
+    path.write_text(SWEEP + claims + more)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ("{variant: bf61, of: ceiling, says: up, source: x}", "unknown variant 'bf61'; did you mean 'bf16'?"),
+        ("{variant: bf16, against: x, of: ceiling, says: up, source: x}", "unknown variant 'x'"),
+        ("{variant: scalerl, of: ceiling, says: up, source: x}", "'scalerl' is compared with itself"),
+        ("{variant: bf16, of: compute, says: up, by: 0.9, source: x}", "of compute it is a ratio above 1"),
+        ("{variant: bf16, of: level, says: up, by: 1.2, source: x}", "a difference in pass rate lies between 0 and 1"),
+        ("{variant: bf16, of: ceiling, says: higher, source: x}", "up"),
+        ("{variant: bf16, of: ceiling, says: up}", "source"),
+    ],
+)
+def test_a_claim_that_means_nothing_is_refused_with_its_line(tmp_path, claim, message):
+    with pytest.raises(FileError, match=re.escape(message)) as refused:
+        expand(written(tmp_path, f"  - {claim}\n"))
+    assert "s.yaml:6" in str(refused.value)
+
+
+def test_a_study_of_one_scale_refuses_another(tmp_path):
+    path = written(tmp_path, "  - {variant: bf16, of: level, says: up, source: x}\n", "fixed_scale: true\n")
+    assert len(expand(path, scale="smoke").variants) == 2
+    with pytest.raises(FileError, match="its variants are written for scale smoke"):
+        expand(path, scale="laptop")
+
+
+def test_studies_are_found_by_name():
+    assert {path.stem for path in STUDIES} <= files_of("study").keys()
+    assert len(STUDIES) >= 28
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_of_the_paper_is_named_as_its_file_and_claims_something(path):
+    sweep = load_sweep(path)
+    assert sweep.name == path.stem
+    assert sweep.doc.endswith("?")
+    assert sweep.claims
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "8b", "scout"])
+def test_every_study_of_the_paper_can_be_expanded_or_says_why_not(scale):
+    for path in STUDIES:
+        is_fixed = (sweep := load_sweep(path)).fixed_scale and sweep.scale != scale
+        refused = "fixed_scale" if is_fixed else NOT_AT_A_CLUSTER.get(path.stem) if scale in ("8b", "scout") else None
+        if refused is None:
+            study = expand(path, scale=scale, with_files=False)
+            assert len(study.runs) == len(study.variants) * len(study.sweep.seeds)
+        else:
+            with pytest.raises(FileError, match=refused):
+                expand(path, scale=scale, with_files=False)
+
+
+NOT_AT_A_CLUSTER = {
+    "size": "unknown key 'hidden'",
+    "transfer": "unknown key 'hidden'",
+    "critic": "learner 'deepspeed' keeps weights and moments in FP32",
+    "precision": "learner 'deepspeed' keeps weights and moments in FP32",
+}
+"""Models there are pretrained, so that no setting changes their width, and DeepSpeed keeps FP32 weights."""
+
+
+def test_a_study_of_a_cluster_needs_its_data_to_be_trained():
+    (path,) = (path for path in STUDIES if path.stem == "fig11-8b")
+    assert len(expand(path, with_files=False).variants) == 2
+    with pytest.raises(FileError, match="is not a folder"):
+        expand(path)
