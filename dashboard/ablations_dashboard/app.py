@@ -1,13 +1,25 @@
-"""What Streamlit runs: title, navigation, and the chosen page."""
+"""What Streamlit runs: the token, the list of pages, and the chosen one."""
 
 import streamlit as st
 
-from ablations_dashboard.views import forecast, sweep
+from ablations_dashboard.ahead import IMPORTING
+
+with IMPORTING:
+    from ablations_dashboard.admission import require_token
+    from ablations_dashboard.selection import restore
+    from ablations_dashboard.views import compare, forecast, recipes, run, search, sweeps
 
 st.set_page_config(page_title="Ablations", layout="wide")
-st.navigation(
+require_token()
+page = st.navigation(
     [
-        st.Page(sweep.show, title="Sweep", url_path="sweep", default=True),
+        st.Page(sweeps.show, title="Sweeps", url_path="sweeps", default=True),
+        st.Page(compare.show, title="Compare", url_path="compare"),
         st.Page(forecast.show, title="Forecast", url_path="forecast"),
+        st.Page(run.show, title="Run", url_path="run"),
+        st.Page(recipes.show, title="Recipes", url_path="recipes"),
+        st.Page(search.show, title="Search", url_path="search"),
     ]
-).run()
+)
+restore(page.url_path)
+page.run()

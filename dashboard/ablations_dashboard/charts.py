@@ -7,7 +7,7 @@ import pandas as pd
 from plotly.graph_objects import Figure, Scatter
 
 from ablations.report.colours import Style
-from ablations.report.style import dress
+from ablations.report.style import dress, plain
 
 Axis = Literal["compute_gpu_hours", "step", "wall_s"]
 RAW_OPACITY = 0.25
@@ -44,7 +44,7 @@ def metric_figure(
                 )
             )  # fmt: skip
         mean = rows[metric].rolling(smoothed, min_periods=1, center=True).mean()
-        figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=label, legendgroup=label))
+        figure.add_trace(Scatter(x=rows[axis], y=mean, mode="lines", line=line, name=plain(label), legendgroup=label))
     dress(figure, height=480)
     figure.update_xaxes(title=axis_titles(compute_name)[axis])
     figure.update_yaxes(title=metric)

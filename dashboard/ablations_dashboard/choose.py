@@ -1,11 +1,41 @@
-"""What every page lets one choose: the sweep and its variants, kept in the URL."""
+"""What the pages let one choose: the sweep, others beside it, the baseline, and the variants that are in colour."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from ablations.errors import AblationsError
-from ablations.home.home import find_home
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.verdict.results import Results
+from ablations.verdict.together import why_apart
+from ablations_dashboard.selection import asked, pick, pick_several
+from ablations_dashboard.written import in_code, in_markdown
+
+MOST_PILLS = 16
+"""Variants that are chosen by a click each; more are searched for."""
+IN_COLOUR = ("4", "8", "12", "16")
+"""How many of many variants may be in colour."""
+VERDICTS = ("up", "down", "less compute", "more compute", "no difference seen", "cannot tell", "no fit")
+"""What may be asked of a variant's three verdicts; `up` and `down` are of level or ceiling."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The variants of a page: `Shown(focus=("scalerl", "loo-loss"), others=("loo-batch",))`."""
+
+    focus: tuple[str, ...]
+    """In colour."""
+    others: tuple[str, ...]
+    """In grey."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.focus + self.others
 
 
 def choose_sweep() -> StartedSweep:
@@ -14,28 +44,136 @@ def choose_sweep() -> StartedSweep:
     names = home.sweep_names()
     if not names:
         st.title("Ablations")
-        st.info(f"No sweep in `{home.path}`. `platform sweep sweeps/loo.yaml --home {home.path}` makes one.")
+        st.info(no_sweep(home))
         st.stop()
-    asked = st.query_params.get("sweep")
-    name = st.sidebar.selectbox("Sweep", names, index=names.index(asked) if asked in names else 0)
-    st.query_params["sweep"] = name
-    st.sidebar.caption(f"Home folder `{home.path}`")
+    wanted = asked("sweep")
+    if wanted and wanted[0] not in names:
+        st.title("Ablations")
+        st.error(
+            f"No sweep {in_code(wanted[0])} in {in_code(str(home.path))}; "
+            f"{in_markdown(did_you_mean(wanted[0], names, 'sweeps'))}"
+        )
+        st.stop()
+    name = pick("sweep", "Sweep", names, default=names[0], widget=st.sidebar.selectbox, is_kept=True)
+    st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
+    return opened(home, name)
+
+
+def no_sweep(home: Home) -> str:
+    """What to do in a home folder without any."""
+    return f"No sweep in `{home.path}`. `platform sweep sweeps/loo.yaml --home {home.path}` makes one."
+
+
+def opened(home: Home, name: str) -> StartedSweep:
+    """The sweep; the page ends where its plan cannot be read."""
     try:
         return read_sweep(home, name)
     except AblationsError as error:
-        st.error(str(error))
+        st.error(in_markdown(str(error)))
         st.stop()
 
 
-def choose_variants(plan: Plan) -> list[str]:
-    """The variants named in the URL, or all."""
+def choose_others(sweep: StartedSweep) -> list[StartedSweep]:
+    """Sweeps that are shown together with this one, of those that can be compared with it."""
+    found = {one.name: one for one in _comparable(sweep)}
+    if not found:
+        return []
+    chosen = pick_several("with", "Together with", list(found), scope=sweep.name, widget=st.sidebar.multiselect)
+    return [found[name] for name in chosen]
+
+
+def _comparable(sweep: StartedSweep) -> Iterator[StartedSweep]:
+    for name in sweep.home.sweep_names():
+        with suppress(AblationsError):  # a sweep that cannot be read; the page of sweeps says so
+            other = read_sweep(sweep.home, name)
+            if name != sweep.name and not why_apart(sweep, other):
+                yield other
+
+
+def choose_baseline(plan: Plan) -> str:
+    """The variant that all others are compared with; the plan's reference by default."""
     names = [variant.name for variant in plan.variants]
-    asked = [name for name in st.query_params.get_all("variant") if name in names]
-    chosen = st.sidebar.pills(
-        "Variants", names, selection_mode="multi", default=asked or names, key=f"variants {plan.sweep}"
+    return pick("baseline", "Baseline", names, default=plan.reference, scope=plan.sweep, widget=st.sidebar.selectbox)
+
+
+def choose_variants(results: Results) -> Shown:
+    """Those that are clicked or searched for, or the best; all that pass the filters are shown."""
+    plan = results.plan
+    names = [variant.name for variant in results.variants]
+    if len(names) <= MOST_PILLS:
+        chosen = pick_several(
+            "variant",
+            "Variants (none chosen: all)",
+            names,
+            scope=plan.sweep,
+            widget=st.sidebar.pills,
+            selection_mode="multi",
+            format_func=in_markdown,
+        )
+        passing = _filtered(results, names)
+        return Shown(focus=tuple(chosen or passing), others=())
+    chosen = pick_several(
+        "variant", "Variants in colour (none chosen: the best)", names, scope=plan.sweep, widget=st.sidebar.multiselect
     )
-    if set(chosen) in (set(), set(names)):
-        st.query_params.pop("variant", None)
-        return names
-    st.query_params["variant"] = chosen
-    return chosen
+    passing = _filtered(results, names)
+    if not chosen:
+        number = pick("best", "Best in colour", IN_COLOUR, default="8", widget=st.sidebar.select_slider)
+        chosen = best_of(results, passing, int(number))
+    return Shown(focus=tuple(chosen), others=tuple(name for name in passing if name not in chosen))
+
+
+def _filtered(results: Results, names: Sequence[str]) -> list[str]:
+    """The baseline, and the variants that change a chosen setting and have a chosen verdict."""
+    plan = results.plan
+    settings = list(dict.fromkeys(key for one in results.variants for key in axes_of(one.overrides)))
+    with st.sidebar.expander("Filter", expanded=bool(asked("changes") or asked("verdict"))):
+        changes = pick_several("changes", "That change", settings, scope=plan.sweep)
+        verdicts = pick_several("verdict", "With a verdict", VERDICTS, scope=plan.sweep)
+    return [
+        name
+        for name in names
+        if name == plan.reference
+        or (
+            (not changes or set(axes_of(results.variant(name).overrides)) & set(changes))
+            and (not verdicts or set(verdicts_of(results, name)) & set(verdicts))
+        )
+    ]
+
+
+def axes_of(overrides: dict[str, object]) -> list[str]:
+    """The blocks of the recipe that a variant changes: `loss` of `loss.type`."""
+    return list(dict.fromkeys(path.partition(".")[0] for path in overrides))
+
+
+def verdicts_of(results: Results, name: str) -> list[str]:
+    """What is said of a variant, by the words of `VERDICTS`."""
+    line = results.compared(name)
+    if line is None:
+        return ["no fit"]
+    said = (line.level_difference, line.difference, line.efficiency)
+    return [one.removeprefix("level ").removeprefix("ceiling ") for one in said]
+
+
+def best_of(results: Results, names: Sequence[str], number: int) -> list[str]:
+    """The baseline and those with the highest level, `number` in all, in the plan's order."""
+    levels = {name: level for name in names if (level := _height(results, name)) is not None}
+    best = sorted(levels, key=levels.__getitem__, reverse=True)
+    chosen = {results.plan.reference, *[name for name in best if name != results.plan.reference][: number - 1]}
+    return [name for name in names if name in chosen]
+
+
+def _height(results: Results, name: str) -> float | None:
+    line = results.compared(name)
+    if line is None:
+        return None
+    return line.A if line.level is None else line.level
+
+
+def only(results: Results, names: Sequence[str]) -> Results:
+    """The results of these variants and of the baseline; colours stay those of the whole plan."""
+    kept = {*names, results.plan.reference}
+    comparison = results.comparison and replace(
+        results.comparison, variants=tuple(line for line in results.comparison.variants if line.curve in kept)
+    )
+    variants = tuple(variant for variant in results.variants if variant.name in kept)
+    return replace(results, variants=variants, comparison=comparison)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from ablations.errors import AblationsError
+from ablations_dashboard.written import in_markdown
 
 
 @contextmanager
@@ -14,5 +15,5 @@ def errors_on_page() -> Iterator[None]:
     try:
         yield
     except AblationsError as error:
-        st.error(str(error))
+        st.error(in_markdown(str(error)))
         st.stop()

@@ -1,7 +1,9 @@
 """What the page reads, kept until what it came from changes."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +11,20 @@ import pandas as pd
 import streamlit as st
 
 from ablations.home.home import Home
-from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.started_sweep import StartedSweep
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
 from ablations.tracking.scalars import row_scalars
-from ablations.verdict.results import FittedRun, FittedVariant, Results, compared, read_results
+from ablations.verdict.fitted_run import FittedRun, curve_name, fitted_run
+from ablations.verdict.results import FittedVariant, Results, compared, fit_sweep
+from ablations.verdict.run_reading import read_kept
 from ablations.verdict.words import numbers
 from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
 
-MAX_FITS = 256
+MAX_FITS = 2048
 """Kept in memory, 0.2 MB each."""
 STATUS_FIELDS = ("state", "message", "code_versions")
 """What of status.json is in the results of a run; its heartbeat changes every second."""
@@ -29,7 +34,16 @@ Stamp = tuple[int, int]
 
 def load_results(sweep: StartedSweep) -> Results:
     """Curves, fits and comparison of a sweep; a run is read and fitted again when its run log has grown."""
-    return compared(sweep, tuple(_load_variant(sweep, variant) for variant in sweep.plan.variants))
+    # As text, since Streamlit takes a second to hash the plan of 2,000 runs.
+    return _results(sweep.home.path, repr((sweep.plan, sweep.beside, _state_of(sweep))), sweep)
+
+
+@st.cache_resource(show_spinner=False)  # in it no spinner is drawn, for which a thread of no session has no place
+def read_ahead(home: Path, name: str) -> None:
+    """Into memory what is kept of a sweep, and its comparison; where a run is still to be fitted that is not begun."""
+    sweep = read_sweep(Home(home), name)
+    if _take_kept(home, name, sweep):
+        load_results(sweep)
 
 
 def may_change(sweep: StartedSweep, rows: Sequence[RunRow], *, now: float) -> bool:
@@ -66,25 +80,82 @@ def stamp(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-def _load_variant(sweep: StartedSweep, variant: PlannedVariant) -> FittedVariant:
-    runs = tuple(_load_run(sweep, variant, run) for run in variant.runs)
+def _state_of(sweep: StartedSweep) -> tuple[Any, ...]:
+    """What the results come from, apart from the plan: a new state means new results."""
+    own = [(stamp(sweep.run(run.id).metrics), _known(sweep, run)) for run in sweep.plan.runs]
+    elsewhere = {run.id for plan in plans_of(sweep.home, sweep.plan.scale) for run in plan.runs}
+    elsewhere -= {run.id for run in sweep.plan.runs}
+    decided = [stamp(sweep.folder / name) for name in ("stopped.json", "allocation.json")]
+    return own, [(one, stamp(sweep.run(one).metrics)) for one in sorted(elsewhere)], decided
+
+
+def _known(sweep: StartedSweep, run: PlannedRun) -> dict[str, Any]:
+    folder = sweep.run(run.id)
+    return _status_said(folder, stamp(folder.path / "status.json"))
+
+
+@lru_cache(maxsize=4 * MAX_FITS)
+def _status_said(folder: RunFolder, written: Stamp) -> dict[str, Any]:
+    status = folder.read_status()
+    return {field: getattr(status, field) for field in STATUS_FIELDS}
+
+
+# Only the arguments without a leading underscore are the key; what they leave out is made from them.
+@st.cache_resource(max_entries=16, show_spinner="Fitting and comparing the variants …")
+def _results(home: Path, plan_and_state: str, _sweep: StartedSweep) -> Results:
+    runs = iter(_fitted_runs(_sweep))
+    variants = (_variant_of(variant, tuple(islice(runs, len(variant.runs)))) for variant in _sweep.plan.variants)
+    return compared(_sweep, tuple(variants))
+
+
+def _variant_of(variant: PlannedVariant, runs: tuple[FittedRun, ...]) -> FittedVariant:
+    """A variant of the plan with what was found of its runs."""
     return FittedVariant(name=variant.name, overrides=variant.overrides, runs=runs)
 
 
-def _load_run(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> FittedRun:
-    folder = sweep.run(run.id)
-    status = folder.read_status()
-    alone = replace(sweep.plan, reference=variant.name, variants=(replace(variant, runs=(run,)),))
-    known = {field: getattr(status, field) for field in STATUS_FIELDS}
-    return _fitted_run(sweep.home.path, alone, stamp(folder.metrics), known)
+@st.cache_resource
+def _in_memory() -> dict[Hashable, FittedRun]:
+    """Runs by all that they come from, those used last at the end."""
+    return {}
 
 
-# All arguments are the key: an entry is never used again once a file or the window has changed.
-@st.cache_resource(max_entries=MAX_FITS, show_spinner="Fitting the curves …")
-def _fitted_run(home: Path, alone: Plan, written: Stamp, status: dict[str, Any]) -> FittedRun:
-    """The only run of a plan."""
-    (fitted,) = read_results(StartedSweep(home=Home(home), plan=alone)).runs
-    return fitted
+def _fitted_runs(sweep: StartedSweep) -> list[FittedRun]:
+    """Every run in the plan's order; those that have changed are read together, by as many processes as pay."""
+    _take_kept(sweep.home.path, sweep.name, sweep)  # or wait for the server, which may be at it
+    held, plan = _in_memory(), sweep.plan
+    runs = [(variant, run, _key(sweep, variant, run)) for variant in plan.variants for run in variant.runs]
+    known = {key: held.get(key) for _, _, key in runs}
+    new = [(replace(variant, runs=(run,)), key) for variant, run, key in runs if known[key] is None]
+    if new:
+        alone = replace(plan, variants=tuple(variant for variant, _ in new))
+        known |= zip((key for _, key in new), fit_sweep(replace(sweep, plan=alone)), strict=True)
+    found = [run for _, _, key in runs if (run := known[key]) is not None]
+    for (_, _, key), run in zip(runs, found, strict=True):
+        held.pop(key, None)
+        held[key] = run
+    for key in list(held)[:-MAX_FITS]:
+        held.pop(key, None)
+    return found
+
+
+@st.cache_resource(show_spinner=False)
+def _take_kept(home: Path, name: str, _sweep: StartedSweep) -> bool:
+    """Take once into memory what is kept of a sweep's runs; whether that was all of them."""
+    held, settings, is_all = _in_memory(), _sweep.plan.fit_settings, True
+    for variant in _sweep.plan.variants:
+        for run in variant.runs:
+            folder = _sweep.run(run.id)
+            kept = read_kept(folder, curve_name(variant.name, run.seed), settings)
+            if kept is not None:
+                held[_key(_sweep, variant, run)] = fitted_run(folder, variant.name, run, kept)
+            is_all = is_all and kept is not None
+    return is_all
+
+
+def _key(sweep: StartedSweep, variant: PlannedVariant, run: PlannedRun) -> Hashable:
+    """All that a run is made of: once its log, its status or the settings have changed, it is never used again."""
+    written = stamp(sweep.run(run.id).metrics)
+    return sweep.home.path, sweep.plan.fit_settings, variant.name, run, written, *_known(sweep, run).values()
 
 
 @st.cache_resource(max_entries=64, show_spinner="Reading the run log …")

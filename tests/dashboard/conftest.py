@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from ablations.cli.serve import TOKEN_VARIABLE
+
 
 @pytest.fixture(autouse=True)
 def same_main():
@@ -11,3 +13,9 @@ def same_main():
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch):
+    """Pages that AppTest runs ask for no token; those of a server have their own."""
+    monkeypatch.setenv(TOKEN_VARIABLE, "")

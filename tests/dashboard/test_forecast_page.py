@@ -1,11 +1,16 @@
 """The forecast page, run by AppTest over a home folder with finished runs."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
-from fixtures_home import BUDGET, TRUTH, make_home
+import pytest
+from dashboard.app_pages import figures_of
+from fixtures_home import BUDGET, TRUTH, changed, make_home
 from streamlit.testing.v1 import AppTest
 
-from ablations.forecast.of_sweep import forecast_sweep
+from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
+from ablations.forecast.words import computes_text
 from ablations.verdict.results import read_results
 
 
@@ -56,9 +61,9 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_p
 def test_the_budget_is_read_from_the_url_and_kept_in_it(monkeypatch, tmp_path):
     make_home(tmp_path)
     page = open_page(monkeypatch, tmp_path, times="5")
-    assert page.select_slider[0].value == 5
+    assert page.select_slider[0].value == "5"
     assert "--budget 5`" in captions(page)
-    page.select_slider[0].set_value(10).run()
+    page.select_slider[0].set_value("10").run()
     assert page.query_params["times"] == "10"
 
 
@@ -66,3 +71,46 @@ def test_without_a_fit_the_page_says_why(monkeypatch, tmp_path):
     make_home(tmp_path, fraction=0.05, state="running")
     page = open_page(monkeypatch, tmp_path)
     assert "a fit needs at least 6" in page.info[0].value
+
+
+def test_a_pass_rate_to_reach_has_its_compute(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, target="0.5")
+    found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET], score=0.5)
+    table = page.dataframe[1].value.set_index("variant")
+    reach = found.variants[0].reach
+    assert table.loc["scalerl", "reaches 0.5 at"] == computes_text(reach)
+    # 0.5 = 0.31 + 0.30 / (1 + (320 / C)^1.92), so C = 320 (0.19 / 0.11)^(1 / 1.92)
+    assert reach.estimate == pytest.approx(320 * (0.19 / 0.11) ** (1 / 1.92), rel=0.03)
+
+
+def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    hostile = "<a href='https://elsewhere.example'>x</a>%{x}"
+    variants = tuple(replace(one, name=hostile) if one.name == "loo-loss" else one for one in sweep.plan.variants)
+    changed(sweep, variants=variants, published={}).write_plan()
+    curves, chances = figures_of(open_page(monkeypatch, tmp_path))
+    assert hostile.replace("<", "&lt;").replace(">", "&gt;") in chances["data"][0]["y"]
+    shown = [{**trace, "legendgroup": ""} for trace in (*curves["data"], *chances["data"])]  # groups are not drawn
+    assert "<a" not in json.dumps(shown)
+    hovers = [trace["hovertemplate"] for trace in curves["data"] if "elsewhere" in trace.get("hovertemplate", "")]
+    assert len(hovers) == 2  # fitted and extrapolated
+    assert all(hover.count("%{x") == 1 for hover in hovers)  # the number, and not the name
+
+
+def test_the_backtest_is_made_on_demand(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    assert len(open_page(monkeypatch, tmp_path).dataframe) == 2
+    page = open_page(monkeypatch, tmp_path, backtest="1")
+    scores, checks = (one.value for one in page.dataframe[2:])
+    expected = backtest_sweep(read_results(sweep))
+    assert list(scores["mean error"]) == pytest.approx([one.mean_error for one in expected.scores])
+    assert len(checks) == len(expected.checks) == 3 * len(expected.scores)
+
+
+def test_forecasts_are_against_any_variant(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, baseline="loo-loss", variant=["scalerl"])
+    table = page.dataframe[0].value
+    assert list(table["variant"]) == ["scalerl", "loo-loss"]
+    assert list(table["less loo-loss's"])[1] == ""

@@ -1,18 +1,26 @@
-"""What more compute would buy: forecasts of every variant, and who would lead."""
+"""What more compute would buy: forecasts of every variant, who would lead, and how such forecasts have held."""
 
 import pandas as pd
 import streamlit as st
 
-from ablations.forecast.of_sweep import SweepForecast, forecast_sweep
+from ablations.errors import AblationsError
+from ablations.forecast.backtest import Backtest
+from ablations.forecast.of_sweep import SweepForecast, backtest_sweep, forecast_sweep
 from ablations.forecast.words import budget_lines, curve_lines, forecast_notes
-from ablations.report.forecast import FORECAST_LEGEND, forecast_figure
+from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_curves_figure, wins_title
 from ablations.report.headings import budget_headings, curve_headings, under
+from ablations.text import compute_text
 from ablations.verdict.results import Results
-from ablations_dashboard.choose import choose_sweep
+from ablations.verdict.together import with_baseline
+from ablations_dashboard.choose import choose_baseline, choose_sweep, choose_variants, only
+from ablations_dashboard.figures import choose_pictures, show_figure
 from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.load import load_results
+from ablations_dashboard.selection import asked, held, keep, pick, pick_several, switch
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_code, in_markdown, visible
 
-TIMES = (1, 2, 3, 5, 10)
+TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
 """Budgets that may be chosen, in budgets of the sweep."""
 
 
@@ -20,39 +28,122 @@ TIMES = (1, 2, 3, 5, 10)
 def show() -> None:
     """Choose a sweep and a budget; show the forecasts there."""
     sweep = choose_sweep()
-    plan, results = sweep.plan, load_results(sweep)
-    st.title(f"{plan.sweep}: what more compute would buy")
+    sweep = with_baseline(sweep, choose_baseline(sweep.plan))
+    results = load_results(sweep)
+    st.title(f"{in_markdown(sweep.name)}: what more compute would buy")
     if not any(variant.fits for variant in results.variants):
-        st.info(f"No fit yet. {'; '.join(results.reasons)}.")
+        st.info(in_markdown(f"No fit yet. {'; '.join(results.reasons)}."))
         st.stop()
-    times = choose_times()
-    names = [variant.name for variant in results.variants]
-    banded = st.multiselect("Uncertainty of", names, default=[plan.reference], key=f"forecast band {plan.sweep}")
-    compute = times * plan.budget_gpu_hours
-    st.plotly_chart(forecast_figure(results, banded=banded, compute=compute), theme=None, key="forecast")
+    shown = choose_variants(results)
+    choose_pictures()
+    st.fragment(show_forecast)(only(results, shown.focus))
+
+
+@errors_on_page()
+def show_forecast(results: Results) -> None:
+    """The forecasts at a budget, and to a target."""
+    plan = results.plan
+    unit = plan.hours_name
+
+    def said(times: str) -> str:
+        return f"{compute_text(float(times) * plan.budget_gpu_hours)} {unit}"
+
+    left, middle, right = st.columns([3, 2, 3])
+    with left:
+        times = pick("times", "Compute per run", TIMES, default="2", widget=st.select_slider, format_func=said)
+    with middle:
+        score = choose_target()
+    with right:
+        names = [variant.name for variant in results.variants]
+        banded = pick_several("forecast_band", "Uncertainty of", names, scope=plan.sweep) or [plan.reference]
+    compute = float(times) * plan.budget_gpu_hours
+    st.caption(f"{times} times the budget of the sweep; the slider goes to ten times.")
+    curves, chances = st.columns([7, 4])  # one below the other where the screen is narrow
+    with curves:
+        show_figure(
+            forecast_curves_figure(results, banded=banded),
+            key=f"forecast {plan.sweep}",
+            name=f"{plan.sweep}-forecast",
+            alt="Forecast pass rate against compute",
+        )
+    with chances:
+        st.markdown(in_markdown(wins_title(results, compute)))
+        show_figure(
+            chances_figure(results, compute=compute),
+            key=f"chances {plan.sweep}",
+            name=f"{plan.sweep}-chances",
+            alt="Each variant's probability to lead; the table below has the numbers",
+        )
     st.caption(FORECAST_LEGEND)
-    show_tables(forecast_sweep(results, budgets_gpu_hours=[compute]), results)
+    show_forecast_tables(forecast_sweep(results, budgets_gpu_hours=[compute], score=score), results)
+    show_backtest(results)
 
 
-def choose_times() -> int:
-    """The budget named in the URL, or twice the sweep's."""
-    asked = {str(times): times for times in TIMES}.get(st.query_params.get("times", ""), 2)
-    chosen = st.select_slider("Compute, in budgets of the sweep", TIMES, value=asked)
-    st.query_params["times"] = str(chosen)
-    return chosen
+def choose_target() -> float | None:
+    """The pass rate whose compute is asked for, from the URL."""
+    key = held("target")
+    if key not in st.session_state:
+        given = next(iter(asked("target")), "")
+        st.session_state[key] = float(given) if given.replace(".", "", 1).isdigit() else None
+    target = st.number_input("Pass rate to reach", 0.001, 1.0, step=0.01, format="%.3f", key=key)
+    keep("target", [] if target is None else [f"{target:g}"])
+    return target
 
 
-def show_tables(found: SweepForecast, results: Results) -> None:
+def show_forecast_tables(found: SweepForecast, results: Results) -> None:
     """Every variant at the chosen budget and at any, and what has no forecast."""
-    for lines in (
-        under(budget_headings(found), budget_lines(found, 0)),
-        under(curve_headings(found), curve_lines(found)),
+    plan = results.plan
+    for name, lines in (
+        ("at-budget", under(budget_headings(found), budget_lines(found, 0))),
+        ("crossings", under(curve_headings(found), curve_lines(found))),
     ):
-        st.dataframe(pd.DataFrame(lines), hide_index=True)
-    unit = results.plan.compute_unit_gpu_hours
-    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / unit:g}"
-    counted_in = results.plan.compute_name.capitalize().replace("gpu", "GPU")
-    st.caption(f"{counted_in}. `{command}` prints the same; `--backtest` shows how such forecasts have held.")
-    st.caption(" ".join(forecast_notes(found)))
+        show_table(pd.DataFrame(lines).map(visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
+    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.compute_unit_gpu_hours:g}"
+    counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
+    st.caption(f"{counted_in}. {in_code(command)} prints the same.")
+    st.caption(in_markdown(" ".join(forecast_notes(found))))
     for reason in found.reasons:
-        st.warning(f"No forecast: {reason}")
+        st.warning(in_markdown(f"No forecast: {reason}"))
+
+
+def show_backtest(results: Results) -> None:
+    """How the forecasts from the first part of each finished run have held; some seconds per run, so on demand."""
+    if not switch("backtest", "Backtest: how such forecasts have held"):
+        return
+    try:
+        found = cached_backtest(tuple((run.id, run.cost_gpu_hours) for run in results.runs), results)
+    except AblationsError as error:
+        st.info(in_markdown(str(error)))
+        return
+    scores = [
+        {
+            "fitted on": f"{one.fraction:.0%}",
+            "runs": one.num_runs,
+            "mean error": one.mean_error,
+            "mean |error|": one.mean_absolute_error,
+            "95 % intervals that held": one.coverage,
+            "mean |error| of no more gain": one.carried_mean_absolute_error,
+        }
+        for one in found.scores
+    ]
+    checks = [
+        {
+            "run": visible(one.curve),
+            "fitted on": f"{one.fraction:.0%}",
+            "measured": one.measured,
+            "predicted": one.predicted,
+            "held": {True: "yes", False: "no", None: ""}[one.is_held],
+            "error": one.error,
+            "why none": visible(one.reason),
+        }
+        for one in found.checks
+    ]
+    show_table(pd.DataFrame(scores), key="scores", name=f"{results.plan.sweep}-backtest")
+    with st.expander("Run by run"):
+        show_table(pd.DataFrame(checks), key="checks", name=f"{results.plan.sweep}-backtest-runs")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Forecasting each run from its first part …")
+def cached_backtest(runs: tuple[tuple[str, float], ...], _results: Results) -> Backtest:
+    """By the runs and how far they are."""
+    return backtest_sweep(_results)

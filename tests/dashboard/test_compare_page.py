@@ -1,7 +1,9 @@
-"""The page as Streamlit runs it, on sweeps generated from known curves."""
+"""The page Compare as Streamlit runs it, on sweeps generated from known curves."""
 
 import io
 import json
+import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,27 +11,39 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import streamlit
+from dashboard.app_pages import figures_of
 from filelock import FileLock
-from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_state
+from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_run, write_state
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
-import ablations_dashboard
+from ablations.cli import app
+from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep
+from ablations.report.colours import styles
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.status.progress import run_rows
 from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
 from ablations.verdict.results import read_results
+from ablations.verdict.together import together
+from ablations_dashboard import load
 from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState
 
-APP = Path(ablations_dashboard.__file__).with_name("app.py")
+
+def script() -> None:
+    from ablations_dashboard.selection import restore
+    from ablations_dashboard.views import compare
+
+    restore("compare")
+    compare.show()
 
 
 def open_page(monkeypatch, home: Path, **query) -> AppTest:
     """The page of a home folder, run once."""
     monkeypatch.setenv("ABLATIONS_HOME", str(home))
-    page = AppTest.from_file(APP, default_timeout=60)
+    page = AppTest.from_function(script, default_timeout=60)
     for name, value in query.items():
         page.query_params[name] = value
     page.run()
@@ -47,20 +61,32 @@ def beat(sweep, heartbeat: float) -> None:
 
 
 def drawn(page: AppTest, place: int) -> set[str]:
-    """Names in the legend of the chart at `place`."""
-    figure = json.loads(page.get("plotly_chart")[place].proto.spec)
-    return {trace["name"] for trace in figure["data"] if trace.get("name")}
+    """Names in the legend of the chart at `place`, without what is said of their A."""
+    figure = figures_of(page)[place]
+    return {trace["name"].partition(":")[0] for trace in figure["data"] if trace.get("name")}
+
+
+def table_with(page: AppTest, column: str) -> pd.DataFrame:
+    """The table that has this column."""
+    (table,) = [one.value for one in page.dataframe if column in one.value.columns]
+    return table
+
+
+def plain(text: str) -> str:
+    """Prose without the backslashes that keep it from being markup."""
+    return re.sub(r"\\(\W)", r"\1", text)
 
 
 def text_of(page: AppTest) -> str:
     """All prose of the page."""
-    return "\n".join(element.value for kind in (page.markdown, page.caption, page.info) for element in kind)
+    kinds = (page.markdown, page.caption, page.info, page.text)
+    return plain("\n".join(element.value for kind in kinds for element in kind))
 
 
 def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path)
     assert f"`platform sweep sweeps/loo.yaml --home {tmp_path}` makes one" in page.info[0].value
-    assert len(page.get("plotly_chart")) == 0
+    assert len(figures_of(page)) == 0
 
 
 def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
@@ -71,13 +97,14 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
     level = f"Level {line.level:.3f}, {line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}]"
     assert f"{said} {level} against scalerl. {line.asymptote} (1 seed)" in text_of(page)
+    assert "It changes loss = {type: dapo}." in text_of(page)
     assert "against scalerl (1 seed)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 
 
 def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
     make_home(tmp_path)
-    table = open_page(monkeypatch, tmp_path).dataframe[-1].value
+    table = table_with(open_page(monkeypatch, tmp_path), "C_mid")
     assert list(table["variant"]) == list(TRUTH)
     assert list(table["level"]) == ["reference", "level down", "no difference seen"]
     assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
@@ -91,33 +118,133 @@ def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["loo-loss"], log="1", metric="loss")
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == {"loo-loss"}
-    assert page.toggle[0].value is True
-    assert page.main.selectbox[0].value == "loss"
+    assert page.toggle(key="log switch").value is True
+    assert page.main.selectbox(key="metric ").value == "loss"
 
 
 def test_the_selection_is_written_to_the_url(monkeypatch, tmp_path):
     make_home(tmp_path)
     page = open_page(monkeypatch, tmp_path)
     page.get("button_group")[0].set_value(["scalerl", "loo-loss"])
-    page.toggle[0].set_value(True).run()
+    page.toggle(key="log switch").set_value(True).run()
     assert page.query_params["sweep"] == "loo"
     assert page.query_params["variant"] == ["scalerl", "loo-loss"]
     assert page.query_params["log"] == "1"
     assert drawn(page, 0) == {"scalerl", "loo-loss"}
 
 
-def test_an_unknown_selection_in_the_url_is_ignored(monkeypatch, tmp_path):
+def test_an_unknown_variant_or_metric_in_the_url_is_ignored(monkeypatch, tmp_path):
     make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, sweep="gone", variant=["gone"], metric="gone")
+    page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["gone"], metric="gone", baseline="gone")
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == set(TRUTH)
+
+
+def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, sweep="lo")
+    assert "No sweep `lo`" in plain(page.error[0].value)
+    assert "sweeps are: loo" in plain(page.error[0].value)
+    assert len(figures_of(page)) == 0
+    assert len(page.sidebar.selectbox) == 0
+
+
+def test_two_variants_alone_take_two_clicks_and_no_click_shows_all(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path)
+    pills = page.get("button_group")[0]
+    assert pills.value == []
+    assert drawn(page, 0) == set(TRUTH)
+    pills.set_value(["loo-loss"]).run()
+    page.get("button_group")[0].set_value(["loo-loss", "loo-curriculum"]).run()
+    assert drawn(page, 0) == {"loo-loss", "loo-curriculum"}
+
+
+def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, baseline="loo-loss")
+    assert "Compared with loo-loss" in [plain(one.value) for one in page.header]
+    table = table_with(page, "what would decide")
+    assert list(table["level"])[:2] == ["level up", "reference"]
+    turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
+    assert table["level less loo-loss's"].iloc[0].startswith(f"{turned.delta_level:+.3f}")
+    own, other = styles(sweep.plan), styles(changed(sweep, reference="loo-loss").plan)
+    assert own == other
+
+
+def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path, fraction=0.5)
+    page = open_page(monkeypatch, tmp_path)
+    results = read_results(sweep)
+    table = table_with(page, "what would decide").set_index("variant")
+    open_ones = {line.curve for line in results.comparison.variants if "cannot tell" in results.verdict(line.curve)}
+    assert open_ones
+    assert {name for name, text in table["what would decide"].to_dict().items() if text} == open_ones
+
+
+def test_a_verdict_and_a_setting_filter_the_variants(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    assert drawn(open_page(monkeypatch, tmp_path, verdict=["down"]), 0) == {"scalerl", "loo-loss"}
+    page = open_page(monkeypatch, tmp_path, changes=["curriculum"])
+    assert drawn(page, 0) == {"scalerl", "loo-curriculum"}
+    assert page.sidebar.multiselect(key="changes loo").options == ["loss", "curriculum"]
+
+
+def test_sweeps_together_show_a_run_once(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    plan = sweep.plan
+    other = replace(plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
+    write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
+    changed(sweep, sweep="more", variants=(plan.variants[0], other)).write_plan()
+    changed(sweep, sweep="elsewhere", scale="8b").write_plan()
+    page = open_page(monkeypatch, tmp_path, sweep="loo", **{"with": ["more"]})
+    assert page.sidebar.multiselect(key="with loo").options == ["more"]
+    assert drawn(page, 0) == {*TRUTH, "again (more)"}
+
+
+def test_sweeps_together_have_the_numbers_of_the_terminal(tmp_path):
+    sweep = make_home(tmp_path)
+    again = replace(sweep.plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
+    write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
+    more = changed(sweep, sweep="more", variants=(sweep.plan.variants[0], again))
+    more.write_plan()
+    printed = CliRunner().invoke(app, ["compare", "loo", "more", "--json", "--home", str(tmp_path)]).stdout
+    on_page = load_results(together(sweep, [more])).to_json()
+    assert [line["curve"] for line in on_page["variants"]] == [*TRUTH, "again (more)"]
+    assert json.loads(printed) == json.loads(json.dumps(on_page))
+
+
+def test_curves_are_drawn_against_steps(monkeypatch, tmp_path):
+    make_home(tmp_path)
+    page = open_page(monkeypatch, tmp_path, against="step")
+    figure = figures_of(page)[0]
+    points = next(trace for trace in figure["data"] if trace.get("mode") == "markers")
+    assert max(number for number in points["x"]) == BUDGET / 25  # a step every 25 GPU-hours
+    assert "optimiser steps" in figure["layout"]["xaxis"]["title"]["text"]
+    assert "No FLOPs are logged of scalerl" in text_of(open_page(monkeypatch, tmp_path, against="flops"))
+
+
+HOSTILE = "<img src=x onerror=alert(1)>![x](https://elsewhere.example/x.png)**b**`c` \x1b[31m😀 \"'&" + "w" * 150
+
+
+def test_what_people_wrote_is_text(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    variants = tuple(replace(one, name=HOSTILE) if one.name == "loo-loss" else one for one in sweep.plan.variants)
+    changed(sweep, doc=HOSTILE, variants=variants, published={}).write_plan()
+    page = open_page(monkeypatch, tmp_path)
+    assert page.text[0].value == HOSTILE.replace("\x1b", "␛")
+    for one in (*page.markdown, *page.caption, *page.title, *page.header):
+        assert not re.search(r"(?<!\\)<img|(?<!\\)!\[|\x1b|(?<!\\)\*\*b", one.value), one.value
+    for chart in figures_of(page):
+        drawn_of_it = [{**trace, "legendgroup": ""} for trace in chart["data"]]  # groups are not drawn
+        assert "<img" not in json.dumps([drawn_of_it, chart["layout"]])
 
 
 def test_progress_names_states_and_messages(monkeypatch, tmp_path):
     home = make_home(tmp_path, fraction=0.5, state="running").home
     write_state(home, planned_run("loo-loss", 0).id, "failed", compute=BUDGET / 2, message="Diverged")
     page = open_page(monkeypatch, tmp_path)
-    runs = page.dataframe[0].value
+    runs = table_with(page, "attempt")
     assert list(runs["state"]) == ["running", "failed", "running"]
     assert list(runs["compute"]) == [0.5, 0.5, 0.5]
     assert list(runs["message"])[1] == "Diverged"
@@ -148,7 +275,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
 def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     (home.sweep("loo") / "plan.json").write_text("{")
-    assert "not a plan" in open_page(monkeypatch, tmp_path).error[0].value
+    assert "not a plan" in plain(open_page(monkeypatch, tmp_path).error[0].value)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +292,7 @@ def test_a_decision_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp
     changed(sweep, **changes).write_plan()
     (sweep.folder / name).write_text("{")
     (error,) = open_page(monkeypatch, tmp_path).error
-    assert f"{name}: not " in error.value
+    assert f"{name}: not " in plain(error.value)
     assert "delete it" in error.value
 
 
@@ -173,13 +300,13 @@ def fragment(path: str) -> None:
     """The part of the page that runs again, with the plan of when the page was opened."""
     from pathlib import Path
 
-    from fixtures_home import TRUTH, make_plan
+    from fixtures_home import make_plan
 
     from ablations.home.home import Home
     from ablations.home.started_sweep import StartedSweep
-    from ablations_dashboard.views.sweep import show_sweep
+    from ablations_dashboard.views.compare import show_head
 
-    show_sweep(StartedSweep(home=Home(Path(path)), plan=make_plan()), list(TRUTH), False)
+    show_head(StartedSweep(home=Home(Path(path)), plan=make_plan()), False)
 
 
 def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_between(tmp_path):
@@ -190,7 +317,7 @@ def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_
     (sweep.folder / "search.json").write_text("{")
     page.run()
     assert not page.exception
-    assert "not the record of a search" in page.error[0].value
+    assert "not the record of a search" in plain(page.error[0].value)
 
 
 def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
@@ -206,14 +333,14 @@ def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
 
     page = AppTest.from_function(forecast, default_timeout=60).run()
     assert not page.exception
-    assert "not a list of stopped runs" in page.error[0].value
+    assert "not a list of stopped runs" in plain(page.error[0].value)
 
 
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
     page = open_page(monkeypatch, tmp_path)
-    assert any("metrics.jsonl:1: not a metrics row" in warning.value for warning in page.warning)
+    assert any("metrics.jsonl:1: not a metrics row" in plain(warning.value) for warning in page.warning)
     assert drawn(page, -1) == {"scalerl", "loo-curriculum"}
 
 
@@ -288,7 +415,7 @@ def test_the_page_asks_to_be_refreshed(monkeypatch, tmp_path, state, every):
     monkeypatch.setattr(streamlit, "fragment", noted)
     make_home(tmp_path, state=state)
     open_page(monkeypatch, tmp_path)
-    assert asked == [every]
+    assert set(asked) == {every}
 
 
 def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
@@ -303,7 +430,8 @@ def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
 
     monkeypatch.setattr(streamlit, "fragment", ended_meanwhile)
     page = open_page(monkeypatch, tmp_path)
-    assert asked == [10, None]
+    assert asked[0] == 10
+    assert asked[-1] is None
     assert "3 done" in page.get("progress")[0].proto.text
 
 
@@ -347,3 +475,35 @@ def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
     assert list(table[""]) == ["best", ""]
     assert "2 of 3 trials done by tpe" in text_of(page)
     assert "flatters the difference from scalerl" in text_of(page)
+
+
+def test_only_runs_that_have_changed_are_read_again_and_all_of_them_together(tmp_path, monkeypatch):
+    sweep = make_home(tmp_path)
+    asked, real = [], load.fit_sweep
+    monkeypatch.setattr(load, "fit_sweep", lambda some: asked.append([run.id for run in some.plan.runs]) or real(some))
+    ids = [run.id for run in sweep.plan.runs]
+    first = load_results(sweep)
+    assert [run.id for run in first.runs] == ids
+    grown = sweep.run(ids[-1])
+    lines = grown.metrics.read_text().splitlines(keepends=True)
+    grown.metrics.write_text("".join(lines[:-1]))
+    failed = sweep.run(ids[0])
+    failed.write_status(replace(failed.read_status(), state="failed", message="out of memory"))
+    again = load_results(sweep)
+    assert asked == [ids, [ids[0], ids[-1]]]
+    assert again.runs[-1].curve.compute.size < first.runs[-1].curve.compute.size
+    assert again.runs[1] is first.runs[1]
+    kept = [len(variant.runs) for variant in again.variants]
+    assert kept == [len(variant.runs) for variant in sweep.plan.variants]
+
+
+def test_a_home_that_cannot_be_written_is_shown_and_said_once(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    for run in sweep.plan.runs:
+        os.utime(sweep.run(run.id).metrics, (1e9, 1e9))
+        (sweep.run(run.id).path / "readings").touch()
+    page = open_page(monkeypatch, tmp_path)
+    assert [one.value.replace("\\", "") for one in page.warning if "not kept" in one.value] == [
+        f"Fits are not kept, as {tmp_path} cannot be written (File exists); each command makes them again."
+    ]
+    assert not page.exception

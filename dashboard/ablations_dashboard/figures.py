@@ -1,0 +1,57 @@
+"""A figure on a page: in the colours of the theme, and to download.
+
+The camera of Plotly's bar makes a PNG or an SVG in the browser; nothing is sent anywhere.
+"""
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from plotly.graph_objects import Figure
+
+from ablations.report.dark import in_dark
+from ablations_dashboard.plotly_figure import draw_in_place
+from ablations_dashboard.selection import pick
+
+PICTURES = ("PNG", "SVG")
+
+
+def choose_pictures() -> None:
+    """What the camera of every figure makes."""
+    looks = {"widget": st.sidebar.radio, "horizontal": True}
+    pick("pictures", "Pictures of the camera", PICTURES, default="PNG", **looks)
+
+
+def show_figure(figure: Figure, *, key: str, name: str, alt: str) -> None:
+    """Draw it. `key` stays the same over refreshes, `name` is that of files, `alt` what a screen reader says."""
+    is_dark = st.context.theme.type == "dark"
+    draw_in_place(in_dark(figure) if is_dark else figure, key=key, config=camera(name), alt=alt)
+    st.download_button(
+        "Figure as HTML",
+        partial(as_html, figure, name),
+        f"{name}.html",
+        "text/html",
+        key=f"{key} html",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def camera(name: str) -> dict[str, Any]:
+    """Plotly's settings: no logo, no upload, a picture of twice the size of the screen."""
+    wanted = st.query_params.get("pictures", "PNG").lower()
+    return {
+        "displaylogo": False,
+        "responsive": True,
+        "showSendToCloud": False,
+        "modeBarButtonsToRemove": ["lasso2d", "select2d"],
+        "toImageButtonOptions": {"format": "svg" if wanted == "svg" else "png", "filename": name, "scale": 2},
+    }
+
+
+def as_html(figure: Figure, name: str) -> bytes:
+    """The figure as a page of its own that needs no network, always in light colours."""
+    settings = {"displaylogo": False, "showSendToCloud": False}
+    page = figure.to_html(include_plotlyjs=True, full_html=True, config=settings, div_id="figure")
+    return page.encode()

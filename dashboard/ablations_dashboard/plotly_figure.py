@@ -1,0 +1,64 @@
+"""A Plotly figure that changes in place: its zoom, and which traces are hidden, stay when new readings come.
+
+Streamlit's own `plotly_chart` makes a figure from scratch whenever its data change. Here `Plotly.react` draws the new
+data into the old figure, and `uirevision` keeps what a reader has done to it. The browser asks this server for Plotly's
+library, 5 MB, once; nothing is asked of any other.
+"""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import plotly
+from plotly.graph_objects import Figure
+from streamlit.components import v2
+from streamlit.components.v1 import declare_component
+
+NAME = "ablations.plotly_figure"
+LIBRARY = "plotly"
+DRAW = """
+// Streamlit serves its own scripts below the address that it has here, and the folder of the library too.
+const server = document.querySelector('script[src*="static/js/"]').src.replace(/static\\/js\\/.*/, "");
+const library = () => window.plotlyThere ??= new Promise((resolve, reject) => {
+  const script = document.createElement("script");
+  script.src = server + "component/LIBRARY_NAME/plotly.min.js";
+  script.onload = () => resolve(window.Plotly);
+  script.onerror = () => reject(new Error("Plotly's library did not come from " + script.src));
+  document.head.appendChild(script);
+});
+
+export default function ({ data, parentElement }) {
+  const place = parentElement.querySelector(".ablations-figure");
+  place.setAttribute("role", "figure");
+  place.setAttribute("aria-label", data.alt);
+  place.wanted = data;
+  library().then((Plotly) => {
+    if (place.wanted !== data || !place.isConnected) return;
+    const figure = JSON.parse(data.spec);
+    return Plotly.react(place, figure.data, figure.layout, data.config);
+  }).catch((error) => { place.textContent = "This figure cannot be drawn: " + error.message; });
+  return () => setTimeout(() => { if (!place.isConnected && window.Plotly) window.Plotly.purge(place); }, 1000);
+}
+"""
+PLACE = '<div class="ablations-figure" style="width: 100%"></div>'
+
+
+@cache
+def _component() -> Any:
+    """Registered once: the folder of the library, which is served, and what draws."""
+    served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
+    js = DRAW.replace("LIBRARY_NAME", served.name)
+    return v2.component(NAME, html=PLACE, js=js, isolate_styles=False)
+
+
+def draw_in_place(figure: Figure, *, key: str, config: dict[str, Any], alt: str) -> None:
+    """Draw a figure, or its new data into the one drawn with this `key`; `alt` is read to whoever cannot see it."""
+    figure.update_layout(uirevision=key)
+    traces: Any = figure.data
+    same_name: Counter[str] = Counter()
+    for trace in traces:
+        called = f"{trace.type} {trace.name} {trace.mode if 'mode' in trace else ''}"
+        trace.uid = f"{called} {same_name[called]}"  # a trace is known again by it, whatever its place
+        same_name[called] += 1
+    _component()(key=key, data={"spec": figure.to_json(), "config": config, "alt": alt})

@@ -1,0 +1,101 @@
+"""A kept rollout as HTML: every token in the colour of its weights, forced ones underlined, control characters shown.
+
+What a policy writes is never trusted: all of it is escaped, and nothing of it is markup or obeyed by a terminal.
+"""
+
+import html
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+PLAIN = frozenset("\n\t")
+"""Control characters that are shown by what they do."""
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode's categories of characters that have no look of their own, or change that of others."""
+TINTS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
+"""Of weights, newest first, and again from the start; see-through, so that they do on light and on dark pages."""
+OPACITY = "2e"
+
+STYLE = f"""<style>
+.rollout {{ font: 0.875rem/1.6 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; margin: 0 0 1rem }}
+.rollout .part {{ border-left: 3px solid rgba(128,128,128,.5); padding: .1rem 0 .1rem .7rem; margin: .3rem 0;
+  white-space: pre-wrap }}
+.rollout .name {{ font: 600 0.75rem system-ui, sans-serif; opacity: .75; display: block }}
+.rollout sub {{ font-size: .65rem; opacity: .8; padding-left: 1px; user-select: none }}
+.rollout .forced {{ text-decoration: underline wavy #d55e00; text-underline-offset: 3px }}
+.rollout .hidden {{ border: 1px solid rgba(128,128,128,.6); border-radius: 3px; font-size: .75em; padding: 0 2px }}
+.rollout .cut {{ font: italic 0.8rem system-ui, sans-serif; opacity: .8 }}
+.rollout .masked {{ opacity: .6 }}
+.rollout .key {{ padding: 0 .3rem; border-radius: 3px }}
+{"".join(f".rollout .v{place} {{ background: {colour}{OPACITY} }} " for place, colour in enumerate(TINTS))}
+</style>"""
+
+
+def in_html(text: str) -> str:
+    """The text as HTML; characters that would be obeyed or hidden are shown by their number: ESC as `\\x1b`."""
+    return "".join(
+        f'<span class="hidden">{_number(one)}</span>' if _is_hidden(one) else html.escape(one) for one in text
+    )
+
+
+def rollout_html(row: Row) -> str:
+    """One row of `rollouts.jsonl`: what came of it, then prompt, thinking and answer."""
+    newest = max(
+        (span["version"] for part in ("thinking", "answer") for span in row[part] if "version" in span), default=0
+    )
+    masked = " masked" if row.get("masked") else ""
+    parts = [f'<div class="rollout"><div>{_heading(row)}</div>']
+    for name in ("prompt", "thinking", "answer"):
+        if row[name]:
+            body = "".join(_span(span, newest) for span in row[name])
+            look = masked if name != "prompt" else ""
+            parts.append(f'<div class="part{look}"><span class="name">{name}</span>{body}</div>')
+    return "".join((*parts, "</div>"))
+
+
+def outcome_text(row: Row) -> str:
+    """`right, reward 1, advantage +0.34, 9 tokens`."""
+    said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
+    if row.get("advantage") is not None:
+        said.append(f"advantage {row['advantage']:+.2f}")
+    said.append(f"{row['tokens']:,} tokens")
+    if row["truncated"]:
+        said.append("cut off at the token limit")
+    if row.get("masked"):
+        said.append(f"not in the loss: {row['masked']}")
+    return ", ".join(said)
+
+
+def versions_of(rows: Sequence[Row]) -> list[int]:
+    """The weights that chose a token of these rollouts, newest first."""
+    spans = (span for row in rows for part in ("thinking", "answer") for span in row[part])
+    return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
+
+
+def _heading(row: Row) -> str:
+    mark = "✓" if row["verdict"] == "right" else "✗"
+    where = in_html(f"{row['task']} {row['prompt_id']}")
+    return f"<strong>{mark} {in_html(outcome_text(row))}</strong> · {where}"
+
+
+def _span(span: Mapping[str, Any], newest: int) -> str:
+    if "left_out" in span:
+        return f'<div class="cut">… {span["left_out"]:,} tokens are not kept …</div>'
+    text = in_html(span["text"])
+    if "version" not in span:
+        return text
+    version, forced = span["version"], span.get("forced", False)
+    said = f"{span['tokens']} tokens, weights of step {version}{', forced' if forced else ''}"
+    look = f"v{(newest - version) % len(TINTS)}{' forced' if forced else ''}"
+    return f'<span class="{look}" title="{said}">{text}</span><sub>{version}</sub>'
+
+
+def _is_hidden(character: str) -> bool:
+    return character not in PLAIN and unicodedata.category(character) in HIDDEN
+
+
+def _number(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"

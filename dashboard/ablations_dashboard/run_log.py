@@ -1,0 +1,35 @@
+"""What the page of a run reads: its log and its kept rollouts, kept in memory until a file changes."""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations_dashboard.load import Stamp, stamp
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+
+Rows = list[dict[str, Any]]
+
+
+def load_log(folder: RunFolder) -> Rows:
+    """Every row of the run log; AblationsError where it is damaged."""
+    return _read(folder.metrics)
+
+
+def load_rollouts(folder: RunFolder) -> Rows:
+    """Every kept rollout; none of a run of an earlier version. AblationsError where the file is damaged."""
+    return _read(folder.rollouts)
+
+
+def _read(path: Path) -> Rows:
+    try:
+        return _rows(path, stamp(path))
+    except ValueError as error:
+        raise AblationsError(str(error)) from error
+
+
+@st.cache_resource(max_entries=16, show_spinner="Reading the run …")
+def _rows(path: Path, written: Stamp) -> Rows:
+    return list(read_rows(path))

@@ -1,0 +1,65 @@
+"""The curves of a sweep, or of several: readings, fits, forecasts and asymptotes."""
+
+import streamlit as st
+
+from ablations.report.interactive import Along, Counted, along_rows, interactive_figure
+from ablations.report.thinning import thinned_note
+from ablations.verdict.results import Results
+from ablations_dashboard.choose import Shown
+from ablations_dashboard.figures import show_figure
+from ablations_dashboard.selection import pick, pick_several, switch
+from ablations_dashboard.written import in_markdown
+
+LEGEND = (
+    "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "
+    "over seeds; dashes are extrapolated to twice the budget. A stroke at the right edge is A with its 95 % interval; "
+    "an A without an upper end has none. A click on a name in the legend hides a variant, a double click all others."
+)
+COUNTED = {"compute": "", "flops": "FLOPs", "tokens": "training tokens", "step": "optimiser steps", "wall_s": "seconds"}
+"""What a curve may be drawn against, by the URL's word."""
+
+
+def show_curves(results: Results, shown: Shown) -> None:
+    """The chosen variants in colour, the others grey."""
+    plan = results.plan
+    st.header("Curves", anchor="curves")
+    first, second, third = st.columns([2, 1, 3])
+    with first:
+        against = pick(
+            "against",
+            "Against",
+            list(COUNTED),
+            default="compute",
+            format_func=lambda name: COUNTED[name] or plan.hours_name,
+        )
+    with second:
+        log = switch("log", "Logarithmic")
+    with third:
+        wanted = pick_several("band", "Uncertainty of", shown.focus, scope=plan.sweep)
+    counted = counted_along(results, shown, against)
+    banded = wanted or [name for name in shown.focus if name == plan.reference]
+    figure = interactive_figure(
+        results, focus=shown.focus, others=shown.others, banded=banded, log=log, counted=counted
+    )
+    show_figure(
+        figure,
+        key=f"curves {plan.sweep} {against} {log}",
+        name=f"{plan.sweep}-curves",
+        alt="Pass rate against compute of each variant; the table above has the numbers",
+    )
+    if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
+        st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
+    st.caption(f"{LEGEND} {thinned_note(results, shown.focus)}")
+
+
+def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:
+    """What to draw against instead of compute, from the first seed of each variant whose log has it."""
+    if against == "compute":
+        return None
+    found: dict[str, Along] = {}
+    for name in shown.names:
+        counts = (run.counts for run in results.variant(name).runs)
+        has = next((one for one in counts if against in one and one[against].size > 1), None)
+        if has is not None:
+            found[name] = along_rows(has["compute_gpu_hours"], has[against])
+    return Counted(title=COUNTED[against], name=COUNTED[against], along=found)

@@ -1,0 +1,66 @@
+"""How far the runs of a sweep are."""
+
+import pandas as pd
+import streamlit as st
+
+from ablations.home.plan import Plan
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import State
+from ablations.search.record import read_search
+from ablations.search.tables import note, objective_text, trial_lines
+from ablations.status.rows import RunRow, rows_seconds_left, share
+from ablations.status.table import summary
+from ablations.status.time_left import time_left_text
+from ablations.status.units import unit_lines
+from ablations.text import counted
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_markdown, visible
+
+COLUMNS = {
+    "compute": st.column_config.ProgressColumn("compute", format="percent", min_value=0.0, max_value=1.0),
+    "pass rate": st.column_config.NumberColumn("pass rate", format="%.3f"),
+}
+
+
+def show_progress(sweep: StartedSweep, rows: list[RunRow]) -> None:
+    """A bar for the whole sweep; its runs and their processes to open, opened where one is in trouble."""
+    plan, allocation = sweep.plan, sweep.read_allocation()
+    done = sum(share(row.state, plan) for row in rows) / max(len(rows), 1)
+    left = rows_seconds_left(plan, rows, allocation)
+    ends = f"; about {time_left_text(left)} left" if left is not None else ""
+    st.progress(done, text=in_markdown(f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}{ends}"))
+    with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
+        show_table(progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=COLUMNS)
+    if lines := unit_lines(rows):
+        with st.expander("Processes", expanded=any(line["state"] == "gone" for line in lines)):
+            show_table(pd.DataFrame(lines), key=f"processes {plan.sweep}", name=f"{plan.sweep}-processes")
+
+
+def progress_frame(plan: Plan, rows: list[RunRow]) -> pd.DataFrame:
+    """One line per run."""
+    return pd.DataFrame(
+        {
+            "variant": row.variant,
+            "seed": row.seed,
+            "run": row.id,
+            "state": str(row.state.state),
+            "compute": share(row.state, plan),
+            "pass rate": row.state.pass_rate,
+            "step": row.state.step,
+            "attempt": row.state.attempt,
+            "message": visible(row.state.said),
+        }
+        for row in rows
+    )
+
+
+def show_trials(sweep: StartedSweep) -> None:
+    """The trials of a search, best first."""
+    record = read_search(sweep)
+    if record is None:
+        return
+    st.header("Trials")
+    said = f"{len(record.ranked)} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}"
+    st.caption(in_markdown(said))
+    show_table(pd.DataFrame(trial_lines(record)), key=f"trials {sweep.name}", name=f"{sweep.name}-trials")
+    st.caption(in_markdown(f"{note(record, sweep.plan.reference)}."))

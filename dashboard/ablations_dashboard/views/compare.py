@@ -1,0 +1,92 @@
+"""Compare: the variants of a sweep, or of several, against one of them."""
+
+import time
+from collections.abc import Sequence
+
+import streamlit as st
+
+from ablations.home.started_sweep import StartedSweep
+from ablations.status.progress import run_rows
+from ablations.verdict.results import Results
+from ablations.verdict.together import together, with_baseline
+from ablations.verdict.words import unkept_results_note, warnings
+from ablations_dashboard.choose import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
+from ablations_dashboard.figures import choose_pictures
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.load import load_results, may_change
+from ablations_dashboard.sections.curves import show_curves
+from ablations_dashboard.sections.metrics import show_metrics
+from ablations_dashboard.sections.planes import show_differences
+from ablations_dashboard.sections.progress import show_progress, show_trials
+from ablations_dashboard.sections.verdicts import show_verdicts
+from ablations_dashboard.written import in_markdown, visible
+
+REFRESH_S = 10
+MOST_WARNINGS = 8
+
+
+@errors_on_page()
+def show() -> None:
+    """Choose, and show each section; while runs train, each is read again every few seconds."""
+    own = choose_sweep()
+    others = choose_others(own)
+    sweep = together(own, others)
+    sweep = with_baseline(sweep, choose_baseline(sweep.plan))
+    is_live = any(may_change(one, run_rows(one), now=time.time()) for one in (own, *others))
+    shown = choose_variants(load_results(sweep))
+    choose_pictures()
+    every = REFRESH_S if is_live else None
+    st.fragment(show_head, run_every=every)(own, is_live, others)
+    for section in (verdicts, curves, differences):
+        st.fragment(section, run_every=every)(own, others, sweep.plan.reference, shown)
+    st.fragment(metrics, run_every=every)(sweep, shown)
+
+
+@errors_on_page()
+def show_head(sweep: StartedSweep, is_live: bool, others: Sequence[StartedSweep] = ()) -> None:
+    """Name, question, progress, trials, and what to know before trusting the numbers."""
+    st.title(in_markdown(sweep.name))
+    sweep = sweep.reread()  # a search adds trials
+    rows = run_rows(sweep)
+    st.text(visible(sweep.plan.doc))
+    is_changing = any(may_change(one, run_rows(one), now=time.time()) for one in (sweep, *others))
+    if is_live and not is_changing:
+        st.rerun()  # the whole page, which then is read no more
+    show_progress(sweep, rows)
+    results = load_results(sweep)
+    found = [*filter(None, [unkept_results_note(results)]), *warnings(results)]
+    for warning in found[:MOST_WARNINGS]:
+        st.warning(in_markdown(warning))
+    if len(found) > MOST_WARNINGS:
+        with st.expander(f"{len(found) - MOST_WARNINGS} more warnings"):
+            st.text(visible("\n".join(found[MOST_WARNINGS:])))
+    show_trials(sweep)
+
+
+def current(own: StartedSweep, others: Sequence[StartedSweep], baseline: str) -> Results:
+    """The results with the plans that are on disk: a search adds trials."""
+    return load_results(with_baseline(together(own.reread(), others), baseline))
+
+
+@errors_on_page()
+def verdicts(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
+    """The section of verdicts, read anew."""
+    show_verdicts(current(own, others, baseline), shown)
+
+
+@errors_on_page()
+def curves(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
+    """The section of curves, read anew."""
+    show_curves(current(own, others, baseline), shown)
+
+
+@errors_on_page()
+def differences(own: StartedSweep, others: Sequence[StartedSweep], baseline: str, shown: Shown) -> None:
+    """The section of differences, read anew."""
+    show_differences(current(own, others, baseline), shown)
+
+
+@errors_on_page()
+def metrics(sweep: StartedSweep, shown: Shown) -> None:
+    """The section of training metrics, read anew."""
+    show_metrics(sweep, shown)

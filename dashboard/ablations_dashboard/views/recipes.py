@@ -1,0 +1,137 @@
+"""Two recipes side by side, what differs first, each setting with its meaning and source."""
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.files.lookup import files_of
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import read_sweep
+from ablations.study.recipe_differences import ABSENT, recipe_settings
+from ablations.study.resolve import load_resolved
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.selection import pick, switch
+from ablations_dashboard.tables import as_csv
+from ablations_dashboard.views.run import recipe_of
+from ablations_dashboard.written import in_code, in_markdown, visible
+from scalerl.recipe import Recipe, ResolvedRecipe
+from scalerl.recipe.meaning import Meaning, meaning_of
+
+FILE, VARIANT = "recipe", "variant"
+"""What a name begins with: `recipe scalerl`, `variant loo/loo-loss`."""
+ROW_HEIGHT = 104
+"""Pixels: five lines of a meaning; Streamlit wraps no text in lower rows."""
+MOST_ROWS = 8
+"""Seen at once."""
+COLUMNS = {
+    "differs": None,
+    "setting": st.column_config.TextColumn("setting", width="medium"),
+    "meaning": st.column_config.TextColumn("meaning", width="large"),
+}
+
+
+@errors_on_page()
+def show() -> None:
+    """Choose two; show the settings in which they differ, or all."""
+    st.title("Recipes")
+    home = find_home(None)
+    names = [f"{FILE} {name}" for name in sorted(files_of(FILE))] + variant_names(home)
+    scales = sorted(files_of("scale"))
+    first, second = default_pair(names)
+    left_column, right_column, scale_column = st.columns(3)
+    left = pick("left", "Left", names, default=first, widget=left_column.selectbox)
+    right = pick("right", "Right", names, default=second, widget=right_column.selectbox)
+    scale = pick("scale", "Scale of recipe files", scales, default="laptop", widget=scale_column.selectbox)
+    both = recipe_named(home, left, scale), recipe_named(home, right, scale)
+    lines = setting_lines(*both)
+    num = sum(line["differs"] for line in lines)
+    st.markdown(in_markdown(f"{num} of {len(lines)} settings differ." if num else "They have the same settings."))
+    if not switch("all", "All settings") and num:
+        lines = [line for line in lines if line["differs"]]
+    heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
+    table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
+    height = ROW_HEIGHT * (1 + min(len(lines), MOST_ROWS))
+    st.dataframe(
+        table, hide_index=True, column_config=COLUMNS, row_height=ROW_HEIGHT, height=height, key="settings of both"
+    )
+    st.download_button(
+        "Table as CSV",
+        partial(as_csv, table),
+        "recipes.csv",
+        "text/csv",
+        key="settings csv",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} --home {home.path}"
+    st.caption(f"{in_code(command)} prints what differs.")
+
+
+def default_pair(names: list[str]) -> tuple[str, str]:
+    """ScaleRL's and the one that it is compared with, where the files are there."""
+    wanted = [name for name in (f"{FILE} scalerl", f"{FILE} baseline") if name in names]
+    first, second = (*wanted, *names, *names)[:2]
+    return first, second
+
+
+def variant_names(home: Home) -> list[str]:
+    """Variants of the sweeps of the home folder, the sweep last started first; of sweeps that cannot be read none."""
+    found = []
+    for name in home.sweep_names():
+        try:
+            found += [f"{VARIANT} {name}/{variant.name}" for variant in read_sweep(home, name).plan.variants]
+        except AblationsError:
+            continue  # the page of sweeps says so
+    return found
+
+
+def recipe_named(home: Home, name: str, scale: str) -> ResolvedRecipe:
+    """The file of this name at a scale, or what the runs of a variant train."""
+    kind, _, rest = name.partition(" ")
+    return load_resolved(rest, scale) if kind == FILE else recipe_of(home.run(run_of(home, rest)))
+
+
+def run_of(home: Home, name: str) -> str:
+    """The first run of `sweep/variant`."""
+    sweep, _, variant = name.partition("/")
+    return next(one for one in read_sweep(home, sweep).plan.variants if one.name == variant).runs[0].id
+
+
+def word_of(home: Home, name: str) -> str:
+    """What `platform diff` takes."""
+    kind, _, rest = name.partition(" ")
+    return rest if kind == FILE else run_of(home, rest)
+
+
+def setting_lines(left: ResolvedRecipe, right: ResolvedRecipe) -> list[dict[str, Any]]:
+    """A line for every setting of either, those that differ first, otherwise in the order of a recipe."""
+    ours, theirs = recipe_settings(left), recipe_settings(right)
+    lines = []
+    for path in {**ours, **theirs}:
+        meaning = _meaning(left if path in ours else right, path)
+        values = ours.get(path, ABSENT), theirs.get(path, ABSENT)
+        lines.append(
+            {
+                "differs": values[0] != values[1],
+                "setting": path,
+                "left": visible(values[0]),
+                "right": visible(values[1]),
+                "meaning": meaning.text,
+                "source": meaning.source,
+                "unit": meaning.unit,
+                "allowed": meaning.allowed.replace("`", ""),
+                "of": "recipe" if path.partition(".")[0] in Recipe.model_fields else "scale",
+            }
+        )
+    return sorted(lines, key=lambda line: not line["differs"])
+
+
+def _meaning(recipe: ResolvedRecipe, path: str) -> Meaning:
+    try:
+        return meaning_of(recipe, path)
+    except KeyError:  # a free mapping inside a setting
+        return Meaning(text="", unit="", allowed="", source="")

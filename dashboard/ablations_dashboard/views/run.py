@@ -1,0 +1,329 @@
+"""One run: its health, its metrics, where its hours went, what its policy writes, its log and its recipe."""
+
+import json
+import time
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+import yaml
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.home.started_sweep import StartedSweep
+from ablations.home.state import State
+from ablations.status.progress import run_rows
+from ablations.status.rows import RunRow
+from ablations.status.run_logs import attempt_numbers, job_logs, tail
+from ablations.study.recipe_differences import recipe_differences
+from ablations.text import compute_text
+from ablations.tracking.ledger import default_tracking_uri, read_ledger
+from ablations_dashboard.charts import Axis, axis_titles
+from ablations_dashboard.choose import choose_sweep
+from ablations_dashboard.figures import show_figure
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.load import load_metrics, may_change
+from ablations_dashboard.rollout_text import STYLE, rollout_html, versions_of
+from ablations_dashboard.run_figures import hours_figure, run_metric_figure, staleness_figure, tasks_figure
+from ablations_dashboard.run_log import Rows, load_log, load_rollouts
+from ablations_dashboard.selection import asked, pick, pick_several
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_code, in_markdown, visible
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.errors import CannotResume
+from scalerl.run.run_folder import RunFolder
+
+REFRESH_S = 10
+USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
+"""Drawn where no metric is chosen."""
+MEANS_OVER = ("1", "5", "10", "25", "50")
+LOG_LINES = 25
+LATEST = "latest"
+KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
+
+
+@errors_on_page()
+def show() -> None:
+    """Choose a sweep and a run; it is read again every few seconds while it trains."""
+    sweep = choose_sweep()
+    rows = run_rows(sweep)
+    run_id = choose_run(sweep, rows)
+    is_live = may_change(sweep, rows, now=time.time())
+    st.fragment(show_run, run_every=REFRESH_S if is_live else None)(sweep, run_id)
+
+
+def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
+    """The run named in the URL, by id; one that the sweep does not have is said, and the page ends."""
+    names = {row.id: row.name for row in rows}
+    if not names:
+        st.title("Run")
+        st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
+        st.stop()
+    wanted = asked("run")
+    # The sweep may have been changed, here or on another page, which leaves the run of the other in the URL.
+    if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
+        st.title("Run")
+        near = did_you_mean(wanted[0], list(names), "runs")
+        st.error(f"No run {in_code(wanted[0])} in sweep {in_code(sweep.name)}; {in_markdown(near)}")
+        st.stop()
+    return pick(
+        "run",
+        "Run",
+        list(names),
+        default=next(iter(names)),
+        scope=sweep.name,
+        widget=st.sidebar.selectbox,
+        is_kept=True,
+        format_func=lambda one: f"{visible(names[one])} ({one})",
+    )
+
+
+@errors_on_page()
+def show_run(sweep: StartedSweep, run_id: str) -> None:
+    """Everything about one run; a section that cannot be read says so and leaves the others as they are."""
+    sweep = sweep.reread()
+    row = next(row for row in run_rows(sweep) if row.id == run_id)
+    folder = sweep.run(run_id)
+    st.title(in_markdown(row.name))
+    show_state(sweep, row, folder)
+    if folder.path.exists():
+        for heading, section in SECTIONS.items():
+            st.header(heading)
+            try:
+                section(sweep, folder)
+            except (AblationsError, ValueError) as error:
+                st.error(in_markdown(str(error)))
+    else:
+        st.info(f"It has no folder {in_code(str(folder.path))}: it was not started, or it was deleted.")
+
+
+def show_state(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> None:
+    """How far it is, what is wrong with it, and the command for that."""
+    plan, state = sweep.plan, row.state
+    st.caption(f"Run {in_code(row.id)} of sweep {in_code(sweep.name)}")
+    rate = "none yet" if state.pass_rate is None else f"{state.pass_rate:.3f}"
+    share = f"{compute_text(state.compute_gpu_hours)} of {compute_text(plan.budget_gpu_hours)}"
+    facts = {"state": state.state, plan.compute_name: share, "step": f"{state.step:,}", "pass rate": rate}
+    for column, (label, value) in zip(st.columns([1, 2, 1, 1]), facts.items(), strict=True):
+        column.metric(label, value)
+    if text := what_to_do(sweep, row, folder):
+        is_bad = state.state.is_failure or state.state == State.STALE
+        (st.error if is_bad else st.info)(text)
+    for warning in state.warnings:
+        st.warning(in_markdown(warning))
+    if state.step and not state.warnings and not state.state.is_failure:
+        st.success("No warning about its health in the last steps.")
+
+
+def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
+    """Why the run does not train or is not done, and the command for that; empty where nothing is to do."""
+    state = row.state
+    said = f" {in_markdown(state.message)}." if state.message else ""
+    again = in_code(sweep.plan.command)
+    logs = in_code(f"platform logs {row.id} --home {sweep.home.path}")
+    match state.state:
+        case State.DONE | State.RUNNING:
+            return said.strip()
+        case State.STALE:
+            return (
+                f"Its process died without a word.{said} {again} resumes it from its checkpoint; {logs} shows its log."
+            )
+        case State.STOPPED:
+            return f"The sweep ended it early.{said}"
+        case State.QUEUED | State.REQUEUED | State.PENDING:
+            return f"It waits to be trained.{said} {again} starts it, if nothing does."
+        case State.CANCELLED | State.PREEMPTED:
+            return f"It was asked to stop.{said} {again} resumes it from its last checkpoint."
+    retry = in_code(f"platform retry {sweep.name} --home {sweep.home.path}")
+    return f"It ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
+
+
+def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
+    """Several training metrics, each in a figure of its own."""
+    rows = load_metrics(sweep.home, folder.path.name)
+    if rows.empty:
+        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
+        return
+    titles = axis_titles(sweep.plan.compute_name)
+    names = sorted(set(rows.columns) - set(titles))
+    chosen = pick_several("show", "Metrics (none chosen: the usual ones)", names)
+    left, right = st.columns(2)
+    axis: Axis = pick(  # pyright: ignore[reportAssignmentType]  one of the titles
+        "against",
+        "Against",
+        list(titles),
+        default="step",
+        widget=left.radio,
+        format_func=titles.__getitem__,
+        horizontal=True,
+    )
+    smoothed = int(pick("mean", "Mean over steps", MEANS_OVER, default="10", widget=right.select_slider))
+    drawn = chosen or [name for name in USUAL if name in names] or names[:6]
+    columns = [column for _ in drawn[::2] for column in st.columns(2)]  # in pairs: a narrow screen keeps their order
+    for metric, column in zip(drawn, columns, strict=False):
+        with column:
+            figure = run_metric_figure(rows, metric, axis=axis, title=titles[axis], smoothed=smoothed)
+            name = f"{folder.path.name}-{metric}"
+            show_figure(figure, key=f"metric {metric}", name=name, alt=f"{metric} over {titles[axis]}")
+    show_table(rows.tail(1), key="last step", name=f"{folder.path.name}-steps", csv=rows.to_csv(index=False).encode())
+    st.caption("The last step with all that was logged of it; the CSV has every step.")
+
+
+def show_staleness(sweep: StartedSweep, folder: RunFolder) -> None:
+    """How old the weights were that made the tokens trained on."""
+    rows = [row for row in load_log(folder) if row.get("staleness")]
+    if not rows:
+        st.info("No optimiser step yet.")
+        return
+    alt = "Share of tokens by lag over optimiser steps"
+    show_figure(staleness_figure(rows), key="staleness", name=f"{folder.path.name}-staleness", alt=alt)
+    st.caption(
+        "Share of the tokens of each batch by lag: the trainer's version minus that of the weights that chose them."
+    )
+
+
+def show_hours(sweep: StartedSweep, folder: RunFolder) -> None:
+    """What the devices of each role did."""
+    rows = [row for row in load_log(folder) if row.get("device_s")]
+    if not rows:
+        st.info("Its log does not say yet, or is of a version that did not log it.")
+        return
+    figure = hours_figure(rows[-1]["device_s"])
+    show_figure(figure, key="hours", name=f"{folder.path.name}-hours", alt="Shares of device time by activity")
+    st.caption("Of all device time up to the last step; hatched time is idle.")
+
+
+def show_tasks(sweep: StartedSweep, folder: RunFolder) -> None:
+    """Pass rate of each task at every evaluation."""
+    rows = [row for row in load_log(folder) if row["kind"] in ("eval", "downstream")]
+    if not rows:
+        st.info("No evaluation yet.")
+        return
+    figure = tasks_figure(rows, sweep.plan.compute_name)
+    show_figure(figure, key="tasks", name=f"{folder.path.name}-tasks", alt="Pass rate by task over compute")
+    latest = pd.DataFrame([row for row in rows if row["step"] == rows[-1]["step"]])
+    columns = ["task", "pass_rate", "num_samples", "mean_tokens", "truncated", "interrupted"]
+    show_table(latest[[name for name in columns if name in latest]], key="tasks", name=f"{folder.path.name}-tasks")
+
+
+def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
+    """What the policy wrote at one evaluation."""
+    rows = load_rollouts(folder)
+    if not rows:
+        command = in_code(sweep.plan.command)
+        st.info(f"None are kept: no evaluation is done, or an earlier version trained it. {command} goes on with it.")
+        return
+    left, right = st.columns(2)
+    steps = [LATEST, *map(str, dict.fromkeys(row["step"] for row in reversed(rows)))]
+    step = pick(
+        "rollouts", "At the evaluation of step", steps, default=LATEST, scope=folder.path.name, widget=left.selectbox
+    )
+    at = rows[-1]["step"] if step == LATEST else int(step)
+    kind = pick("of", "Rollouts of", list(KINDS), default="held_out", widget=right.radio, format_func=KINDS.__getitem__)
+    shown = [row for row in rows if row["step"] == at and row["kind"] == kind]
+    if not shown:
+        st.info("There are none of this kind at this step: before the first optimiser step nothing was trained on.")
+        return
+    st.html(STYLE + legend_html(shown) + "".join(map(rollout_html, shown)))
+    lines = "".join(json.dumps(row) + "\n" for row in shown)
+    st.download_button(
+        "Rollouts as JSON lines",
+        lines,
+        f"{folder.path.name}-step-{at}-{kind}.jsonl",
+        key="rollouts jsonl",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def legend_html(rows: Rows) -> str:
+    """What the looks of tokens mean; nothing where no token was chosen."""
+    versions = versions_of(rows)
+    if not versions:
+        return ""
+    said = (
+        "their weights are the number below them and their colour"
+        if len(versions) > 1
+        else f"weights of step {versions[0]}"
+    )
+    return (
+        f'<div class="rollout"><span class="cut">Tokens: {said}; <span class="forced">underlined ones</span> were '
+        'forced by the interruption; faint rollouts are not in the loss; <span class="hidden">\\x1b</span> stands for '
+        "a control character.</span></div>"
+    )
+
+
+def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
+    """The last lines of what an attempt printed."""
+    attempts = [str(number) for number in reversed(attempt_numbers(folder))]
+    paths = {f"attempt {number}": folder.log(int(number)) for number in attempts}
+    paths |= {f"job, {path.name}": path for path in reversed(job_logs(sweep.home, folder.path.name))}
+    if not paths:
+        st.info("Nothing was printed: it was trained by `platform train`, whose log is the terminal, or not at all.")
+        return
+    name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
+    lines = tail(paths[name], LOG_LINES)
+    st.code("\n".join(map(visible, lines)) or "(empty)", language=None, wrap_lines=True)
+    command = f"platform logs {folder.path.name} --follow --home {sweep.home.path}"
+    st.caption(f"The last {LOG_LINES} lines of {in_code(str(paths[name]))}; {in_code(command)} follows it.")
+
+
+def show_recipe_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
+    """What it trains, and where that differs from the reference."""
+    recipe = recipe_of(folder)
+    (reference,) = [variant for variant in sweep.plan.variants if variant.name == sweep.plan.reference]
+    beside = next((run.id for run in reference.runs if sweep.run(run.id).path.exists()), None)
+    if folder.path.name in {run.id for run in reference.runs}:
+        st.markdown("It is the reference.")
+    elif beside is None:
+        st.info("The reference has no run yet to compare with.")
+    else:
+        found = recipe_differences(recipe_of(sweep.run(beside)), recipe)
+        frame = pd.DataFrame(
+            [(one.path, one.left, one.right) for one in found], columns=["setting", "reference", "run"]
+        )
+        show_table(frame.map(visible), key="differences", name=f"{folder.path.name}-differences")
+        st.caption("The page Recipes has the meaning of each setting.")
+    with st.expander("All settings"):
+        text = yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        st.code(visible(text), language="yaml")
+
+
+def recipe_of(folder: RunFolder) -> ResolvedRecipe:
+    """What a run trains; AblationsError where its recipe.json cannot be used."""
+    try:
+        return folder.read_recipe()[0]
+    except CannotResume as error:
+        raise AblationsError(str(error)) from error
+
+
+def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
+    """Where MLflow has it."""
+    ledger = read_ledger(sweep)
+    known = ledger.runs.get(folder.path.name)
+    if known is None:
+        st.info(f"MLflow does not have it. {in_code(f'platform sync {sweep.name} --home {sweep.home.path}')} sends it.")
+    elif ledger.tracking_uri.startswith(("http://", "https://")):
+        st.link_button("Open it in MLflow", f"{ledger.tracking_uri.rstrip('/')}/#/runs/{known.mlflow_id}")
+    else:
+        is_own = ledger.tracking_uri == default_tracking_uri(sweep.home)
+        command = (
+            f"platform mlflow --home {sweep.home.path}"
+            if is_own
+            else f"mlflow ui --backend-store-uri {ledger.tracking_uri}"
+        )
+        st.markdown(f"{in_code(command)} serves the store that has it. Then:")
+        st.link_button("Open it in MLflow", f"http://127.0.0.1:5000/#/runs/{known.mlflow_id}")
+
+
+SECTIONS: dict[str, Callable[[StartedSweep, RunFolder], None]] = {
+    "Training metrics": show_metrics_of_run,
+    "Pass rate by task": show_tasks,
+    "What the policy writes": show_rollouts,
+    "Where the hours went": show_hours,
+    "Staleness": show_staleness,
+    "Log": show_log,
+    "Recipe": show_recipe_of_run,
+    "MLflow": show_tracking,
+}

@@ -1,0 +1,123 @@
+"""A search: how its trials came along, which settings matter, the Pareto front, the best trials."""
+
+import time
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.search.objective import is_maximised, title
+from ablations.search.optuna_study import ENOUGH_TRIALS, LEAST_TRIALS, importances
+from ablations.search.record import SearchRecord, read_search
+from ablations.search.tables import note, objective_text, trial_lines
+from ablations.status.progress import run_rows
+from ablations.study.sweep import load_sweep
+from ablations_dashboard.choose import choose_sweep
+from ablations_dashboard.figures import show_figure
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.load import may_change
+from ablations_dashboard.search_figures import history_figure, importances_figure, pareto_figure
+from ablations_dashboard.selection import pick
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_code, in_markdown, visible
+
+REFRESH_S = 10
+
+
+@errors_on_page()
+def show() -> None:
+    """Choose a sweep; it is read again every few seconds while it goes on."""
+    sweep = choose_sweep()
+    is_live = may_change(sweep, run_rows(sweep), now=time.time())
+    st.fragment(show_search, run_every=REFRESH_S if is_live else None)(sweep)
+
+
+@errors_on_page()
+def show_search(sweep: StartedSweep) -> None:
+    """Everything about one search."""
+    sweep = sweep.reread()
+    st.title(f"Search {in_markdown(sweep.name)}")
+    record = read_search(sweep)
+    if record is None:
+        searches = [name for name in sweep.home.sweep_names() if is_search(sweep, name)]
+        others = f" Searches of this home folder: {', '.join(map(in_code, searches))}." if searches else ""
+        st.info(
+            "This sweep is not a search: its variants are written in its file."
+            + others
+            + f" {in_code('platform sweep sweeps/search_lr.yaml')} starts one."
+        )
+        st.stop()
+    done = len(record.ranked)
+    st.caption(in_markdown(f"{done} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}."))
+    st.progress(min(1.0, done / record.num_trials))
+    if not done:
+        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        st.info(f"No trial is done yet. {in_code(command)} shows when the first one is.")
+    else:
+        show_found(sweep, record)
+    show_trials(record, sweep)
+
+
+def is_search(sweep: StartedSweep, name: str) -> bool:
+    """Whether another sweep of the home folder is a search that can be read."""
+    try:
+        return read_search(read_sweep(sweep.home, name)) is not None
+    except AblationsError:
+        return False
+
+
+def show_found(sweep: StartedSweep, record: SearchRecord) -> None:
+    """What trials that are done say."""
+    st.markdown(in_markdown(f"{note(record, sweep.plan.reference)}."))
+    titles = [title(one) for one in record.objectives]
+    chosen = titles[0]
+    if len(titles) > 1:
+        chosen = pick("objective", "Objective", titles, default=titles[0], scope=sweep.name)
+        st.header("Pareto front")
+        alt = f"Trials by {titles[0]} and {titles[1]}"
+        show_figure(pareto_figure(record), key="pareto", name=f"{sweep.name}-pareto", alt=alt)
+    place = titles.index(chosen)
+    st.header("History")
+    show_figure(history_figure(record, place), key="history", name=f"{sweep.name}-history", alt=f"{chosen} by trial")
+    st.header("Importances")
+    try:
+        found = importances_of(sweep, record, place)
+    except AblationsError as error:
+        st.error(in_markdown(str(error)))
+        return
+    if not found:
+        st.info(f"They need {LEAST_TRIALS} trials that are done and differ.")
+        return
+    show_figure(importances_figure(found), key="importances", name=f"{sweep.name}-importances", alt="Importances")
+    rough = f" {len(record.ranked)} trials are few for it: with {ENOUGH_TRIALS} it is steadier."
+    st.caption(
+        "How far each setting tells the best tenth of the trials from all: PED-ANOVA, arXiv 2304.10255, as Optuna "
+        f"has it.{rough if len(record.ranked) < ENOUGH_TRIALS else ''}"
+    )
+
+
+def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) -> dict[str, float]:
+    """Of every setting of the space, by the trials that are done."""
+    search = load_sweep(sweep.folder / "sweep.yaml").search
+    if search is None:
+        raise AblationsError(f"{sweep.folder / 'sweep.yaml'}: has no search, and search.json beside it is of one")
+    return importances(
+        search.space,
+        [trial.params for trial in record.ranked],
+        [record.told(trial)[objective] for trial in record.ranked],
+        is_maximised=is_maximised(record.objectives[objective]),
+    )
+
+
+def show_trials(record: SearchRecord, sweep: StartedSweep) -> None:
+    """The trials, best first, and what may be tried."""
+    st.header("Trials")
+    lines = pd.DataFrame(trial_lines(record))
+    if lines.empty:
+        st.info("No trial is proposed yet.")
+    else:
+        show_table(lines.map(visible), key="trials", name=f"{sweep.name}-trials")
+    with st.expander("What may be tried"):
+        space = pd.DataFrame(record.space.items(), columns=["setting", "range or choices"])
+        show_table(space.map(visible), key="space", name=f"{sweep.name}-space")

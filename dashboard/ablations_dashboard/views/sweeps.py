@@ -1,0 +1,171 @@
+"""Sweeps: all of the home folder, each with its progress, cost, end and leader; read again while one is at work."""
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import fmean
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import read_sweep
+from ablations.status.progress import run_rows
+from ablations.status.rows import RunRow, rows_seconds_left, share
+from ablations.status.sweeps import SweepLine, ago, sweep_line
+from ablations.status.time_left import time_left_text
+from ablations.text import compute_text, counted
+from ablations_dashboard.choose import no_sweep
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.load import may_change
+from ablations_dashboard.selection import asked, held, keep
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_code, in_markdown, visible
+
+REFRESH_S = 10
+MOST_CARDS = 12
+"""Sweeps with a card; the table has all."""
+NO_LEADER = "no reading yet"
+
+
+def page_of_compare() -> "st.Page":
+    """Where a card leads."""
+    from ablations_dashboard.views import compare
+
+    return st.Page(compare.show, title="Compare", url_path="compare")
+
+
+@errors_on_page()
+def show() -> None:
+    """A card for each of the latest sweeps and a table of all."""
+    home = find_home(None)
+    st.title("Sweeps")
+    st.caption(f"Home folder {in_code(str(home.path))}")
+    if not home.sweep_names():
+        st.info(no_sweep(home))
+        st.stop()
+    words = search_words()
+    is_live = any(is_changing(home, name) for name in home.sweep_names())
+    st.fragment(show_sweeps, run_every=REFRESH_S if is_live else None)(home, words)
+
+
+def search_words() -> str:
+    """Part of a name or a question, from the URL."""
+    key = held("find")
+    if key not in st.session_state:
+        st.session_state[key] = next(iter(asked("find")), "")
+    words = st.text_input("Find", key=key, placeholder="part of a name or a question")
+    keep("find", [words] if words else [])
+    return words.lower()
+
+
+def is_changing(home: Home, name: str) -> bool:
+    """Whether a run of it trains; one that cannot be read does not."""
+    try:
+        sweep = read_sweep(home, name)
+        return may_change(sweep, run_rows(sweep), now=time.time())
+    except AblationsError:
+        return False
+
+
+@errors_on_page()
+def show_sweeps(home: Home, words: str) -> None:
+    """Those whose name or question has the words."""
+    found = [one for name in home.sweep_names() if words in (one := read_listed(home, name)).searched]
+    if not found:
+        st.info("No sweep has these words.")
+        return
+    for one in found[:MOST_CARDS]:
+        show_card(one)
+    st.header("All sweeps", anchor="all")
+    columns = {"done": st.column_config.ProgressColumn("done", format="percent", min_value=0.0, max_value=1.0)}
+    lines = [table_line(one, now=time.time()) for one in found]
+    show_table(pd.DataFrame(lines), key="sweeps", name="sweeps", columns=columns)
+    st.caption("The leader has the highest last pass rate, mean over seeds; Compare says what is decided.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A sweep of the list: `Listed(line=line, leader="loo-loss, 0.612", done=0.5, seconds_left=1200.0)`."""
+
+    line: SweepLine
+    leader: str = ""
+    done: float = 0.0
+    """Share of the budget that its runs have spent."""
+    seconds_left: float | None = None
+
+    @property
+    def searched(self) -> str:
+        """What words are looked for in."""
+        return f"{self.line.name} {self.line.question}".lower()
+
+    @property
+    def left(self) -> str:
+        """`40 min`; empty where it is not known."""
+        return "" if self.seconds_left is None else time_left_text(self.seconds_left)
+
+
+def read_listed(home: Home, name: str) -> Listed:
+    """A sweep; one that cannot be read says why."""
+    try:
+        sweep = read_sweep(home, name)
+        rows = run_rows(sweep)
+        return Listed(
+            line=sweep_line(home, name),
+            leader=leader_of(rows),
+            done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
+            seconds_left=rows_seconds_left(sweep.plan, rows, sweep.read_allocation()),
+        )
+    except AblationsError as error:
+        return Listed(line=SweepLine(name=name, problem=str(error), states={}))
+
+
+def show_card(one: Listed) -> None:
+    """Name, question, progress, cost, end and leader of a sweep."""
+    line = one.line
+    with st.container(border=True):
+        if line.problem:
+            st.markdown(f"**{in_markdown(line.name)}**")
+            st.error(in_markdown(line.problem))
+            return
+        label, where = f"**{in_markdown(line.name)}**", {"sweep": line.name}
+        st.page_link(page_of_compare(), label=label, query_params=where, icon=":material/monitoring:")
+        if line.question:
+            st.text(visible(line.question))
+        ends = f"; about {one.left} left" if one.left else ""
+        st.progress(one.done, text=in_markdown(f"{line.state}{ends}"))
+        hours = f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}"
+        variants = counted(line.variants, "variant")
+        st.caption(in_markdown(f"{variants}; {hours} spent; leads so far: {one.leader}"))
+
+
+def leader_of(rows: list[RunRow]) -> str:
+    """`loo-loss, 0.612`: the highest mean over seeds of the last pass rates."""
+    rates: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.state.pass_rate is not None:
+            rates[row.variant].append(row.state.pass_rate)
+    means = {variant: fmean(values) for variant, values in rates.items()}
+    if not means:
+        return NO_LEADER
+    best = max(means, key=means.__getitem__)
+    return f"{best}, {means[best]:.3f}"
+
+
+def table_line(one: Listed, *, now: float) -> dict[str, object]:
+    """The same as a line of the table."""
+    line = one.line
+    return {
+        "sweep": visible(line.name),
+        "runs": visible(line.problem) or line.state,
+        "done": one.done,
+        "compute": line.compute_gpu_hours,
+        "counted in": line.compute_name,
+        "time left": one.left,
+        "leads so far": visible(one.leader),
+        "last sign": ago(now - line.last_sign) if line.last_sign else "",
+        "scale": line.scale,
+        "variants": line.variants,
+        "question": visible(line.question),
+    }

@@ -1,0 +1,24 @@
+"""Text that people wrote, shown letter by letter: names, questions and messages are never markup on a page."""
+
+import re
+
+MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
+CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
+"""Control characters as their pictures: ESC is \N{SYMBOL FOR ESCAPE}."""
+
+
+def in_markdown(text: str) -> str:
+    r"""`text` as Streamlit's Markdown shows it: no markup, no HTML, no image. `a*b` is `a\*b`."""
+    return MARKUP.sub(r"\\\1", visible(text))
+
+
+def visible(text: str) -> str:
+    """`text` with its control characters as pictures."""
+    return text.translate(CONTROL)
+
+
+def in_code(text: str) -> str:
+    """`text` between backticks, whatever stands in it."""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{visible(text)}{pad}{fence}"

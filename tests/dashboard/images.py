@@ -1,0 +1,86 @@
+"""The pictures of every page in docs/images, light and dark, 1440 and 400 wide, of generated runs.
+
+make images, or: PYTHONPATH=tests python -m dashboard.images [FOLDER]
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dashboard.browser import Browser, served_in_browser
+from dashboard.test_run_page import HELD_OUT
+from dashboard.test_search_page import make_record
+from fixtures_home import changed, make_home, planned_run
+from places import REPOSITORY
+
+IMAGES = REPOSITORY / "docs/images"
+WIDTHS = {1440: 1100, 400: 900}
+"""Height of the picture by its width."""
+PAGES: dict[str, dict[str, str]] = {
+    "sweeps": {},
+    "compare": {"sweep": "loo"},
+    "forecast": {"sweep": "loo"},
+    "run": {"sweep": "loo", "run": planned_run("scalerl", 0).id},
+    "recipes": {},
+    "search": {"sweep": "batches"},
+}
+"""By path, what its URL selects."""
+
+
+def picture_names() -> list[str]:
+    """`compare-dark-400.png` and so on."""
+    return [f"{page}-{theme}-{width}.png" for page in PAGES for theme in ("light", "dark") for width in WIDTHS]
+
+
+def pictured_home(path: Path) -> None:
+    """A study with three seeds, a run with rollouts, and a search."""
+    sweep = make_home(path, seeds=(0, 1, 2))
+    rollouts = [replace_text(HELD_OUT, f"3:k{digit}a2") for digit in range(2)]
+    text = "".join(json.dumps(row) + "\n" for row in rollouts)
+    sweep.run(planned_run("scalerl", 0).id).rollouts.write_text(text)
+    search = changed(sweep, sweep="batches", doc="Which batch has the highest ceiling?", search=True)
+    search.write_plan()
+    record = replace(make_record(), seeds=(0, 1, 2))
+    record.write(search.folder)
+    space = "{batch.prompts: {low: 8, high: 64, step: 8}}"
+    (search.folder / "sweep.yaml").write_text(
+        f"name: batches\nreference: scalerl\nscale: laptop\nsearch: {{trials: 8, space: {space}}}\n"
+    )
+    sweep.write_plan()  # the last one started is shown first
+
+
+def replace_text(row: dict, prompt: str) -> dict:
+    """The rollout with another prompt, and an answer without what tests put there."""
+    answer = [{"text": "29a", "tokens": 3, "version": 79}]
+    return {**row, "prompt_id": prompt, "prompt": [{"text": f"{prompt}<think>", "tokens": 7}], "answer": answer}
+
+
+def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
+    """Every picture, each of a page that is whole."""
+    for page, query in PAGES.items():
+        for theme in ("light", "dark"):
+            for width, height in WIDTHS.items():
+                path = folder / f"{page}-{theme}-{width}.png"
+                with browser.window(dark=theme == "dark", width=width, height=height) as window:
+                    window.open("" if page == "sweeps" else page, **query)
+                    window.is_whole(figures=0 if page in ("sweeps", "recipes") else 1)
+                    window.page.wait_for_timeout(500)
+                    window.page.screenshot(path=path)
+                yield path
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        pictured_home(Path(home) / "ablation-runs")
+        for browser in served_in_browser(Path(home) / "ablation-runs"):
+            for path in take_pictures(browser, folder):
+                print(path.name, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()

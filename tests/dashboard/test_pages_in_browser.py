@@ -1,0 +1,259 @@
+"""The pages Sweeps, Compare and Forecast as people use them, in headless Chromium."""
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dashboard.browser import LIMIT_MS, served_in_browser
+from fixtures_home import TRUTH, changed, eval_row, make_home, planned_run, write_run
+from waiting import wait_until
+
+from ablations.home.plan import PlannedRun
+
+CURVES, METRICS = 0, 3
+"""Places of two figures of the page Compare."""
+
+
+RUNNING = planned_run("scalerl", 0).id
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """Three sweeps: `loo` whose reference trains, `more` beside it, and `damaged`, which cannot be read."""
+    path = tmp_path_factory.mktemp("home")
+    sweep = make_home(path)
+    shutil.rmtree(sweep.home.run(RUNNING).path)
+    write_run(sweep.home, RUNNING, TRUTH["scalerl"], fraction=0.8, state="running")
+    plan = sweep.plan
+    again = replace(plan.variants[1], name="again", runs=(PlannedRun(seed=0, id="ab" * 6),))
+    write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
+    changed(sweep, sweep="more", doc="Another question.", variants=(plan.variants[0], again)).write_plan()
+    damaged = changed(sweep, sweep="damaged")
+    damaged.write_plan()
+    (damaged.folder / "plan.json").write_text("{")
+    sweep.write_plan()  # the last one started is shown first
+    return sweep
+
+
+@pytest.fixture(scope="module")
+def browser(sweep):
+    yield from served_in_browser(sweep.home.path)
+
+
+def traces(page, place=CURVES):
+    """Names in the legend of a figure, without what is said of their A."""
+    names = page.page.evaluate(
+        "place => (document.querySelectorAll('.js-plotly-plot')[place]?.data ?? []).map(one => one.name || '')", place
+    )
+    return {name.partition(":")[0] for name in names if name}
+
+
+def axis(page, name="xaxis", place=CURVES):
+    """An axis as it is drawn; of a figure that is not there yet, nothing."""
+    return page.page.evaluate(
+        """([name, place]) => {
+            const found = document.querySelectorAll('.js-plotly-plot')[place]?._fullLayout?.[name];
+            return {type: found?.type, range: found?.range, title: found?.title?.text}; }""",
+        [name, place],
+    )
+
+
+def shows(page, is_drawn):
+    """Wait until the figures are as they should be: they are drawn after the page has settled."""
+    page.is_whole(figures=1)
+    wait_until(is_drawn, "the figure", limit_s=LIMIT_MS / 1000)
+
+
+def table_of(content):
+    """The lines of a downloaded table."""
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
+def test_controls_of_compare_do_what_they_say_and_are_in_the_url(browser):
+    with browser.window(height=1400) as page:
+        page.open("compare", sweep="loo")
+        page.is_whole(figures=4)
+        shows(page, lambda: traces(page) == set(TRUTH))
+        page.act(page.page.get_by_role("button", name="loo-loss", exact=True).click)
+        page.act(page.page.get_by_role("button", name="loo-curriculum", exact=True).click)
+        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum"})
+        page.choose("Baseline", "loo-loss")
+        page.page.get_by_role("heading", name="Compared with loo-loss").wait_for()
+        page.choose("Together with", "more")
+        page.act(page.page.get_by_role("button", name="again (more)", exact=True).click)
+        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
+        page.choose("Against", "optimiser steps")
+        shows(page, lambda: axis(page)["title"] == "optimiser steps")
+        page.act(page.page.get_by_text("Logarithmic").click)
+        shows(page, lambda: axis(page)["type"] == "log")
+        page.choose("Uncertainty of", "loo-curriculum")
+        page.act(page.page.get_by_text("Linearised view").click)
+        page.page.get_by_role("figure", name="Readings on axes on which").wait_for()
+        page.act(page.page.get_by_text("SVG", exact=True).click)
+        page.is_whole(figures=5)
+        url = page.page.url
+        for part in (
+            *("variant=loo-loss&variant=loo-curriculum&variant=again+%28more%29", "baseline=loo-loss", "with=more"),
+            *("against=step", "log=1", "band=loo-curriculum", "linearised=1"),
+            "pictures=SVG",
+        ):
+            assert part in url
+        page.act(page.page.reload)
+        page.is_whole(figures=5)
+        assert page.page.url == url
+        shows(page, lambda: traces(page) == {"loo-loss", "loo-curriculum", "again (more)"})
+        shows(page, lambda: axis(page)["title"] == "optimiser steps")
+        page.act(page.page.get_by_text("Filter", exact=True).click)
+        page.choose("With a verdict", "down")
+        page.choose("That change", "loss")
+        page.is_whole(figures=5)
+
+
+def test_tables_and_figures_of_compare_are_downloaded(browser):
+    with browser.window(height=1400) as page:
+        page.open("compare", sweep="more", pictures="SVG")
+        page.is_whole(figures=4)
+        page.act(page.page.get_by_text("All numbers").click)
+        tables = [
+            table_of(page.downloads(one.click))
+            for one in page.page.get_by_role("button", name="Table as CSV").all()
+            if one.is_visible()
+        ]
+        assert [[line["variant"] for line in table] for table in tables] == [["scalerl", "again"]] * len(tables)
+        assert len(tables) == 2
+        html = page.downloads(page.page.get_by_role("button", name="Figure as HTML").first.click).decode()
+        assert "plotly" in html
+        assert "again: A " in html
+        page.page.locator(".js-plotly-plot").first.hover()
+        svg = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
+        assert svg.startswith(b"<svg")
+        page.is_whole()
+    with browser.window() as page:
+        page.open("compare", sweep="more")
+        page.is_whole(figures=4)
+        page.page.locator(".js-plotly-plot").first.hover()
+        png = page.downloads(page.page.locator('.modebar-btn[data-title^="Download plot"]').first.click)
+        assert png.startswith(b"\x89PNG")
+
+
+def test_a_training_metric_is_chosen_with_what_it_is_drawn_over(browser):
+    with browser.window(height=1400) as page:
+        page.open("compare", sweep="more")
+        page.is_whole(figures=4)
+        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "entropy")
+        page.choose("Metric", "mismatch")
+        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "mismatch")
+        page.choose("Over", "seconds trained")
+        shows(page, lambda: axis(page, "xaxis", METRICS)["title"] == "seconds trained")
+        assert "metric=mismatch" in page.page.url
+        assert "metric_axis=wall_s" in page.page.url
+        page.act(page.page.reload)
+        shows(page, lambda: axis(page, "yaxis", METRICS)["title"] == "mismatch")
+        shows(page, lambda: axis(page, "xaxis", METRICS)["title"] == "seconds trained")
+        assert traces(page, METRICS) == {"scalerl", "again"}
+
+
+def visible_of(page):
+    """Whether each variant's readings are drawn on the curves, and how many there are."""
+    return page.page.evaluate(
+        """() => Object.fromEntries((document.querySelector('.js-plotly-plot')._fullData ?? [])
+            .filter(one => one.mode === 'markers')
+            .map(one => [one.legendgroup, [one.visible === true, one.x.length]]))"""
+    )
+
+
+def test_a_variant_hidden_by_a_click_stays_hidden_when_new_readings_come(browser, sweep):
+    with browser.window(height=1400) as page:
+        page.open("compare", sweep="loo")
+        shows(page, lambda: traces(page) == set(TRUTH))
+        before = visible_of(page)
+        assert before == {"scalerl": [True, 33], "loo-loss": [True, 41], "loo-curriculum": [True, 41]}
+        entry = page.page.locator(".js-plotly-plot").first.locator(".legend .traces").filter(has_text="loo-loss")
+        entry.locator(".legendtoggle").click()
+        shows(page, lambda: visible_of(page)["loo-loss"] == [False, 41])
+        row = eval_row(1650.0, TRUTH["scalerl"], np.random.default_rng(0))
+        with sweep.run(RUNNING).metrics.open("a") as log:
+            log.write(json.dumps(row) + "\n")
+        shows(page, lambda: visible_of(page)["scalerl"] == [True, 34])
+        page.settled()
+        assert visible_of(page) == before | {"scalerl": [True, 34], "loo-loss": [False, 41]}
+
+
+def test_sweeps_are_found_and_lead_to_their_comparison(browser):
+    with browser.window() as page:
+        page.open()
+        shown = page.text()
+        assert "not a plan" in shown
+        assert "Another question." in shown
+        table = table_of(page.downloads(page.page.get_by_role("button", name="Table as CSV").click))
+        assert {line["sweep"] for line in table} == {"loo", "more", "damaged"}
+        find = page.page.get_by_role("textbox", name="Find")
+        page.act(lambda: find.fill("another"), lambda: find.press("Enter"))
+        assert "Which choice raises the ceiling?" not in page.text()
+        assert "find=another" in page.page.url
+        page.act(page.page.reload)
+        assert "Which choice raises the ceiling?" not in page.text()
+        page.act(page.page.get_by_role("link", name="more").click)
+        page.page.get_by_role("heading", name="more", exact=True).wait_for()
+        page.is_whole(figures=4)
+        assert "sweep=more" in page.page.url
+
+
+def test_controls_of_forecast_do_what_they_say_and_are_in_the_url(browser):
+    with browser.window(height=1400) as page:
+        page.open("forecast", sweep="loo")
+        page.is_whole(figures=1)
+        slider = page.page.get_by_role("slider", name="Compute per run")
+        page.act(slider.focus, lambda: page.page.keyboard.press("ArrowRight"))
+        target = page.page.get_by_role("spinbutton", name="Pass rate to reach")
+        page.act(lambda: target.fill("0.5"), lambda: target.press("Enter"))
+        page.choose("Uncertainty of", "loo-loss")
+        page.act(page.page.get_by_text("Backtest: how such").click)
+        page.page.get_by_text("Run by run").wait_for()
+        page.is_whole(figures=1)
+        url = page.page.url
+        for part in ("times=2.5", "target=0.5", "forecast_band=loo-loss", "backtest=1"):
+            assert part in url
+        page.act(page.page.reload)
+        page.page.get_by_text("Run by run").wait_for()
+        page.is_whole(figures=1)
+        assert page.page.url == url
+        first = table_of(page.downloads(page.page.get_by_role("button", name="Table as CSV").first.click))
+        assert [line["variant"] for line in first] == list(TRUTH)
+
+
+PLACES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => {
+    const box = one => { const found = one.getBoundingClientRect(); return {
+        left: found.left, right: found.right, top: found.top, bottom: found.bottom}; };
+    const all = what => [...plot.querySelectorAll(what)].map(box);
+    return {area: box(plot.querySelector('.bglayer .bg, .plot')), ticks: all('.xtick text'), names: all('.ytick text'),
+            legend: all('.legend'), ink: getComputedStyle(plot.querySelector('.xtick text')).fill}; })"""
+
+
+def test_the_forecast_reads_on_a_dark_phone(browser):
+    with browser.window(dark=True, width=400, height=2200) as page:
+        page.open("forecast", sweep="more")
+        page.is_whole(figures=2)
+        curves, chances = page.page.evaluate(PLACES)
+        for one in (curves, chances):
+            assert all(name["left"] >= 0 and name["right"] <= 400 for name in one["ticks"] + one["names"])
+            assert all(a["right"] < b["left"] for a, b in zip(one["ticks"], one["ticks"][1:], strict=False))
+            assert one["ink"] == "rgb(230, 233, 237)"  # the ink of dark pages
+        assert curves["area"]["right"] - curves["area"]["left"] > 250
+        (legend,) = curves["legend"]
+        assert legend["top"] > max(tick["bottom"] for tick in curves["ticks"])
+        assert legend["right"] <= 400
+        assert chances["ticks"][0]["top"] > legend["bottom"]  # the bars lie below the curves
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_an_unknown_sweep_is_said_and_no_other_shown(browser):
+    with browser.window() as page:
+        page.open("compare", sweep="mor")
+        assert "No sweep mor" in page.text()
+        assert page.num_figures() == 0
+        page.is_whole()

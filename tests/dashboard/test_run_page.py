@@ -1,0 +1,256 @@
+"""The page of a run: what is wrong with it and what to do, its figures, and what its policy writes."""
+
+import json
+import shutil
+import time
+from dataclasses import replace
+
+import pytest
+from dashboard.app_pages import figures_of, html_of, messages, open_page
+from fixtures_home import BUDGET, make_home, planned_run, train_row, write_run, write_state
+
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.study.resolve import load_resolved
+from ablations_dashboard.rollout_text import in_html, outcome_text, rollout_html
+from ablations_dashboard.views import run as page_of_run
+
+HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'
+ROLLOUT = {
+    "kind": "trained",
+    "step": 80,
+    "compute_gpu_hours": 2000.0,
+    "task": "k_smallest",
+    "prompt_id": "3:k9a2",
+    "verdict": "wrong",
+    "reward": -1.0,
+    "tokens": 9,
+    "truncated": True,
+    "prompt": [{"text": "3:k9a2<think>", "tokens": 7}],
+    "thinking": [
+        {"text": "9a\nk", "tokens": 3, "version": 76},
+        {"left_out": 11820},
+        {"text": "</think>", "tokens": 1, "version": 77, "forced": True},
+    ],
+    "answer": [{"text": f"29{HOSTILE}", "tokens": 5, "version": 79}],
+    "advantage": None,
+    "masked": "truncated",
+}
+HELD_OUT = {**ROLLOUT, "kind": "held_out", "verdict": "right", "reward": 1.0, "truncated": False}
+HELD_OUT = {name: value for name, value in HELD_OUT.items() if name not in ("advantage", "masked")}
+
+
+def open_run(monkeypatch, sweep, variant="scalerl", **query):
+    return open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run=planned_run(variant, 0).id, **query)
+
+
+def write_rollouts(sweep, rows, variant="scalerl"):
+    path = sweep.run(planned_run(variant, 0).id).rollouts
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_path):
+    page = open_run(monkeypatch, make_home(tmp_path))
+    assert page.title[0].value == r"scalerl, seed 0"
+    assert [one.value for one in page.metric][:2] == ["done", "2,000 of 2,000"]
+    assert [one.value for one in page.header] == list(page_of_run.SECTIONS)
+    assert "No warning about its health" in messages(page)
+    # entropy, staleness, mismatch, idle of the usual metrics; pass rate, hours, staleness
+    assert len(figures_of(page)) == 7
+
+
+def test_several_metrics_are_drawn_at_once_and_the_url_has_them(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_run(monkeypatch, sweep, show=["entropy", "loss"], against="wall_s", mean="5")
+    specs = figures_of(page)
+    titles = [(spec["layout"]["xaxis"]["title"]["text"], spec["layout"]["yaxis"]["title"]["text"]) for spec in specs]
+    assert titles[:2] == [("seconds trained", "entropy"), ("seconds trained", "loss")]
+    page.multiselect[0].set_value(["mismatch"]).run()
+    assert page.query_params["show"] == "mismatch"
+    assert not page.exception
+
+
+def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    folder = sweep.run(planned_run("scalerl", 0).id)
+    folder.write_status(replace(folder.read_status(), warnings=("entropy is down to 0.019 nats",)))
+    page = open_run(monkeypatch, sweep)
+    assert page.warning[0].value == r"entropy is down to 0\.019 nats"
+    assert "No warning" not in messages(page)
+
+
+def stale(sweep, run_id):
+    write_state(sweep.home, run_id, "running", compute=BUDGET / 2)
+    folder = sweep.run(run_id)
+    folder.write_status(replace(folder.read_status(), heartbeat=time.time() - 3600))
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "said"),
+    [
+        (
+            lambda sweep, run: write_state(sweep.home, run, "failed", message="Diverged: the loss"),
+            "failed",
+            (r"Diverged\: the loss", "`platform logs 000001000000 --home", "`platform sweep sweeps/loo.yaml`"),
+        ),
+        (stale, "stale", ("died without a word", "`platform sweep sweeps/loo.yaml` resumes it")),
+        (
+            lambda sweep, run: write_state(sweep.home, run, "cancelled", compute=5.0),
+            "cancelled",
+            ("asked to stop", "resumes it"),
+        ),
+        (
+            lambda sweep, run: shutil.rmtree(sweep.run(run).path),
+            "pending",
+            ("no folder", "deleted", "`platform sweep sweeps/loo.yaml` starts it"),
+        ),
+    ],
+)
+def test_a_run_that_needs_something_says_why_and_which_command(monkeypatch, tmp_path, change, state, said):
+    sweep = make_home(tmp_path)
+    change(sweep, planned_run("loo-loss", 0).id)
+    page = open_run(monkeypatch, sweep, "loo-loss")
+    assert page.metric[0].value == state
+    assert [text for text in said if text not in messages(page)] == []
+
+
+def test_a_corrupt_log_is_named_and_leaves_the_other_sections(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    log.write_text("not a row\n" + log.read_text())
+    write_rollouts(sweep, [HELD_OUT])
+    page = open_run(monkeypatch, sweep)
+    assert "metrics\\.jsonl\\:1\\: not a metrics row" in messages(page)
+    assert len(page.header) == len(page_of_run.SECTIONS)
+    assert "29" in html_of(page)
+
+
+def test_an_empty_run_says_which_command_shows_its_first_step(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    sweep.run(planned_run("scalerl", 0).id).metrics.write_text("")
+    page = open_run(monkeypatch, sweep)
+    assert "`platform status loo --watch --home" in messages(page)
+    assert "No evaluation yet" in messages(page)
+    assert len(figures_of(page)) == 0
+
+
+def test_an_unknown_run_in_the_url_is_not_another_run(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    page = open_page(monkeypatch, sweep.home.path, "run", sweep="loo", run="123456789abc")
+    assert "No run `123456789abc` in sweep `loo`" in page.error[0].value
+    assert len(page.header) == 0
+
+
+def test_rollouts_show_the_weights_of_tokens_what_was_forced_and_what_is_not_in_the_loss(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    write_rollouts(sweep, [ROLLOUT, {**ROLLOUT, "step": 40}, HELD_OUT])
+    text = html_of(open_run(monkeypatch, sweep, of="trained"))
+    assert (
+        '<span class="v2 forced" title="1 tokens, weights of step 77, forced">&lt;/think&gt;</span><sub>77</sub>'
+        in text
+    )
+    assert "9a\nk</span><sub>76</sub>" in text
+    assert "… 11,820 tokens are not kept …" in text
+    assert '<div class="part masked"><span class="name">answer</span>' in text
+    assert "wrong, reward -1, 9 tokens, cut off at the token limit, not in the loss: truncated" in text
+
+
+def test_rollouts_of_another_step_and_kind_are_chosen_in_the_url(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    early = {**ROLLOUT, "step": 40, "prompt_id": "2:early"}
+    write_rollouts(sweep, [early, ROLLOUT, HELD_OUT])
+    page = open_run(monkeypatch, sweep, of="trained", rollouts="40")
+    assert "2:early" in html_of(page)
+    assert "3:k9a2</div>" not in html_of(page)
+    page = open_run(monkeypatch, sweep, of="held_out", rollouts="40")
+    assert "none of this kind at this step" in messages(page)
+
+
+def test_a_run_of_an_earlier_version_has_no_rollouts_and_says_so(monkeypatch, tmp_path):
+    page = open_run(monkeypatch, make_home(tmp_path))
+    assert "None are kept" in messages(page)
+
+
+def test_what_a_policy_writes_is_no_markup():
+    text = rollout_html(ROLLOUT)
+    assert "<img" not in text
+    assert "<script" not in text
+    assert "&lt;img src=&quot;https://elsewhere.example/x.png&quot;&gt;" in text
+    assert "\x1b" not in text
+    assert '<span class="hidden">\\x1b</span>[31m' in text
+
+
+def test_characters_without_a_look_are_shown_by_their_number():
+    assert in_html("a\u202eb\x00\u200d\n\tc") == (
+        'a<span class="hidden">\\u202e</span>b<span class="hidden">\\x00</span><span class="hidden">\\u200d</span>\n\tc'
+    )
+    assert in_html("<é✓🙂&") == "&lt;é✓🙂&amp;"
+
+
+def test_what_came_of_a_rollout_in_words():
+    assert outcome_text({**ROLLOUT, "truncated": False, "masked": None, "advantage": 0.344}) == (
+        "wrong, reward -1, advantage +0.34, 9 tokens"
+    )
+
+
+def test_a_run_shows_its_recipe_and_where_it_differs_from_the_reference(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    recipes = {
+        "scalerl": load_resolved("scalerl", "smoke"),
+        "loo-loss": load_resolved("scalerl", "smoke", ["batch.prompts=12"]),
+    }
+    variants = tuple(
+        PlannedVariant(name=name, overrides={}, runs=(PlannedRun(seed=0, id=recipe.identity(0)),))
+        for name, recipe in recipes.items()
+    )
+    sweep = replace(sweep, plan=replace(sweep.plan, variants=variants))
+    sweep.write_plan()
+    for recipe in recipes.values():
+        write_run(sweep.home, recipe.identity(0), (0.6, 1.9, 300.0))
+        folder = sweep.run(recipe.identity(0))
+        (folder.path / "recipe.json").unlink()
+        folder.create(recipe, 0)
+    page = open_page(monkeypatch, tmp_path, "run", sweep="loo", run=recipes["loo-loss"].identity(0))
+    frame = next(table.value for table in page.dataframe if "setting" in table.value)
+    before = str(recipes["scalerl"].batch.prompts)
+    assert frame.values.tolist() == [["batch.prompts", before, "12"]]
+    assert "max_ratio: 5.0" in page.code[-1].value
+    page = open_page(monkeypatch, tmp_path, "run", sweep="loo", run=recipes["scalerl"].identity(0))
+    assert "It is the reference." in "".join(one.value for one in page.markdown)
+
+
+def test_the_log_shows_its_last_lines_with_control_characters_as_pictures(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    log = sweep.run(planned_run("scalerl", 0).id).log(1)
+    log.parent.mkdir()
+    log.write_text("".join(f"step {number}\n" for number in range(100)) + "\x1b[31mred\n")
+    page = open_run(monkeypatch, sweep)
+    shown = page.code[0].value.splitlines()
+    assert len(shown) == page_of_run.LOG_LINES
+    assert shown[-2:] == ["step 99", "␛[31mred"]
+
+
+def test_mlflow_is_linked_where_it_has_the_run(monkeypatch, tmp_path):
+    sweep = make_home(tmp_path)
+    run = planned_run("scalerl", 0).id
+    assert "`platform sync loo --home" in messages(open_run(monkeypatch, sweep))
+    known = {"mlflow_id": "8c1f", "parent_id": "02ab", "num_rows": 120, "state": "done"}
+    content = {"tracking_uri": "https://mlflow.example", "runs": {run: known}, "variants": {}}
+    (sweep.folder / "sync.json").write_text(json.dumps(content))
+    page = open_run(monkeypatch, sweep)
+    assert page.get("link_button")[0].proto.url == "https://mlflow.example/#/runs/8c1f"
+
+
+def test_a_long_run_is_thinned_to_what_a_screen_can_show(monkeypatch, tmp_path):
+    import numpy as np
+
+    sweep = make_home(tmp_path)
+    log = sweep.run(planned_run("scalerl", 0).id).metrics
+    rng = np.random.default_rng(0)
+    rows = [{**train_row(float(step), rng), "step": step} for step in range(1, 5001)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = open_run(monkeypatch, sweep, show=["loss"])
+    spec = figures_of(page)[0]
+    assert {
+        len(trace["y"]["bdata"]) > 0 if isinstance(trace["y"], dict) else len(trace["y"]) <= 600
+        for trace in spec["data"]
+    } == {True}
