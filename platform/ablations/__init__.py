@@ -4,6 +4,7 @@
     open_sweep, compare                                         a sweep, and variants against a reference
     forecast_sweep, backtest_sweep, paper_comparison            beyond the readings; as the paper compares
     curves_figure, verdicts_figure, forecast_figure             Plotly figures
+    curves_picture, differences_picture                         the same for a paper
     AblationsError                                              what went wrong, for people
 
 They are imported when they are first used: the command line starts without SciPy and pandas.
@@ -21,6 +22,7 @@ The rooms by height; each imports only what stands below it:
     verdict    variants against the reference              pools     where runs train: processes of this machine
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
+    terminal   tables for any width, text that cannot steer the terminal
     errors, signals, text    what the platform raises on purpose; signals; numbers and messages as people read them
 """
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ablations.paper.comparison import paper_comparison
     from ablations.report.curves import curves_figure
     from ablations.report.forecast import forecast_figure
+    from ablations.report.static import curves_picture, differences_picture
     from ablations.report.verdicts import verdicts_figure
     from ablations.verdict.compare import compare
     from ablations.verdict.results import open_sweep
@@ -50,6 +53,8 @@ __all__ = [
     "backtest_sweep",
     "compare",
     "curves_figure",
+    "curves_picture",
+    "differences_picture",
     "fit_curve",
     "forecast_figure",
     "forecast_sweep",
@@ -67,6 +72,8 @@ MODULES = {
     "verdicts_figure": "report.verdicts",
     "compare": "verdict.compare",
     "curves_figure": "report.curves",
+    "curves_picture": "report.static",
+    "differences_picture": "report.static",
     "fit_curve": "fit.fitting",
     "forecast_figure": "report.forecast",
     "forecast_sweep": "forecast.of_sweep",

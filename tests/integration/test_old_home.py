@@ -18,6 +18,10 @@ from scalerl.run.run_folder import RunFolder
 DONE, STOPPED, ON_THE_WALL_CLOCK = "b64197716932", "a81b84a39abf", "91e7f517f3ab"
 NO_LONGER_SAID = {"delta_rule", "C_mid_ratio", "C_mid_ratio_lo", "C_mid_ratio_hi"}
 OF_THE_LEVEL = {"level", "delta_level", "delta_level_lo", "delta_level_hi", "level_difference"}
+CORRECTED = {
+    *(f"{name}_joint_{end}" for name in ("delta_level", "delta_A", "compute_ratio") for end in ("lo", "hi")),
+    *(f"{name}_joint" for name in ("level_difference", "difference", "efficiency")),
+}
 OF_EQ_1_ALONE = {"A_eq1", "A_eq1_lo", "A_eq1_hi", "asymptote_under_eq1", "eq1_p"}
 
 
@@ -56,10 +60,10 @@ def test_an_old_home_shows_its_status_and_its_comparison(old):
     }
     said = json.loads(platform(old, "compare", "small", "--json"))
     before = json.loads((old / "compare.json").read_text())
-    assert said.keys() == before.keys() | {"run_to_run"}
+    assert said.keys() == before.keys() | {"run_to_run", "together_with"}
     ours, theirs = said["variants"][0], before["variants"][0]  # the variant whose run is done
     theirs = {name: value for name, value in theirs.items() if name not in NO_LONGER_SAID}
-    assert ours.keys() == theirs.keys() | {"hours"} | OF_THE_LEVEL | OF_EQ_1_ALONE
+    assert ours.keys() == theirs.keys() | {"hours", "overrides"} | OF_THE_LEVEL | OF_EQ_1_ALONE | CORRECTED
     assert ours["hours"] is None  # its rows do not say
     for name, value in theirs.items():
         assert ours[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name

@@ -19,11 +19,16 @@ LEFT_BY_OTHER_SWEEPS = {
     "warm_starts/<hash>.partial/",
     *(f"sweeps/<name>/{name}" for name in ("stopped.json", "allocation.json", "search.json", "optuna.db", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
+    *("sweeps/<name>/repeated_runs.json", "sweeps/<name>/with/<name>/"),
+    *(
+        f"sweeps/<name>/{name}"
+        for name in ("card.json", "card.md", "curves.svg", "report.pdf", "report-md/", "report-csv/", "report-latex/")
+    ),
     *("runs/<id>/checkpoint.pt", "slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
     "runs/<id>/evaluations/",
 }
-"""With stop rules, a total, a search, `platform cancel`, Slurm, several nodes, an evaluator or an old version."""
+"""With other sweeps, stop rules, a total, a search, `platform reproduce` or `cancel`, Slurm, several nodes."""
 
 
 def test_a_sweep_trains_every_run_once_and_is_extended_by_a_larger_budget(platform, study, home):
@@ -128,7 +133,7 @@ def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):
 
 
 def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
-    process = start(home, "sweep", str(study), "--budget", "20", "--jobs", "1")
+    process = start(home, "sweep", str(study), "--budget", "20x", "--jobs", "1")
     wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
     platform("cancel", "small")
     assert process.wait(timeout=60) == 3
@@ -140,7 +145,7 @@ def test_a_cancelled_sweep_keeps_its_work_and_goes_on(platform, study, home):
 
 
 def test_ctrl_c_lets_runs_write_their_checkpoints(platform, study, home):
-    process = start(home, "sweep", str(study), "--budget", "20")
+    process = start(home, "sweep", str(study), "--budget", "20x")
     wait_until(lambda: list(home.glob("runs/*/metrics.jsonl")), "a run that trains", process=process)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the group
     assert process.wait(timeout=90) == 3
@@ -170,7 +175,7 @@ def test_a_run_that_fails_is_named_and_costs_no_other_run(platform, study, home)
 
 
 def test_two_sweeps_of_one_name_do_not_run_at_once(platform, study, home):
-    process = start(home, "sweep", str(study), "--budget", "20")
+    process = start(home, "sweep", str(study), "--budget", "20x")
     wait_until((home / "sweeps" / "small" / "plan.json").exists, "plan.json", process=process)
     try:
         refused = platform("sweep", str(study), code=2)

@@ -67,7 +67,7 @@ def test_a_sweep_on_the_wall_clock_trains_in_jobs_and_says_that_its_compute_is_m
 
 
 def test_a_cancelled_sweep_leaves_no_generator_and_its_runs_can_go_on(platform, wall_study, home):
-    process = start(home, "sweep", str(wall_study), "--budget", "100")
+    process = start(home, "sweep", str(wall_study), "--budget", "100x")
     generators = wait_until(lambda: generators_in(home), "generators", process=process)
     os.kill(process.pid, signal.SIGINT)
     process.wait(100)

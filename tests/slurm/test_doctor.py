@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -218,31 +219,44 @@ def test_ctrl_c_while_sbatch_asks_leaves_no_job(cluster, home, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
     (partition,) = probed_partitions(("low",))
     controller = int((cluster.folder / "slurmctld.pid").read_text())
+    refused = []
 
     def is_asking():
         children = Path(f"/proc/{os.getpid()}/task/{threading.main_thread().native_id}/children").read_text().split()
-        return any(b"sbatch" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+        programs = []
+        for child in children:
+            with suppress(OSError):  # it has ended
+                programs.append(Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0])
+        return b"sbatch" in programs
 
     def interrupt():
-        wait_until(is_asking, "sbatch", limit_s=LIMIT_S)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)
-        os.kill(controller, signal.SIGCONT)
+        try:
+            wait_until(is_asking, "sbatch", limit_s=LIMIT_S)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1.0)
+        finally:
+            os.kill(controller, signal.SIGCONT)
 
     def submit():
+        thread = threading.Thread(target=interrupt)
         with probe:
             os.kill(controller, signal.SIGSTOP)  # sbatch waits for an answer
             thread.start()
-            probe.submit(tracking_uri="")
+            try:
+                probe.submit(tracking_uri="")
+            finally:
+                thread.join()
 
-    probe = Probe(Home(home), partition, setup=(), options=(), wait_s=10.0)
-    thread = threading.Thread(target=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        submit()
-    thread.join()
-    assert probe.job, "interrupted before Slurm had the job; nothing was shown"
-    wait_until(lambda: not jobs(cluster), "the end of every job", limit_s=LIMIT_S, every_s=0.2)
-    assert not list(home.glob("doctor"))
+    for _ in range(5):  # a controller that was stopped may refuse sbatch, and then there was no job to leave behind
+        probe = Probe(Home(home), partition, setup=(), options=(), wait_s=10.0)
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            submit()
+        wait_until(lambda: not jobs(cluster), "the end of every job", limit_s=LIMIT_S, every_s=0.2)
+        assert not list(home.glob("doctor"))
+        if probe.job:
+            return
+        refused.append(repr(interrupted.value.__context__))
+    pytest.fail(f"Slurm never had the job; nothing was shown: {refused}")
 
 
 def test_kill_while_the_probe_runs_leaves_no_job(cluster, home):
@@ -268,18 +282,6 @@ def test_what_a_killed_doctor_leaves_the_next_one_removes(drained, home, monkeyp
     remove_left_probes(Home(home))
     assert not folder.exists()
     assert jobs(drained) == []
-
-
-def test_without_slurm_one_line_says_so_and_the_rest_is_looked_at(home, monkeypatch):
-    monkeypatch.setenv("PATH", "/nonexistent")
-    result = CliRunner().invoke(app, ["doctor", "--home", str(home)], catch_exceptions=False)
-    assert result.exit_code == 1
-    errors = [line for line in result.stdout.splitlines() if line.startswith("  error")]
-    assert len(errors) == 1
-    assert "sbatch" in errors[0]
-    assert "login node" in result.stdout
-    assert "home folder" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 100
 
 
 class ClusterWithGpus(SlurmCluster):

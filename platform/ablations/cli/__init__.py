@@ -1,6 +1,7 @@
 """The commands of `platform`. Each imports what it needs when it runs: `--help` and `sweep --dry-run` start at once.
 
     options.py   what commands share: options, sweeps by name, output
+    budget.py    what --budget means
     run.py       sweep, train
     plan.py      what a sweep would train and cost
     submit.py    a sweep on Slurm
@@ -11,6 +12,9 @@
     read.py      fit, compare, report
     forecast.py  forecast
     design.py    design, and what of it a sweep says
+    reproduce.py reproduce
+    shelf.py     list, show, diff, delete
+    move.py      rename, export, import
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
     reference.py every command as a page: docs/commands.md
@@ -21,32 +25,67 @@ error; 2 the input was wrong; 3 not finished, or interrupted.
 
 import os
 import sys
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ablations.cli import check, design, devices, doctor, follow, forecast, jobs, read, run, serve
+from ablations.cli import (
+    check,
+    design,
+    devices,
+    doctor,
+    follow,
+    forecast,
+    jobs,
+    move,
+    read,
+    reproduce,
+    run,
+    serve,
+    shelf,
+)
 from ablations.cli.options import FAILED, WRONG_INPUT
 from ablations.errors import AblationsError
+from ablations.terminal.screen import Screen
 from scalerl.run.errors import CannotResume
 
 app = typer.Typer(
     name="platform",
-    help="Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    *(run.sweep, run.train),
-    *(jobs.cancel, jobs.retry),
-    *(follow.status, follow.logs, read.fit, read.compare, read.report),
-    forecast.forecast,
-    *(design.design, check.check, devices.plan),
-    doctor.doctor,
-    *(serve.dashboard, serve.mlflow, serve.sync),
-):
-    app.command()(command)
+COMMANDS = {
+    "Train": (run.sweep, run.train, jobs.cancel, jobs.retry),
+    "Results": (follow.status, follow.logs, read.fit, read.compare, read.report, forecast.forecast),
+    "Before it is paid for": (design.design, check.check, devices.plan, reproduce.reproduce, doctor.doctor),
+    "The home folder": (shelf.list, shelf.show, shelf.diff, shelf.delete, move.rename, move.export, move.import_),
+    "Pages and MLflow": (serve.dashboard, serve.mlflow, serve.sync),
+}
+"""In the order of `--help`, by what they are for."""
+for purpose, commands in COMMANDS.items():
+    for command in commands:
+        # `import` is a word of Python's.
+        app.command(command.__name__.rstrip("_"), rich_help_panel=purpose)(command)
+
+
+def show_version(is_asked: bool) -> None:
+    """The package's version and the commit of its code, then nothing else."""
+    if is_asked:
+        from ablations import __version__
+        from ablations.pools.code_version import code_version
+
+        print(f"platform {__version__}, code {code_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show version and code, and exit.")
+    ] = False,
+) -> None:
+    """Ablation studies of reinforcement learning for language models: one YAML file in, a verdict out."""
 
 
 def main() -> None:
@@ -66,4 +105,4 @@ def main() -> None:
 
 def complain(message: str) -> None:
     """One message on standard error."""
-    Console(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False, style="red")
+    Screen(stderr=True, soft_wrap=True).print(f"error: {message}", markup=False, highlight=False, style="red")

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ablations.cli.options import HomeOption, JsonOption, SetOption, check_budget, console, print_json
+from ablations.cli.budget import HELP as BUDGET_HELP
+from ablations.cli.budget import budget_of, read_budget
+from ablations.cli.options import HomeOption, JsonOption, SetOption, console, print_json, warn
 from ablations.errors import AblationsError, FileError
 from ablations.home.home import Home, find_home
-from ablations.home.started_sweep import StartedSweep
+from ablations.home.started_sweep import StartedSweep, plans_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from ablations.design.choices import Blueprint
     from ablations.design.foresee import Prospect
     from ablations.study.expand import Study
+    from ablations.terminal.listing import Listing
 
 Asked = Literal["level", "ceiling", "compute"]
 HEADINGS = {
@@ -49,7 +51,7 @@ def design(
     ] = None,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
-    budget: Annotated[float | None, typer.Option(help="Compute per run, in the scale's unit.")] = None,
+    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,14 +61,18 @@ def design(
     wanted = None if detect is None else check_wanted(question, detect)
     if noise is not None and not (math.isfinite(noise) and 0 < noise < 1):
         raise AblationsError(f"--noise: found {noise:g}; a standard deviation of pass rates lies between 0 and 1")
-    if budget is not None:
-        check_budget(budget)
+    asked_budget = None if budget is None else read_budget(budget)
     study = expand(file, scale=scale, sets=set_ or ())
 
     from ablations.design.foresee import foresee
     from ablations.design.words import answer, notes, own_sentence
+    from ablations.terminal.progress_bar import progress_bar
+    from ablations.verdict.words import unkept_note
 
-    prospect = foresee(blueprint_of(study, find_home(home), budget), noise=noise)
+    compute = None if asked_budget is None else budget_of(study, asked_budget)
+    with progress_bar("simulating designs") as done:
+        prospect = foresee(blueprint_of(study, find_home(home), compute), noise=noise, done=done)
+    warn(unkept_note(prospect.blueprint.home, [prospect.known.unkept]))
     said = None if wanted is None else answer(prospect, question, wanted)
     if as_json:
         found = None if wanted is None else prospect.cheapest(question, wanted)
@@ -90,26 +96,25 @@ def check_wanted(question: Asked, detect: float) -> float:
     return detect
 
 
-def design_table(prospect: "Prospect") -> "Table":
+def design_table(prospect: "Prospect") -> "Listing":
     """A line per design, the cheapest to train first."""
     from dataclasses import asdict
 
-    from rich.markup import escape
-    from rich.table import Table
-
     from ablations.design.words import design_line
+    from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
     title = f"{study.sweep.name} at scale {study.scale}: smallest difference seen, by design"
     hidden = set() if prospect.known.speed else {"time"}
     hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
     shown = {field: heading for field, heading in HEADINGS.items() if field not in hidden}
-    for field, heading in shown.items():
-        table.add_column(heading, justify="left" if field == "mark" else "right", no_wrap=True)
+    columns = [
+        Column(heading=heading, kind="name" if field == "mark" else "number") for field, heading in shown.items()
+    ]
+    table = Listing(columns=columns, title=title)
     for one in prospect.by_cost:
         cells = asdict(design_line(prospect, one))
-        table.add_row(*(escape(cells[field]) for field in shown), style="bold" if one is prospect.own else None)
+        table.add(*(cells[field] for field in shown), style="bold" if one is prospect.own else "")
     return table
 
 
@@ -122,7 +127,7 @@ def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint
 
 def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
     """What a dry run says of it: in full where sweeps of the scale are here, else only how to ask, at no cost."""
-    from ablations.design.command import design_command, plans_of
+    from ablations.design.command import design_command
 
     out = console()
     command = design_command(sweep.plan)

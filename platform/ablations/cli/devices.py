@@ -4,9 +4,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
+from ablations.terminal.listing import Column, Listing
 from ablations.text import duration_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def plan(
     from ablations.study.resolve import load_planned
     from scalerl.cluster.step_time import step_time
     from scalerl.memory.forecast import MOST_EVALUATION_ROWS, PromptLengths
-    from scalerl.memory.per_device import plans, remedy, tensor_parallel
+    from scalerl.memory.per_device import plans, remedy
     from scalerl.memory.shape import shape_of
     from scalerl.recipe import Accelerator
 
@@ -51,7 +51,7 @@ def plan(
         resolved,
         shape.size,
         trainers=found[0].devices,
-        tensor_parallel=tensor_parallel(resolved),
+        tensor_parallel=resolved.devices_of_generator,
         prompt_tokens=PROMPT_TOKENS / 2,
         response_tokens=response,
     )
@@ -72,20 +72,18 @@ def plan(
         raise typer.Exit(FAILED)
 
 
-def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Table:
+def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
     """A row for each part, a column for each role, in GB of one device."""
     from scalerl.memory.per_device import USABLE
 
-    made = Table(box=None, pad_edge=False)
-    made.add_column("GB on one device")
-    for one in found:
-        made.add_column(f"{one.role} (x {one.devices})", justify="right")
+    columns = [Column(heading=f"{one.role} (x {one.devices})", kind="number") for one in found]
+    made = Listing(columns=[Column(heading="GB on one device"), *columns])
     for name in dict.fromkeys(name for one in found for name in one.parts):
-        made.add_row(name, *(gb_text(one.parts.get(name)) for one in found))
-    made.add_row("total", *(gb_text(one.total) for one in found))
-    made.add_row("may take", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
+        made.add(name, *(gb_text(one.parts.get(name)) for one in found))
+    made.add("total", *(gb_text(one.total) for one in found))
+    made.add("may take", *(gb_text(int(USABLE * memory_gb * GB)) for _ in found))
     if any(one.host_bytes for one in found):
-        made.add_row("beside it, in the host's memory", *(gb_text(one.host_bytes) for one in found))
+        made.add("beside it, in the host's memory", *(gb_text(one.host_bytes) for one in found))
     return made
 
 

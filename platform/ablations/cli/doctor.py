@@ -79,7 +79,7 @@ def doctor(
         ):
             for finding in lines:
                 if not as_json:
-                    show(out, finding, after=findings[-1] if findings else None)
+                    show_finding(out, finding, after=findings[-1] if findings else None)
                 findings.append(finding)
     except KeyboardInterrupt:
         console(stderr=True).print("Stopped. No probe job is left behind.")
@@ -97,7 +97,7 @@ def saying(out: Console) -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(escape(text))
 
 
-def show(out: Console, finding: "Finding", after: "Finding | None") -> None:
+def show_finding(out: Console, finding: "Finding", after: "Finding | None") -> None:
     """One finding, under the title of its part."""
     if after is None or after.part != finding.part:
         out.print(f"{'' if after is None else chr(10)}[bold]{escape(finding.part)}[/bold]")

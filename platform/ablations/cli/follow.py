@@ -1,6 +1,5 @@
 """The commands that follow a sweep: status, logs."""
 
-import sys
 import time
 from contextlib import suppress
 from datetime import datetime
@@ -8,8 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from ablations.cli.options import (
     FAILED,
@@ -21,14 +18,22 @@ from ablations.cli.options import (
     find_sweep,
     find_sweep_name,
     print_json,
+    tell,
     unfinished_code,
 )
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
+from ablations.terminal.listing import Column, Listing
+from ablations.terminal.short_names import meant
 
 WATCH_EVERY_S = 2.0
+ATTEMPT_COLUMNS = (
+    Column(heading="attempt", kind="number"),
+    Column(heading="last written"),
+    Column(heading="ended", kind="prose"),
+)
 
 
 def status(
@@ -111,6 +116,7 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     if len(matches) == 1:
         return matches[0]
     plan = read_sweep(home, find_sweep_name(home, sweep)).plan
+    run = meant(run, (variant.name for variant in plan.variants))
     for variant in plan.variants:
         if variant.name == run:
             runs = [planned.id for planned in variant.runs if seed in (None, planned.seed)]
@@ -131,7 +137,7 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
     is_done = folder.read_status().state == State.DONE
     of_jobs = [] if attempt or is_done else job_logs(home, run_id)
     if not of_jobs and (attempt in numbers or (attempt is None and numbers)):
-        print(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
+        tell(folder.log(attempt or numbers[-1]).read_text(errors="replace"), end="")
         return
     if not of_jobs:
         known = f"attempts with a log: {', '.join(map(str, numbers))}" if numbers else "no attempt has one yet"
@@ -139,7 +145,7 @@ def show_log(home: Home, run_id: str, attempt: int | None) -> None:
     beside_log(f"run {run_id}: its last job ended before training began. This is what it printed:")
     for path in of_jobs:
         beside_log(f"==> {path} <==")
-        print(path.read_text(errors="replace"), end="", flush=True)
+        tell(path.read_text(errors="replace"), end="")
 
 
 def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
@@ -155,8 +161,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
         )
     try:
         for text in follow_log(folder, attempt, lambda: has_run_ended(home, run_id)):
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            tell(text, end="")
     except KeyboardInterrupt:
         raise typer.Exit(NOT_FINISHED) from None
     if not attempt_numbers(folder):
@@ -176,15 +181,13 @@ def show_attempts(home: Home, run_id: str) -> None:
     numbers = attempt_numbers(folder)
     if not numbers:
         raise AblationsError(f"run {run_id} is {state.state} and has no attempt yet")
-    table = Table(box=None, pad_edge=False)
-    for name in ("attempt", "last written", "ended"):
-        table.add_column(name, justify="right" if name == "attempt" else "left", overflow="fold")
+    table = Listing(columns=ATTEMPT_COLUMNS)
     for number in numbers:
         log = folder.log(number)
         written = datetime.fromtimestamp(log.stat().st_mtime).astimezone()
         is_last = number == numbers[-1] and state.attempt == number
         ended = f"{state.state}{f': {state.said}' if state.said else ''}" if is_last else "".join(tail(log, 1))
-        table.add_row(str(number), f"{written:%Y-%m-%d %H:%M:%S}", escape(ended))
+        table.add(str(number), f"{written:%Y-%m-%d %H:%M:%S}", ended)
     console().print(table)
 
 

@@ -4,21 +4,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
+from ablations.cli.budget import read_budget
 from ablations.cli.options import (
     HomeOption,
     JsonOption,
     SweepArgument,
     TaskOption,
-    check_budget,
     console,
     find_sweep,
     print_json,
+    say_pages,
+    warn,
 )
 from ablations.errors import AblationsError
+from ablations.terminal.listing import Column, Listing
+from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.visible import made_visible
 
 if TYPE_CHECKING:
     from ablations.forecast.backtest import Backtest, Check
@@ -28,8 +31,11 @@ if TYPE_CHECKING:
 def forecast(
     sweep: SweepArgument = None,
     budget: Annotated[
-        list[float] | None,
-        typer.Option(help="Compute per run, in the scale's unit; may be repeated. By default 1, 2 and 10 budgets."),
+        list[str] | None,
+        typer.Option(
+            help="Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the sweep's budget; may be "
+            "repeated. By default 1x, 2x and 10x."
+        ),
     ] = None,
     score: Annotated[float | None, typer.Option(help="Pass rate to reach: forecast the compute it takes.")] = None,
     backtest: Annotated[
@@ -41,27 +47,36 @@ def forecast(
 ) -> None:
     """Forecast every variant at larger budgets, and which would lead."""
     from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
+    from ablations.terminal.progress_bar import progress_bar
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task
+    from ablations.verdict.words import unkept_results_note
 
-    for one in budget or ():
-        check_budget(one)
+    asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"--score: found {score:g}; a pass rate to reach lies in (0, 1]")
     if backtest and (budget or score is not None):
         raise AblationsError("--budget and --score have no effect on --backtest; leave them out")
-    results = read_results(with_task(find_sweep(home, sweep), task))
-    unit = results.plan.compute_unit_gpu_hours
+    with progress_bar("fitting curves") as done:
+        # Nothing of it is compared.
+        results = read_results(with_task(find_sweep(home, sweep), task), alone=True, done=done)
+    warn(unkept_results_note(results))
     if backtest:
-        found = backtest_sweep(results)
+        with progress_bar("forecasting from parts of curves") as done:
+            found = backtest_sweep(results, done=done)
         shown = backtest_tables(found, sweep=results.plan.sweep)
     else:
-        found = forecast_sweep(results, budgets_gpu_hours=[one * unit for one in budget or ()], score=score)
+        unit, own = results.plan.compute_unit_gpu_hours, results.plan.budget_gpu_hours
+        hours = [one.in_scale_units(unit_gpu_hours=unit, own=own / unit) * unit for one in asked]
+        with progress_bar("forecasting variants") as done:
+            found = forecast_sweep(results, budgets_gpu_hours=hours, score=score, done=done)
         shown = forecast_tables(found, results.plan.compute_name)
     if as_json:
         print_json({"sweep": results.plan.sweep} | found.to_json())
     else:
-        console().print(shown)
+        out = console()
+        out.print(shown)
+        say_pages(results.sweep.home, out)
 
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
@@ -77,23 +92,26 @@ def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     any_budget = f"at any budget, compute in {compute_name} [95 %]"
     shown += [*_titled(any_budget, under(curve_headings(found), curve_lines(found))), Text()]
     said = [*forecast_notes(found), *(f"No forecast: {reason}" for reason in found.reasons)]
-    return Group(*shown, *(Text(note) for note in said))
+    return Group(*shown, *(Text(made_visible(note)) for note in said))
 
 
-def _titled(title: str, lines: list[dict[str, str]]) -> list[Text | Table]:
-    """A table under a title of its own line, which does not wrap where the table is narrow; nothing without lines."""
+def _titled(title: str, lines: list[dict[str, str]]) -> list[Listing]:
+    """A table under its title; nothing without lines."""
     if not lines:
         return []
-    table = _table(*lines[0])
+    table = _table(*lines[0], title=title)
+    names = shown_names(line["variant"] for line in lines)
     for line in lines:
-        table.add_row(*map(escape, line.values()))
-    return [Text(title, style="italic"), table]
+        table.add(*(line | {"variant": names[line["variant"]]}).values())
+    table.notes = legend(names)
+    return [table]
 
 
 def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
     """The score of each fraction, then every run."""
     errors = ("mean error", "mean |error|", "95 % intervals that held", "mean |error| of no more gain")
-    scores = _table("fitted on", "runs", *errors)
+    title = f"{sweep}: forecasts of the last 3 readings of finished runs"
+    scores = _table("fitted on", "runs", *errors, title=title)
     for one in found.scores:
         cells = (
             str(one.num_runs),
@@ -102,14 +120,14 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
             _number(one.coverage, ".0%"),
             _number(one.carried_mean_absolute_error, ".4f"),
         )
-        scores.add_row(f"first {one.fraction:.0%}", *cells)
-    runs = _table("run", "fitted on", "up to", "predicted [95 %]", "measured", "error", "held")
+        scores.add(f"first {one.fraction:.0%}", *cells)
+    headings = ("run", "fitted on", "up to", "predicted [95 %]", "measured", "error", "held")
+    runs = _table(*headings, title="run by run")
     for check in found.checks:
         if not check.reason:
-            runs.add_row(*map(escape, _check_cells(check)))
-    title = Text(f"{sweep}: forecasts of the last 3 readings of finished runs", style="italic")
-    reasons = [Text(f"Not from the first {one.fraction:.0%}: {one.reason}") for one in found.checks if one.reason]
-    return Group(title, scores, Text(), Text("run by run", style="italic"), runs, *reasons)
+            runs.add(*_check_cells(check))
+    reasons = [f"Not from the first {one.fraction:.0%}: {one.reason}" for one in found.checks if one.reason]
+    return Group(scores, Text(), runs, *(Text(made_visible(reason)) for reason in reasons))
 
 
 def _check_cells(check: "Check") -> list[str]:
@@ -127,12 +145,9 @@ def _check_cells(check: "Check") -> list[str]:
     ]
 
 
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for head in others:
-        table.add_column(head, justify="right")
-    return table
+def _table(first: str, *others: str, title: str) -> Listing:
+    columns = (Column(heading=heading, kind="number") for heading in others)
+    return Listing(columns=[Column(heading=first), *columns], title=title, turns=True)
 
 
 def _number(value: float | None, form: str) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ablations.cli.options import HomeOption, SweepArgument, find_sweep
+from ablations.cli.options import HomeOption, SweepArgument, find_sweep, tell
 from ablations.errors import AblationsError, did_you_mean
 from ablations.home.state import State
+from ablations.terminal.short_names import meant
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ def cancel(
             os.kill(pid, signal.SIGTERM)
     done = [f"asked {counted(len(here), 'running run')} to stop"] if here or not cancelled else []
     done += [f"cancelled {counted(len(cancelled), 'Slurm job')}"] if cancelled else []
-    print(f"{started.name}: {', '.join(done)}; `platform sweep` resumes from their checkpoints")
+    tell(f"{started.name}: {', '.join(done)}; `platform sweep` resumes from their checkpoints")
     if others:
-        print(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
+        tell(f"{counted(len(others), 'run')} not cancelled: another sweep submitted the job")
     known = {*cancelled, *others}
     if elsewhere := [
         row for row in rows if row.state.state == State.RUNNING and row.state.pid is None and row.id not in known
     ]:
-        print(f"{counted(len(elsewhere), 'run')} not cancelled: training on another machine")
+        tell(f"{counted(len(elsewhere), 'run')} not cancelled: training on another machine")
 
 
 def retry(
@@ -68,7 +69,7 @@ def retry(
     started = find_sweep(home, sweep)
     rows = chosen(started.plan, run_rows(started), variant, seed)
     for said in retry_runs(started, rows, states=states):
-        print(said)
+        tell(said)
 
 
 def named_states(words: list[str]) -> list[State]:
@@ -82,7 +83,8 @@ def named_states(words: list[str]) -> list[State]:
 def chosen(plan: "Plan", rows: "list[RunRow]", variants: list[str] | None, seeds: list[int] | None) -> "list[RunRow]":
     """The rows of these variants and seeds, all if none is named; AblationsError for an unknown name."""
     names = [variant.name for variant in plan.variants]
-    for name in variants or ():
+    variants = [meant(name, names) for name in variants or ()]
+    for name in variants:
         if name not in names:
             raise AblationsError(f"unknown variant '{name}'; {did_you_mean(name, names, 'variants')}")
     there = sorted({row.seed for row in rows})

@@ -1,7 +1,6 @@
 """What the commands share: options, the home folder's sweeps by name, and output."""
 
 import json
-import math
 import shlex
 import sys
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ablations.errors import AblationsError
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.state import State
+from ablations.terminal.screen import Screen
+from ablations.terminal.visible import made_visible
 
 if TYPE_CHECKING:
     from ablations.status.rows import RunRow
@@ -36,13 +36,44 @@ TaskOption = Annotated[
     str | None,
     typer.Option("--task", help="Task whose curves are fitted; by default the only one, or all tasks of a mix."),
 ]
-SweepArgument = Annotated[str | None, typer.Argument(help="Sweep name or file; by default the one last started.")]
+AloneOption = Annotated[
+    bool,
+    typer.Option("--alone", help="Leave out what other sweeps of the scale say of how far runs of one recipe differ."),
+]
+
+
+def started_sweeps(begun: str) -> list[str]:
+    """For the shell's completion: sweeps of the home folder, without `--home`, whose names begin so."""
+    return [name for name in find_home(None).sweep_names() if name.startswith(begun)]
+
+
+def further_sweeps(context: typer.Context, begun: str) -> list[str]:
+    """The same without those that the command line names already."""
+    named = context.params.get("sweeps") or ()
+    return [name for name in started_sweeps(begun) if name not in named]
+
+
+SweepArgument = Annotated[
+    str | None,
+    typer.Argument(help="Sweep name or file; by default the one last started.", autocompletion=started_sweeps),
+]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """The terminal as wide as it is; a file or pipe wide enough for every table."""
-    out = Console(stderr=stderr)
-    return out if out.is_terminal else Console(stderr=stderr, width=PIPE_WIDTH)
+    """The terminal as wide as it is; a file or pipe wide enough for every table. Control characters are visible."""
+    out = Screen(stderr=stderr)
+    return out if out.is_terminal else Screen(stderr=stderr, width=PIPE_WIDTH)
+
+
+def tell(text: str, *, end: str = "\n") -> None:
+    """Plain text on standard output, at once; control characters are visible."""
+    print(made_visible(text), end=end, flush=True)
+
+
+def warn(message: str) -> None:
+    """One warning on standard error; nothing where there is none."""
+    if message:
+        console(stderr=True).print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True, style="yellow")
 
 
 def print_json(data: Any) -> None:
@@ -56,10 +87,15 @@ def own_command() -> str:
     return shlex.quote(sys.argv[0]) if called.name == "platform" and called.parent != Path() else "platform"
 
 
-def check_budget(budget: float) -> None:
-    """Raise AblationsError unless a run can reach it."""
-    if not (math.isfinite(budget) and budget > 0):
-        raise AblationsError(f"--budget: found {budget:g}; must be a number greater than 0")
+def pages_command(home: Home) -> str:
+    """What opens the pages of a home folder."""
+    return f"{own_command()} dashboard --home {shlex.quote(str(home.path))}"
+
+
+def say_pages(home: Home, out: Console) -> None:
+    """The same below what a command found, at a terminal alone."""
+    if out.is_terminal:
+        out.print(f"\ndashboard  {pages_command(home)}", soft_wrap=True, highlight=False, markup=False)
 
 
 def find_sweep(home_option: Path | None, name: str | None) -> StartedSweep:

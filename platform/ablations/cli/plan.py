@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ablations.cli.options import console, print_json
 from ablations.home.started_sweep import StartedSweep
-from ablations.text import counted
+from ablations.text import counted, four_digits
 
 if TYPE_CHECKING:
     from ablations.home.plan import Plan
@@ -49,15 +49,16 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
             }
         )
         return
-    from rich.markup import escape
-    from rich.table import Table
+    from ablations.terminal.listing import Column, Listing
+    from ablations.terminal.short_names import legend, shown_names
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("variant", "seed", "run", "state", "changes"):
-        table.add_column(name, overflow="fold")
+    changes = {variant.name: variant.changes for variant in plan.variants}
+    names = shown_names(changes)
+    columns = [Column(heading=name) for name in ("variant", "seed", "run", "state")]
+    table = Listing(columns=[*columns, Column(heading="changes", kind="prose")], notes=legend(names))
     for row in rows:
-        changes = ", ".join(f"{path} = {value}" for path, value in overrides[row.variant].items())
-        table.add_row(row.variant, str(row.seed), row.id, row.state.state, escape(changes) or "the reference")
+        changed = changes[row.variant] or "the reference"
+        table.add(names[row.variant], str(row.seed), row.id, row.state.state, changed)
     out = console()
     out.print(table)
     if search is not None:
@@ -71,7 +72,7 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
     left = left_to_train(plan, rows, sweep.read_allocation())
     out.print(
-        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {left:g} left to train",
+        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {four_digits(left)} left to train",
         soft_wrap=True,
     )
 

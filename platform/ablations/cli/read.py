@@ -1,24 +1,30 @@
 """The commands that read what came of a sweep: fit, compare, report."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ablations.cli.options import (
     FAILED,
+    AloneOption,
     HomeOption,
     JsonOption,
-    SweepArgument,
     TaskOption,
     console,
     find_sweep,
+    further_sweeps,
     print_json,
+    say_pages,
+    tell,
+    warn,
 )
 from ablations.errors import AblationsError
 from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
+from ablations.verdict.order import Order
 
 if TYPE_CHECKING:
     from ablations.verdict.results import Results
@@ -48,7 +54,9 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1); exit code 1 when no curve can be fitted."""
+    from ablations.terminal.progress_bar import progress_bar
     from ablations.verdict.results import fit_file, fit_sweep
+    from ablations.verdict.words import unkept_note
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
@@ -59,7 +67,10 @@ def fit(
             raise AblationsError(f"--task {task} has no effect on a CSV file, whose curves have names; leave it out")
         fits = fit_file(Path(source), FitSettings(**settings))
     else:
-        fits = fit_sweep(find_sweep(home, source), **settings)
+        started = find_sweep(home, source)
+        with progress_bar("fitting curves") as done:
+            fits = fit_sweep(started, done=done, **settings)
+        warn(unkept_note(started.home, (run.unkept for run in fits)))
     if as_json:
         print_json([one.explained() if explain else one.to_json() for one in fits])
     else:
@@ -96,9 +107,14 @@ def check_end(fit_to: float | None, fit_from: float | Auto | None) -> None:
 
 
 def compare(
-    sweep: Annotated[
-        str | None,
-        typer.Argument(help="Sweep name or file, by default the one last started; or a CSV file of curves."),
+    sweeps: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SWEEP",
+            help="Sweep names or files, by default the one last started, several against the first one's reference; or "
+            "a CSV file of curves.",
+            autocompletion=further_sweeps,
+        ),
     ] = None,
     paper: Annotated[
         bool, typer.Option("--paper", help="Compare as arXiv 2510.13786 does: its grid, its rule of 0.02.")
@@ -106,7 +122,7 @@ def compare(
     task: TaskOption = None,
     reference: Annotated[
         str | None,
-        typer.Option("--reference", help="Variant that the others are compared with; a sweep names its own."),
+        typer.Option("--reference", help="Variant that the others are compared with; by default the sweep's own."),
     ] = None,
     fit_from: Annotated[
         str | None,
@@ -136,10 +152,19 @@ def compare(
     samples: Annotated[
         str | None, typer.Option("--samples", help="MLflow metric, or a number: all generations behind a score.")
     ] = None,
+    alone: AloneOption = False,
+    sort: Annotated[
+        Order | None,
+        typer.Option(help="Best first by this, or by name; by default variants stand as in the sweep file."),
+    ] = None,
+    sheet: Annotated[
+        str | None, typer.Option("--csv", help="Write a row per variant into this CSV file; - prints it.")
+    ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Print the table for LaTeX; it needs booktabs.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the variants of a sweep with its reference, or those of a CSV file or an MLflow experiment."""
+    """Compare the variants of one sweep or several with a reference, or those of a CSV file or an MLflow experiment."""
     given = {"fit_from": check_cutoff(fit_from), "loss": loss, "ceiling": ceiling}
     settings = {name: value for name, value in given.items() if value is not None}
     of_mlflow = {
@@ -151,47 +176,110 @@ def compare(
         "samples": samples,
     }
     of_mlflow = {name: value for name, value in of_mlflow.items() if value is not None}
+    of_home = {"--task": task, "--alone": "" if alone else None}
+    latex_given = {"--latex": "" if latex else None}
+    if paper:
+        _refuse("--paper", {"--sort": sort, "--csv": sheet} | latex_given)
+    if as_json:
+        _refuse("--json", {"--csv": sheet} | latex_given)
+    if sheet is not None:
+        _refuse("--csv", latex_given)
+    names = sweeps or []
+    files = [name for name in names if name.lower().endswith(".csv")]
     if mlflow is not None:
-        _refuse("an MLflow experiment", {"SWEEP": sweep, "--task": task})
+        _refuse("an MLflow experiment", {"SWEEP": names[0] if names else None} | of_home)
         results = _of_experiment(mlflow, of_mlflow, reference, FitSettings(**settings))
-    elif sweep is not None and sweep.lower().endswith(".csv"):
-        _refuse("a CSV file", {"--task": task} | {f"--{name}": value for name, value in of_mlflow.items()})
-        results = _of_file(Path(sweep), reference, FitSettings(**settings))
+    elif files:
+        if len(names) > 1:
+            raise AblationsError(f"{files[0]} is compared by itself; name it alone, or sweeps of the home folder")
+        _refuse("a CSV file", of_home | {f"--{name}": value for name, value in of_mlflow.items()})
+        results = _of_file(Path(files[0]), reference, FitSettings(**settings))
     else:
-        options = {"reference": reference, "from": fit_from, "loss": loss, "ceiling": ceiling} | of_mlflow
+        options = {"from": fit_from, "loss": loss, "ceiling": ceiling} | of_mlflow
         _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
-        results = _of_sweep(home, sweep, task)
+        results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
+    if sort is not None:
+        from ablations.verdict.order import in_order
+
+        results = in_order(results, sort)
     if paper:
         from ablations.paper.comparison import paper_comparison
         from ablations.report.tables import paper_table
+        from ablations.terminal.progress_bar import progress_bar
 
-        comparison = paper_comparison(results)
+        with progress_bar("fitting on the paper's grid") as done:
+            comparison = paper_comparison(results, done=done)
         if as_json:
-            print_json({"sweep": results.plan.sweep} | comparison.to_json())
+            names = {"sweep": results.plan.sweep, "together_with": list(results.sweep.beside)}
+            print_json(names | comparison.to_json())
         else:
-            plan = results.plan
-            console().print(paper_table(comparison, sweep=plan.sweep, compute_name=plan.compute_name))
+            name = results.plan.compute_name
+            console().print(paper_table(comparison, sweep=results.sweep.title, compute_name=name))
     elif as_json:
         print_json(results.to_json())
-    else:
-        from ablations.report.tables import comparison_table, hours_table
+    elif sheet is not None:
+        write_sheet(results, sheet)
+    elif latex:
+        from ablations.report.document import document_headings, document_rows
+        from ablations.report.latex import latex_table
 
-        console().print(comparison_table(results))
-        if spent := hours_table(results):
-            console().print("", spent)
+        tell(latex_table(document_headings(results), document_rows(results)), end="")
+    else:
+        show_comparison(results)
+
+
+def show_comparison(results: "Results") -> None:
+    """The table, where the hours went, and what opens the page."""
+    from ablations.report.tables import comparison_table, hours_table
+
+    out = console()
+    out.print(comparison_table(results))
+    if spent := hours_table(results):
+        out.print("", spent)
+    if results.plan.scale:  # a sweep of the home folder
+        say_pages(results.sweep.home, out)
+
+
+def write_sheet(results: "Results", place: str) -> None:
+    """The comparison as CSV, into a file whose name is printed, or to standard output."""
+    from ablations.verdict.order import comparison_sheet
+    from scalerl.run.run_folder import write_atomically
+
+    text = comparison_sheet(results)
+    if place == "-":
+        tell(text, end="")
+        return
+    write_atomically(Path(place), text.encode())
+    tell(place)
 
 
 def _refuse(source: str, options: dict[str, str | None]) -> None:
     """AblationsError when one of the options is given, as it has no effect on what is compared."""
     if given := [name for name, value in options.items() if value is not None]:
-        raise AblationsError(f"{given[0]} {options[given[0]]} has no effect on {source}; leave it out")
+        said = f"{given[0]} {options[given[0]]}".rstrip()
+        raise AblationsError(f"{said} has no effect on {source}; leave it out")
 
 
-def _of_sweep(home: Path | None, sweep: str | None, task: str | None) -> "Results":
+def _of_sweeps(
+    home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
+) -> "Results":
+    """One sweep, by default the one last started, or several against the reference of the first."""
+    from ablations.terminal.progress_bar import progress_bar
+    from ablations.terminal.short_names import meant
     from ablations.verdict.results import read_results
     from ablations.verdict.task_curves import with_task
+    from ablations.verdict.together import check_together, together, with_baseline
+    from ablations.verdict.words import unkept_results_note
 
-    return read_results(with_task(find_sweep(home, sweep), task))
+    first, *others = started = [find_sweep(home, name) for name in names] or [find_sweep(home, None)]
+    check_together(started)
+    sweep = together(first, others) if others else first
+    if baseline is not None:
+        sweep = with_baseline(sweep, meant(baseline, [variant.name for variant in sweep.plan.variants]))
+    with progress_bar("fitting curves") as done:
+        results = read_results(with_task(sweep, task), alone=alone, done=done)
+    warn(unkept_results_note(results))
+    return results
 
 
 def _of_file(path: Path, reference: str | None, settings: FitSettings) -> "Results":
@@ -209,11 +297,40 @@ def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | No
     return compare_elsewhere(study_of_experiment(tracking_uri, ExperimentNames(**named)), reference, settings)
 
 
-def report(sweep: SweepArgument = None, task: TaskOption = None, home: HomeOption = None) -> None:
-    """Write the report of a sweep: one HTML file that opens anywhere."""
-    from ablations.report.page import write_report
-    from ablations.verdict.results import read_results
-    from ablations.verdict.task_curves import with_task
+def report(
+    sweeps: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SWEEP",
+            help="Sweep names or files, several against the first one's reference; by default the one last started.",
+            autocompletion=further_sweeps,
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["html", "md", "csv", "latex", "pdf"],
+        typer.Option(
+            "--format", help="One HTML file; Markdown with figures; CSV of curves and fits; LaTeX; the page as PDF."
+        ),
+    ] = "html",
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Folder to write into; by default the sweep's in the home folder.")
+    ] = None,
+    task: TaskOption = None,
+    alone: AloneOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Write the report of one sweep or several: an HTML file that opens anywhere, or files for papers and programs."""
+    from ablations.report.formats import write_in_format
+    from ablations.terminal.progress_bar import waiting
 
-    results = read_results(with_task(find_sweep(home, sweep), task))
-    print(write_report(results, now=datetime.now(UTC)))
+    results = _of_sweeps(home, sweeps or [], task, alone=alone)
+    folder = to or results.sweep.report_folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with waiting("drawing and writing"):
+            written = write_in_format(results, form, now=datetime.now(UTC), folder=folder)
+    except OSError as error:
+        raise AblationsError(
+            f"{folder} cannot be written ({error.strerror or error}); `--to FOLDER` writes the report into another"
+        ) from error
+    tell(str(written))

@@ -19,8 +19,9 @@ PREAMBLE = """\
 
 Made by `make docs` from the commands themselves; a test fails when this page is not what they say.
 
-`platform COMMAND --help` prints the same texts. Commands work in one home folder: `--home`, else `ABLATIONS_HOME`, else
-`./ablation-runs`.
+`platform COMMAND --help`, or `-h`, prints the same texts. `platform --version` names the version and the commit of the
+code, `platform --install-completion` lets the shell complete commands, options and names of sweeps. Commands work in
+one home folder: `--home`, else `ABLATIONS_HOME`, else `./ablation-runs`.
 
 | exit code | meaning |
 |---|---|
@@ -46,10 +47,11 @@ class Parameter:
         return isinstance(self.info, ArgumentInfo)
 
     def usage(self) -> str:
-        """`FILE`, `[SWEEP]`, `--jobs`, `--watch, -w`."""
+        """`FILE`, `[SWEEP]`, `[SWEEP]...` for any number of them, `--jobs`, `--watch, -w`."""
         if self.is_argument:
-            name = self.name.upper()
-            return name if self.default is inspect.Parameter.empty else f"[{name}]"
+            name = self.info.metavar or self.name.upper()
+            several = "..." if _is_list(self.annotation) else ""
+            return (name if self.default is inspect.Parameter.empty else f"[{name}]") + several
         # Typer keeps the first name of an annotated option in the place of its default.
         names = [name for name in (self.info.default, *(self.info.param_decls or ())) if isinstance(name, str)]
         return ", ".join(names or [f"--{self.name.replace('_', '-')}"])
@@ -65,21 +67,23 @@ class Parameter:
 
 def reference() -> str:
     """The page."""
-    commands = [one.callback for one in app.registered_commands if one.callback is not None]
-    return "\n\n".join([PREAMBLE, *(section(command) for command in commands)]) + "\n"
+    sections = [
+        section(one.name or one.callback.__name__, one.callback) for one in app.registered_commands if one.callback
+    ]
+    return "\n\n".join([PREAMBLE, *sections]) + "\n"
 
 
-def section(command: Callable[..., Any]) -> str:
+def section(name: str, command: Callable[..., Any]) -> str:
     """How a command is called, what it does, and a row for each argument and option."""
     parameters = list(parameters_of(command))
-    call = ["platform", command.__name__, *(one.usage() for one in parameters if one.is_argument), "[OPTIONS]"]
+    call = ["platform", name, *(one.usage() for one in parameters if one.is_argument), "[OPTIONS]"]
     table = [
         "| argument or option | value | default | meaning |",
         "|---|---|---|---|",
         *(one.row() for one in parameters),
     ]
     said = inspect.cleandoc(command.__doc__ or "")
-    return "\n\n".join([f"## {command.__name__}", f"    {' '.join(call)}", said, "\n".join(table)])
+    return "\n\n".join([f"## {name}", f"    {' '.join(call)}", said, "\n".join(table)])
 
 
 def parameters_of(command: Callable[..., Any]) -> Iterator[Parameter]:
@@ -94,6 +98,10 @@ def value_of(annotation: Any, info: ArgumentInfo | OptionInfo) -> str:
     """What may be written: `whole number, ≥ 1`, `local` or `slurm`, nothing for a switch."""
     bounds = [f"{sign} {bound:g}" for sign, bound in (("≥", info.min), ("≤", info.max)) if bound is not None]
     return ", ".join([*words_of(annotation), *bounds])
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(_is_list(one) for one in get_args(annotation))
 
 
 def words_of(annotation: Any) -> Iterator[str]:

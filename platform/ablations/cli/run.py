@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from ablations.cli.budget import HELP as BUDGET_HELP
+from ablations.cli.budget import ask_about_jump, budget_of, jump_text, read_budget
 from ablations.cli.check import refuse_early
 from ablations.cli.design import refuse_unfittable, show_design
 from ablations.cli.options import (
@@ -20,11 +22,11 @@ from ablations.cli.options import (
     JsonOption,
     SetOption,
     TrackingOption,
-    check_budget,
     console,
-    own_command,
+    pages_command,
     print_json,
     unfinished_code,
+    warn,
 )
 from ablations.cli.plan import show_cost, show_plan
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
@@ -38,7 +40,9 @@ from ablations.signals import handled
 Executor = Literal["local", "slurm"]
 
 if TYPE_CHECKING:
+    from ablations.running.executor import Executor as Trainer
     from ablations.search.record import SearchRecord
+    from ablations.study.expand import Study
     from scalerl.recipe import ResolvedRecipe
 
 
@@ -47,7 +51,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the runs and stop.")] = False,
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
-    budget: Annotated[float | None, typer.Option(help="Compute per run, in the scale's unit.")] = None,
+    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
     jobs: Annotated[
         int | None,
@@ -69,24 +73,27 @@ def sweep(
     from ablations.running.ending import all_ended
     from ablations.running.free_attention import trained_with_free_attention
     from ablations.running.make_plan import make_plan, sweep_name
-    from ablations.running.run_sweep import run_sweep
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
 
-    if budget is not None:
-        check_budget(budget)
+    asked = None if budget is None else read_budget(budget)
     study = expand(file, scale=scale, sets=set_ or ())
     command = f"platform {shlex.join(sys.argv[1:])}"
-    plan = make_plan(study, sweep_name(study, scale), budget=budget, command=command)
+    compute = None if asked is None else budget_of(study, asked)
+    plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command)
     started = StartedSweep(home=find_home(home), plan=plan)
     out = console(stderr=as_json)
     if old := trained_with_free_attention(started.home, [(run.recipe, run.seed) for run in study.runs]):
         out.print(old, soft_wrap=True, highlight=False, markup=False)
-    refuse_unfittable(study, budget, out)
+    refuse_unfittable(study, compute, out)
+    if asked is not None and not dry_run:
+        ask_about_jump(asked, plan, own=study.sweep.budget.compute)
     if dry_run:
         show_plan(study, started, as_json)
         if not as_json:
-            show_design(study, started, budget)
+            show_design(study, started, compute)
+            if asked is not None and (jump := jump_text(asked, plan, own=study.sweep.budget.compute)):
+                out.print(f"warning: {jump}; 160h is 160 GPU-hours", soft_wrap=True, highlight=False, style="yellow")
         if executor == "slurm" and not as_json:
             show_cost(study, started, jobs)
         return
@@ -95,16 +102,7 @@ def sweep(
     else:
         refuse_without_slurm({"--yes": yes, "--hold": hold, "--after": after, "--prune": prune})
         where = on_this_machine(study.reference.recipe, jobs)
-    try:
-        # As Ctrl-C, so that no job on this machine outlives the sweep that started it.
-        with handled(signal.default_int_handler, signal.SIGTERM):
-            missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
-            recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
-            refuse_early(recipes, out, trains_here=executor == "local")
-            run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
-    except KeyboardInterrupt:
-        out.print(where.interrupted)
-        raise typer.Exit(NOT_FINISHED) from None
+    train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     started = started.reread()  # a search has added its trials
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)
@@ -112,6 +110,25 @@ def sweep(
     conclude(started, out, as_json)
     if code := unfinished_code(started, also_failed=(State.STALE,)):
         raise typer.Exit(code)
+
+
+def train_missing_runs(
+    study: "Study", started: StartedSweep, *, file: Path, where: "Trainer", tracking_uri: str | None, out: Console
+) -> None:
+    """Train what a sweep lacks, after a quick check; Ctrl-C and SIGTERM end the command with NOT_FINISHED."""
+    from ablations.running.run_sweep import run_sweep
+    from ablations.status.progress import run_rows
+
+    try:
+        # As Ctrl-C, so that no job on this machine outlives the sweep that started it.
+        with handled(signal.default_int_handler, signal.SIGTERM):
+            missing = {row.variant for row in run_rows(started) if not row.state.state.is_finished}
+            recipes = {one.name: one.recipe for one in study.variants if one.name in missing}
+            refuse_early(recipes, out, trains_here=isinstance(where, OnThisMachine))
+            run_sweep(study, started, file=file, executor=where, tracking_uri=tracking_uri, console=out)
+    except KeyboardInterrupt:
+        out.print(where.interrupted)
+        raise typer.Exit(NOT_FINISHED) from None
 
 
 def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine:
@@ -124,17 +141,24 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table
     from ablations.search.record import read_search
+    from ablations.terminal.progress_bar import progress_bar, waiting
     from ablations.verdict.results import read_results
+    from ablations.verdict.words import answers, unkept_results_note
 
-    results, search = read_results(sweep), read_search(sweep)
+    with progress_bar("fitting curves") as done:
+        results = read_results(sweep, done=done)
+    search = read_search(sweep)
+    warn(unkept_results_note(results))
     if as_json:
         print_json(results.to_json() | ({"search": search.to_json()} if search else {}))
     elif search is None:
         out.print(comparison_table(results))
+        out.print("", *answers(results), "", sep="\n", soft_wrap=True, highlight=False, markup=False)
     else:
         show_search(search, sweep, out)
-    page = write_report(results, now=datetime.now(UTC))
-    places = f"report     {page}\ndashboard  {own_command()} dashboard --home {shlex.quote(str(sweep.home.path))}"
+    with waiting("drawing and writing"):
+        page = write_report(results, now=datetime.now(UTC))
+    places = f"report     {page}\ndashboard  {pages_command(sweep.home)}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -156,7 +180,7 @@ def train(
     recipe: Annotated[str, typer.Argument(help="Recipe, by name or path.")],
     scale: Annotated[str, typer.Option(help="Scale, by name or path.")] = "laptop",
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    budget: Annotated[float, typer.Option(help="Compute, in the scale's unit.")] = 1.0,
+    budget: Annotated[str, typer.Option(help="Compute: 1 in the scale's unit, or 160h in GPU-hours.")] = "1",
     set_: SetOption = None,
     home: HomeOption = None,
 ) -> None:
@@ -166,9 +190,10 @@ def train(
     from ablations.running.make_plan import check_horizon
     from ablations.study.resolve import load_resolved
 
-    check_budget(budget)
+    asked = read_budget(budget)
     resolved, place = load_resolved(recipe, scale, set_ or ()), find_home(home)
-    check_horizon(f"recipe {recipe}", resolved, budget)
+    compute = asked.in_scale_units(unit_gpu_hours=resolved.compute_unit_gpu_hours, own=1.0)
+    check_horizon(f"recipe {recipe}", resolved, compute)
     place.require_writable()
     refuse_early({recipe: resolved}, console(stderr=True))
     run_id = resolved.identity(seed)
@@ -190,7 +215,7 @@ def train(
     try:
         train_folder(
             folder.path,
-            budget_gpu_hours=budget * resolved.compute_unit_gpu_hours,
+            budget_gpu_hours=compute * resolved.compute_unit_gpu_hours,
             warm_starts=place.warm_starts,
             code_version=code_version(),
         )

@@ -2,11 +2,13 @@
 
 import importlib.util
 import os
+import secrets
 import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
+from urllib.parse import urlencode
 
 import typer
 
@@ -18,6 +20,7 @@ from ablations.cli.options import (
     TrackingOption,
     find_sweep,
     print_json,
+    tell,
 )
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
@@ -26,32 +29,63 @@ from ablations.signals import handled
 
 SYNC_EVERY_S = 30.0
 
+TOKEN_VARIABLE = "ABLATIONS_DASHBOARD_TOKEN"
+"""Environment variable with the token that the pages ask for; empty where they ask for none."""
+
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")]
 
 
-def dashboard(port: PortOption = 8501, home: HomeOption = None) -> None:
-    """Serve the page with curves, fits and verdicts on this machine."""
+def dashboard(
+    port: PortOption = 8501,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Open to everyone who reaches the port, as behind a proxy that asks.")
+    ] = False,
+    home: HomeOption = None,
+) -> None:
+    """Serve the pages with curves, fits and verdicts on this machine; only the printed URL, with its token, opens them.
+
+    ABLATIONS_DASHBOARD_TOKEN sets the token; otherwise each start makes a new one.
+    """
     spec = importlib.util.find_spec("ablations_dashboard")
     if spec is None or spec.origin is None or importlib.util.find_spec("streamlit") is None:
         raise AblationsError("the dashboard is not installed; `pip install 'ablations[dashboard]'` adds it")
     page = Path(spec.origin).with_name("app.py")
-    os.environ["ABLATIONS_HOME"] = str(find_home(home).path)
+    folder = find_home(home).path
+    token = _token(no_token=no_token)
+    os.environ |= {"ABLATIONS_HOME": str(folder), TOKEN_VARIABLE: token}
+    query = f"?{urlencode({'token': token})}" if token else ""
+    print(f"Pages of {folder}: http://127.0.0.1:{port}/{query}", flush=True)
     options = {
         "server.address": "127.0.0.1",
         "server.port": port,
         "server.headless": "true",
         "browser.gatherUsageStats": "false",
+        "server.fileWatcherType": "none",
         "client.toolbarMode": "viewer",
-        "theme.primaryColor": "#1f2328",
+        "logger.hideWelcomeMessage": "true",
+        "theme.light.primaryColor": "#0072B2",
+        "theme.dark.primaryColor": "#56B4E9",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
-    become([sys.executable, "-m", "streamlit", "run", str(page), *flags])
+    become([sys.executable, "-m", "ablations_dashboard.ahead", str(page), *flags])
+
+
+def _token(*, no_token: bool) -> str:
+    """The one that the environment sets, else a new one; empty without."""
+    given = os.environ.get(TOKEN_VARIABLE, "")
+    if no_token and given:
+        raise AblationsError(f"--no-token and {TOKEN_VARIABLE} say two things; leave out one")
+    return "" if no_token else given or secrets.token_urlsafe(24)
 
 
 def mlflow(port: PortOption = 5000, home: HomeOption = None) -> None:
-    """Serve MLflow's pages for the home folder's store."""
+    """Serve MLflow's pages for the home folder's store on this machine. They have no token.
+
+    Every user of the machine can read and change what MLflow has; the run folders stay as they are.
+    """
     from ablations.tracking.ledger import default_tracking_uri
 
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # the server and its pages would report their use
     store = default_tracking_uri(find_home(home))
     become([sys.executable, "-m", "mlflow", "ui", "--host=127.0.0.1", f"--port={port}", "--backend-store-uri", store])
 
@@ -80,13 +114,15 @@ def sync(
     if watch:
         watch_sync(started, tracking_uri, every or SYNC_EVERY_S)
         return
+    from ablations.terminal.progress_bar import progress_bar
     from ablations.tracking.synchroniser import push_sweep
 
-    report = push_sweep(started, tracking_uri)
+    with progress_bar("to MLflow") as say_progress:
+        report = push_sweep(started, tracking_uri, say_progress)
     if as_json:
         print_json({"sweep": started.name, **asdict(report)})
     else:
-        print(report)
+        tell(str(report))
     if report.rows_left or report.reason:
         raise typer.Exit(NOT_FINISHED)
 
@@ -98,7 +134,7 @@ def watch_sync(sweep: StartedSweep, tracking_uri: str | None, every_s: float) ->
     from ablations.tracking.watch import SyncWatch
 
     def say(text: str) -> None:
-        print(f"{clock():%H:%M:%S}  {text}", flush=True)
+        tell(f"{clock():%H:%M:%S}  {text}")
 
     uri = tracking_uri or default_tracking_uri(sweep.home)
     say(f"{sweep.name}: pushing new rows to MLflow at {uri} every {every_s:g} s until the sweep ends")

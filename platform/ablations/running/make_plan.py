@@ -48,6 +48,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         stop=stop and stop.model_dump(),
         search=study.space is not None,
         published={variant: fit.model_dump() for variant, fit in study.sweep.published.items()},
+        claims=tuple(claim.model_dump() for claim in study.sweep.claims),
         variants=tuple(
             PlannedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(runs[variant.name]))
             for variant in study.variants

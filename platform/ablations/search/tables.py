@@ -2,31 +2,24 @@
 
 from collections.abc import Sequence
 
-from rich.markup import escape
-from rich.table import Table
-
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
+from ablations.terminal.listing import Column, Listing
 from ablations.text import counted
 
 BEST, PARETO_FRONT = "best", "Pareto front"
 """What the best trials are called: by one objective, and by several."""
 
 
-def space_table(record: SearchRecord) -> Table:
+def space_table(record: SearchRecord) -> Listing:
     """What a search may try and by which rule."""
-    table = Table(
+    table = Listing(
+        columns=(Column(heading="setting"), Column(heading="range or choices", kind="words")),
         title=f"search of {counted(record.num_trials, 'trial')}, sampler {record.sampler} (seed {record.seed})",
-        caption=objective_text(record),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
+        notes=(objective_text(record),),
     )
-    table.add_column("setting")
-    table.add_column("range or choices", overflow="fold")
     for name, written in record.space.items():
-        table.add_row(escape(name), escape(written))
+        table.add(name, written)
     return table
 
 
@@ -42,17 +35,13 @@ def to_come_text(record: SearchRecord, num_seeds: int, compute_name: str) -> str
     return f"{to_come} of {record.budget_gpu_hours:g} {compute_name}"
 
 
-def trials_table(record: SearchRecord) -> Table:
+def trials_table(record: SearchRecord) -> Listing:
     """One line a trial: the done ones best first, then those that run or failed, and why."""
-    table = Table(title=_head(record), title_justify="left", box=None, pad_edge=False)
-    table.add_column("trial", no_wrap=True)
-    for objective in record.objectives:
-        table.add_column(escape(title(objective)), justify="right")
-    for name in record.space:
-        table.add_column(escape(name), justify="right")
-    table.add_column("", overflow="fold")
+    numbers = [*map(title, record.objectives), *record.space]
+    columns = [Column(heading=heading, kind="number") for heading in numbers]
+    table = Listing(columns=[Column(heading="trial"), *columns, Column(heading="", kind="prose")], title=_head(record))
     for cells in trial_lines(record):
-        table.add_row(*map(escape, cells.values()), style="green" if cells[""] in (BEST, PARETO_FRONT) else None)
+        table.add(*cells.values(), style="green" if cells[""] in (BEST, PARETO_FRONT) else "")
     return table
 
 

@@ -1,5 +1,6 @@
 """What runs are doing, shown. A map of the room:
 
+sweeps     every sweep of a home folder in one line
 progress   every run of a sweep, from the run folders and Slurm
 rows       one run of a sweep, and what is counted over all of them
 table      what `platform status` prints

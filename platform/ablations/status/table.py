@@ -7,8 +7,6 @@ from datetime import datetime
 from itertools import zip_longest
 
 from rich.console import Group
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from ablations.home.allocation import Allocation
@@ -17,6 +15,9 @@ from ablations.home.state import State
 from ablations.status.failures import Failure
 from ablations.status.rows import RunRow, rows_seconds_left, share, spent
 from ablations.status.time_left import end_text, seconds_left, time_left_text
+from ablations.terminal.listing import Cell, Column, Kind, Listing
+from ablations.terminal.short_names import legend, shown_names
+from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted, four_digits
 
 STYLES: dict[State, str] = {
@@ -35,6 +36,14 @@ STYLES: dict[State, str] = {
     State.QUEUED: "dim",
     State.PENDING: "dim",
 }
+KINDS: dict[str, Kind] = {
+    "compute": "number",
+    "pass rate": "number",
+    "attempt": "number",
+    "left": "number",
+    "message": "prose",
+}
+"""Columns that are no names."""
 MOST_ROWS = 60
 """Runs that are shown one by one; a longer table is not read."""
 LOOKED_AT: tuple[frozenset[State], ...] = (
@@ -70,40 +79,44 @@ def status_table(
     failures: Sequence[Failure] = (),
     now: datetime | None = None,
     most_rows: int | None = MOST_ROWS,
-) -> Table:
+) -> Listing:
     """One line a run: state, share of the budget, pass rate, time left, and what is wrong with it.
 
     Of more than `most_rows` runs those that train or are in trouble are shown, and the others counted. With `now` the
     title forecasts the end.
     """
     title = f"{summary(plan, rows, allocation)}\n{outlook(plan, rows, allocation, now=now)}"
-    table = Table(title=escape(f"{plan.sweep}: {title}"), title_justify="left", box=None, pad_edge=False)
     shown = worth_showing(rows, most_rows)
-    columns = _columns(plan, rows, shown, failures)
-    for name in columns:
-        is_number = name in ("compute", "pass rate", "attempt", "left")
-        table.add_column(
-            name, justify="right" if is_number else "left", overflow="fold", no_wrap=name not in ("variant", "message")
-        )
+    names = shown_names(row.variant for row in rows)
+    columns = _columns(plan, rows, shown, failures, names)
+    table = Listing(
+        columns=[Column(heading=name, kind=KINDS.get(name, "name")) for name in columns],
+        title=f"{plan.sweep}: {title}",
+        notes=legend(names) if shown else (),
+    )
     for cells in zip(*columns.values(), strict=True):
-        table.add_row(*cells)
+        table.add(*cells)
     for state, others in _others(rows, shown).items():
-        told = {
+        told: dict[str, Cell] = {
             "variant": f"{len(others):,} {'more' if shown else 'runs'}",
             "state": _styled(state),
             "message": _shared_message(others),
         }
-        table.add_row(*(dict.fromkeys(columns, "") | told).values())
+        table.add(*(dict.fromkeys(columns, "") | told).values())
     return table
 
 
 def _columns(
-    plan: Plan, rows: Sequence[RunRow], shown: Sequence[RunRow], failures: Sequence[Failure]
-) -> dict[str, list[str]]:
+    plan: Plan,
+    rows: Sequence[RunRow],
+    shown: Sequence[RunRow],
+    failures: Sequence[Failure],
+    names: Mapping[str, str],
+) -> dict[str, list[Cell]]:
     """The cells of each column; those that would say nothing leave their room to the messages."""
     number_of = {run: number for number, failure in enumerate(failures, start=1) for run in failure.runs}
     states = [row.state for row in shown]
-    columns = {"variant": [escape(row.variant) for row in shown]}
+    columns: dict[str, list[Cell]] = {"variant": [names[row.variant] for row in shown]}
     if shown and len({row.seed for row in rows}) > 1:
         columns["seed"] = [str(row.seed) for row in shown]
     if shown:
@@ -121,8 +134,8 @@ def _columns(
     return columns
 
 
-def _styled(state: State) -> str:
-    return f"[{STYLES[state]}]{state}[/]"
+def _styled(state: State) -> Cell:
+    return str(state), STYLES[state]
 
 
 def _left(row: RunRow, plan: Plan) -> str:
@@ -133,7 +146,7 @@ def _left(row: RunRow, plan: Plan) -> str:
 def _message(row: RunRow, number_of: Mapping[str, int]) -> str:
     """What there is to say of a run; a failure that is told below is only pointed to."""
     number = number_of.get(row.id)
-    return escape((row.state if number is None else replace(row.state, message=f"see {number} below")).said)
+    return (row.state if number is None else replace(row.state, message=f"see {number} below")).said
 
 
 def worth_showing(rows: Sequence[RunRow], most: int | None = MOST_ROWS) -> list[RunRow]:
@@ -157,7 +170,7 @@ def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list
 def _shared_message(rows: Sequence[RunRow]) -> str:
     """What is said of all of these that wait, such as Slurm's reason; empty where they differ."""
     said = {cause(row.state.message) for row in rows} if rows[0].state.state.waits else set()
-    return escape(said.pop().removeprefix("job #_# ").removeprefix("job # ")) if len(said) == 1 else ""
+    return said.pop().removeprefix("job #_# ").removeprefix("job # ") if len(said) == 1 else ""
 
 
 def summary(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None = None) -> str:
@@ -184,10 +197,10 @@ def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
     names = ", ".join(failure.names[:MOST_NAMES]).replace(", seed", " seed")
     others = len(failure.names) - MOST_NAMES
     text = Text(f"\n{number}  ")
-    text.append(failure.cause or failure.state, style=STYLES[failure.state])
+    text.append(made_visible(failure.cause or failure.state), style=STYLES[failure.state])
     text.append(f"\n   {counted(len(failure.runs), 'run')} {failure.state}: {names}")
     text.append(f" and {others} more" if others > 0 else "")
     if with_trace and failure.trace:
         text.append(f"\n   end of {failure.log}", style="dim")
-        text.append("".join(f"\n     {line}" for line in failure.trace), style="dim")
+        text.append("".join(f"\n     {made_visible(line)}" for line in failure.trace), style="dim")
     return text

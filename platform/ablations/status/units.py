@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from ablations.status.rows import RunRow
+from ablations.terminal.listing import Cell, Column, Listing
 
 NONE_TO_SHOW = "no run trains on the wall clock now, so there are no processes to show"
 STYLES_OF_UNITS = {"at work": "green", "starting": "dim", "catching up": "cyan", "gone": "red"}
@@ -28,17 +27,14 @@ def unit_lines(rows: Sequence[RunRow]) -> list[dict[str, str]]:
     ]
 
 
-def units_table(rows: Sequence[RunRow]) -> Table | Text:
+def units_table(rows: Sequence[RunRow]) -> Listing | Text:
     """The same for a terminal."""
     lines = unit_lines(rows)
     if not lines:
         return Text(NONE_TO_SHOW)
     columns = [name for name in lines[0] if any(line[name] for line in lines)]
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="right" if name == "deaths" else "left", overflow="fold")
+    table = Listing(columns=[Column(heading=name, kind="number" if name == "deaths" else "name") for name in columns])
     for line in lines:
-        style = STYLES_OF_UNITS.get(line["state"], "")
-        told = {name: escape(line[name]) for name in columns}
-        table.add_row(*(told | ({"state": f"[{style}]{told['state']}[/]"} if style else {})).values())
+        told: dict[str, Cell] = {name: line[name] for name in columns}
+        table.add(*(told | {"state": (line["state"], STYLES_OF_UNITS.get(line["state"], ""))}).values())
     return table

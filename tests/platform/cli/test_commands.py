@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from fixtures_steering import steered
 from places import REPOSITORY
 from typer.testing import CliRunner
 
-from ablations.cli import app
+from ablations.cli import COMMANDS, app
+from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep
 from ablations.study.sweep import Stop
 from scalerl.cluster.unit_state import UnitState
 
@@ -48,6 +51,41 @@ def test_quick_commands_load_nothing_heavy(arguments, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+def test_the_version_names_the_package_and_its_code():
+    assert re.fullmatch(r"platform \d+\.\d+\.\d+, code \S+\n", run("--version"))
+
+
+@pytest.mark.parametrize("command", [[], ["sweep"]])
+def test_help_has_its_short_option(command):
+    assert run(*command, "-h") == run(*command, "--help")
+
+
+def test_the_shell_completes_names_of_sweeps(tmp_path):
+    make_home(tmp_path)
+    environment = {
+        "ABLATIONS_HOME": str(tmp_path),
+        "_PLATFORM_COMPLETE": "complete_bash",
+        "COMP_WORDS": "platform status l",
+        "COMP_CWORD": "2",
+    }
+    found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
+    assert found.stdout.split() == ["loo"]
+
+
+def test_the_shell_completes_sweeps_that_are_not_named_yet(tmp_path):
+    plan = make_home(tmp_path).plan
+    for name in ("more", "third"):
+        StartedSweep(home=Home(tmp_path), plan=replace(plan, sweep=name)).write_plan()
+    environment = {
+        "ABLATIONS_HOME": str(tmp_path),
+        "_PLATFORM_COMPLETE": "complete_bash",
+        "COMP_WORDS": "platform compare loo ",
+        "COMP_CWORD": "3",
+    }
+    found = CliRunner().invoke(app, [], prog_name="platform", env=environment)
+    assert sorted(found.stdout.split()) == ["more", "third"]
+
+
 def test_compare_prints_the_reference_and_every_variant(tmp_path):
     make_home(tmp_path)
     printed = json.loads(run("compare", "loo", "--json", "--home", str(tmp_path)))
@@ -55,6 +93,13 @@ def test_compare_prints_the_reference_and_every_variant(tmp_path):
     assert [variant["curve"] for variant in printed["variants"]] == ["scalerl", "loo-loss", "loo-curriculum"]
     wanted = FIT_KEYS | {"cost", "delta_A", "delta_A_lo", "delta_A_hi", "compute_ratio"}
     assert all(wanted <= set(variant) for variant in printed["variants"])
+
+
+def test_help_says_what_commands_are_for_and_has_all_of_them():
+    printed = re.sub("\x1b\\[[0-9;]*m", "", run("--help"))  # colours, where a terminal is forced
+    assert [title for title in COMMANDS if f" {title} " in printed] == list(COMMANDS)
+    named = [command.__name__.rstrip("_") for commands in COMMANDS.values() for command in commands]
+    assert all(re.search(rf"^│ {name} ", printed, re.MULTILINE) for name in named)
 
 
 STEERED_SWEEP = """

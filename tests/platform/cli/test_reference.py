@@ -12,7 +12,7 @@ from ablations.cli import app
 from ablations.cli.reference import reference
 
 PAGE = REPOSITORY / "docs" / "commands.md"
-COMMANDS = [one.callback.__name__ for one in app.registered_commands if one.callback is not None]
+COMMANDS = [one.name or one.callback.__name__ for one in app.registered_commands if one.callback is not None]
 
 
 def section(command):

@@ -63,14 +63,14 @@ def test_an_engine_that_is_missing_is_replaced_by_what_is_built_in(installed, ge
     assert recipe.cluster.generators == 2
 
 
-@pytest.mark.parametrize("commands", ["ok", "warning"])
+@pytest.mark.parametrize("missing", [(), ("sbatch",)])
 @pytest.mark.parametrize("controller", ["ok", "error"])
-def test_it_trains_here_without_a_job_whether_slurm_answers_or_not(tmp_path, monkeypatch, commands, controller):
+def test_it_trains_here_without_a_job_whether_slurm_answers_or_not(tmp_path, monkeypatch, missing, controller):
     def finding(check, level):
         return Finding(part="Slurm", check=check, level=level, found="as this test says", remedy="")
 
-    monkeypatch.setattr(doctor, "check_commands", lambda: finding("commands", commands))
-    monkeypatch.setattr(doctor, "check_controller", lambda: finding("controller", controller))
+    monkeypatch.setattr(doctor.commands, "missing", lambda: missing)
+    monkeypatch.setattr(doctor, "check_controller", lambda is_asked_for: finding("controller", controller))
     monkeypatch.setattr(doctor, "check_here", lambda home, uri: [])
     monkeypatch.setattr(doctor, "check_training_here", lambda installed, say: finding("training", "ok"))
     for name in ("probed_partitions", "check_partitions", "check_preemption", "check_job_rules"):

@@ -56,6 +56,11 @@ class Question:
     trains: bool = False
     """Whether to train for a minute on each node that is probed, or here where none is."""
 
+    @property
+    def asks_for_cluster(self) -> bool:
+        """Whether it names what only a cluster has."""
+        return bool(self.partitions or self.setup or self.sbatch)
+
 
 def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding]:
     """Examine everything, one finding at a time; `say` gets a line about what takes long.
@@ -74,15 +79,15 @@ def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding
 
 def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Finding]:
     """Each check in its order; stops when a failure makes the next checks pointless."""
-    installed = check_commands()
+    installed = check_commands(is_asked_for=question.asks_for_cluster)
     here = check_here(question.home, question.tracking_uri)
-    if installed.level != "ok":
+    if commands.missing():
         yield from here
         yield installed
         if question.trains:
             yield check_training_here(look_at_engines(), say)
         return
-    controller = check_controller()
+    controller = check_controller(is_asked_for=question.asks_for_cluster)
     partitions = probed_partitions(question.partitions) if controller.level == "ok" else ()
     options = probe_options(question.sbatch)
     yield from here

@@ -1,6 +1,7 @@
 """What Slurm says about itself: commands, controller, partitions, preemption, limits and accounting."""
 
 import math
+import os
 import re
 import time
 from collections.abc import Collection, Iterator
@@ -17,28 +18,37 @@ AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond"
 """States of nodes that accept no jobs; nodes that sleep to save power wake up for one."""
 CHECKPOINT_S = SIGNAL_BEFORE_LIMIT_S
 """What a checkpoint may need: as much as the platform allows before a time limit."""
+UNCONFIGURED = "Could not establish a configuration source"
+"""What Slurm's commands say on a machine that belongs to no cluster."""
 USUAL_KILL_WAIT_S = 30.0
 
 
-def check_commands() -> Finding:
-    """Whether Slurm is installed here."""
-    missing = ", ".join(commands.missing())
+def check_commands(*, is_asked_for: bool) -> Finding:
+    """Whether Slurm is installed here; a machine that has none of it, and of which none was asked, lacks nothing."""
+    missing = commands.missing()
+    if missing == commands.NEEDED and not is_asked_for:
+        found = "no Slurm here: `platform sweep` trains on this machine; a login node of a cluster has more to examine"
+        return Finding(part=PART, check="commands", level="ok", found=found)
     return judged(
         PART,
         "commands",
-        f"not in PATH: {missing}" if missing else "",
+        f"not in PATH: {', '.join(missing)}" if missing else "",
         ", ".join(commands.NEEDED),
         "run this on a login node of the cluster, after `module load slurm` if the cluster needs it; without Slurm "
         "`platform sweep` trains on this machine",
     )
 
 
-def check_controller() -> Finding:
-    """Whether slurmctld answers."""
+def check_controller(*, is_asked_for: bool) -> Finding:
+    """Whether slurmctld answers; commands without a cluster are a fault only where a cluster was asked for."""
     began = time.monotonic()
     try:
         commands.ping()
     except commands.SlurmSilent as error:
+        if UNCONFIGURED in str(error) and "SLURM_CONF" not in os.environ and not is_asked_for:
+            found = "Slurm's commands are installed, but no cluster is configured: `platform sweep` trains here"
+            remedy = "on a login node of a cluster, set SLURM_CONF to its slurm.conf"
+            return Finding(part=PART, check="controller", level="warning", found=found, remedy=remedy)
         remedy = "ask the cluster's administrators; SLURM_CONF must name the configuration if it is not in /etc/slurm"
         return Finding(part=PART, check="controller", level="error", found=str(error), remedy=remedy)
     took = time.monotonic() - began

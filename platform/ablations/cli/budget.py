@@ -1,0 +1,83 @@
+"""What `--budget` means: `2` in the scale's unit, `160h` in hours of devices, `2x` twice the budget of the file."""
+
+import math
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from ablations.cli.options import WRONG_INPUT
+from ablations.errors import AblationsError
+from ablations.home.plan import Plan
+from ablations.text import counted, four_digits
+
+if TYPE_CHECKING:
+    from ablations.study.expand import Study
+
+FORM = re.compile(r"(?P<amount>[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
+HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
+LARGE_JUMP = 10.0
+"""A budget without a unit that is more times the file's is asked about: 160 may have been meant as hours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedBudget:
+    """`160h`: AskedBudget(amount=160.0, unit="h")."""
+
+    amount: float
+    unit: Literal["", "h", "x"]
+
+    def in_scale_units(self, *, unit_gpu_hours: float, own: float) -> float:
+        """Compute in the scale's unit, which has so many hours; `own`, in that unit too, is what `2x` doubles."""
+        return {"": self.amount, "h": self.amount / unit_gpu_hours, "x": self.amount * own}[self.unit]
+
+
+def read_budget(text: str) -> AskedBudget:
+    """What was asked for; AblationsError where it is no budget."""
+    found = FORM.fullmatch(text.strip())
+    try:
+        amount = float(found["amount"]) if found else math.nan
+    except ValueError:
+        amount = math.nan
+    if math.isnan(amount):
+        raise AblationsError(
+            f"--budget: found {text!r}; write 2 (in the scale's unit), 160h (GPU-hours) or 2x (twice the budget that "
+            f"the file has)"
+        )
+    if not (math.isfinite(amount) and amount > 0):
+        raise AblationsError(f"--budget: found {text}; must be a number greater than 0")
+    assert found is not None
+    unit = found["unit"].lower()
+    return AskedBudget(amount=amount, unit="h" if unit == "h" else "x" if unit == "x" else "")
+
+
+def budget_of(study: "Study", asked: AskedBudget) -> float:
+    """What was asked for of a sweep file, in the scale's unit."""
+    unit = study.reference.recipe.compute_unit_gpu_hours
+    return asked.in_scale_units(unit_gpu_hours=unit, own=study.sweep.budget.compute)
+
+
+def ask_about_jump(asked: AskedBudget, plan: Plan, *, own: float) -> None:
+    """Asks where a bare number is many times the file's budget; without a terminal AblationsError says how to mean it.
+
+    typer.Exit after a no.
+    """
+    if not (said := jump_text(asked, plan, own=own)):
+        return
+    if not sys.stdin.isatty():
+        hours, times = four_digits(plan.budget_gpu_hours), four_digits(asked.amount / own)
+        raise AblationsError(f"{said}; write {hours}h or {times}x if that is what you mean")
+    if not typer.confirm(f"{said}. Train so long?"):
+        raise typer.Exit(WRONG_INPUT)
+
+
+def jump_text(asked: AskedBudget, plan: Plan, *, own: float) -> str:
+    """What a bare number that is many times the file's budget would train; empty for any other budget."""
+    if asked.unit or asked.amount <= LARGE_JUMP * own:
+        return ""
+    return (
+        f"--budget {asked.amount:g} is {plan.hours_text(plan.budget_gpu_hours)} for each of "
+        f"{counted(len(plan.runs), 'run')}, {four_digits(asked.amount / own)} times the file's budget of {own:g}"
+    )

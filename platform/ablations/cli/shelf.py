@@ -1,0 +1,208 @@
+"""The commands for what a home folder holds: list, show, diff, delete."""
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ablations.cli.options import (
+    WRONG_INPUT,
+    HomeOption,
+    JsonOption,
+    SetOption,
+    SweepArgument,
+    console,
+    find_sweep,
+    print_json,
+    say_pages,
+    started_sweeps,
+    tell,
+)
+from ablations.errors import AblationsError, FileError, did_you_mean
+from ablations.home.home import Home, find_home
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.terminal.short_names import meant, shown_names
+from ablations.text import counted
+
+if TYPE_CHECKING:
+    from scalerl.recipe import ResolvedRecipe
+
+RUN_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def list(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """List the sweeps of the home folder: how far each is, and what it cost."""
+    from ablations.status.sweeps import sweep_lines, sweeps_table
+
+    place = find_home(home)
+    lines = [*sweep_lines(place)]
+    if as_json:
+        print_json([line.to_json() for line in lines])
+    elif lines:
+        out = console()
+        out.print(sweeps_table(lines, now=time.time()))
+        for line in lines:
+            if line.problem:
+                out.print(line.problem, soft_wrap=True, highlight=False, markup=False, style="red")
+        say_pages(place, out)
+    else:
+        tell(f"No sweep has been started in {place.path}; `platform sweep FILE` starts one.")
+
+
+def show(
+    sweep: SweepArgument = None,
+    variant: Annotated[str | None, typer.Option("--variant", help="Print the whole recipe of this variant.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a sweep asks and what each of its variants changes; or the recipe of one of them, as YAML."""
+    started = find_sweep(home, sweep)
+    if variant is not None:
+        show_recipe(variant_recipe(started, variant), as_json)
+    elif as_json:
+        from dataclasses import asdict
+
+        print_json(asdict(started.plan))
+    else:
+        show_variants(started)
+
+
+def show_variants(sweep: StartedSweep) -> None:
+    """The question, what started it, and a line for every variant."""
+    from ablations.terminal.listing import Column, Listing
+
+    plan, out = sweep.plan, console()
+    said = [plan.doc, f"scale {plan.scale}, {plan.hours_text(plan.budget_gpu_hours)} for each run", plan.command]
+    out.print("\n".join(filter(None, said)), soft_wrap=True, highlight=False, markup=False)
+    short = shown_names(variant.name for variant in plan.variants)
+    seeds, changes = Column(heading="seeds", kind="words"), Column(heading="changes", kind="prose")
+    is_short = any(name != one for name, one in short.items())
+    table = Listing(
+        columns=(*([Column(heading="short name")] if is_short else []), Column(heading="variant"), seeds, changes)
+    )
+    for one in plan.variants:
+        cells = (one.name, ", ".join(str(run.seed) for run in one.runs), one.changes or "the reference")
+        table.add(*([short[one.name]] if is_short else []), *cells)
+    out.print("", table, sep="\n")
+
+
+def show_recipe(recipe: "ResolvedRecipe", as_json: bool) -> None:
+    """Every setting of it."""
+    settings = recipe.model_dump(mode="json")
+    if as_json:
+        print_json(settings)
+        return
+    import yaml
+
+    print(yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120), end="")
+
+
+def variant_recipe(sweep: StartedSweep, name: str) -> "ResolvedRecipe":
+    """What the runs of a variant train; AblationsError where it is unknown, or none of them was started."""
+    variants = {variant.name: variant for variant in sweep.plan.variants}
+    name = meant(name, variants)
+    if name not in variants:
+        raise AblationsError(
+            f"unknown variant '{name}' of sweep '{sweep.name}'; {did_you_mean(name, [*variants], 'variants')}"
+        )
+    return recipe_of_run(sweep.home, variants[name].runs[0].id)
+
+
+def recipe_of_run(home: Home, run_id: str) -> "ResolvedRecipe":
+    """What a run trains; AblationsError where it was not started, or by a version whose recipe cannot be read."""
+    from scalerl.run.errors import CannotResume
+
+    folder = home.run(run_id)
+    if not folder.path.exists():
+        raise AblationsError(f"no run {run_id} in {home.path}; it was not started, or it was deleted")
+    try:
+        return folder.read_recipe()[0]
+    except CannotResume as error:
+        raise AblationsError(f"run {run_id}: {error}") from error
+
+
+def diff(
+    left: Annotated[str, typer.Argument(help="Recipe by name or path, run id, or with --sweep a variant.")],
+    right: Annotated[str, typer.Argument(help="What it is compared with, named in the same ways.")],
+    sweep: Annotated[
+        str | None,
+        typer.Option("--sweep", help="Sweep whose variants are meant.", autocompletion=started_sweeps),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="Scale of recipes, by name or path.")] = "laptop",
+    set_: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every setting in which two recipes, runs or variants differ."""
+    from ablations.study.recipe_differences import recipe_differences
+
+    if sweep is not None and set_:
+        raise AblationsError("--set has no effect on the variants of a sweep; leave it out")
+
+    def named(name: str) -> "ResolvedRecipe":
+        if sweep is not None:
+            return variant_recipe(find_sweep(home, sweep), name)
+        if RUN_ID.fullmatch(name) and not Path(name).exists():
+            return recipe_of_run(find_home(home), name)
+        from ablations.study.resolve import load_resolved
+
+        try:
+            return load_resolved(name, scale, set_ or ())
+        except FileError as error:
+            if holders := sweeps_with(find_home(home), name):
+                raise AblationsError(f"{error}; for the variant of that name add --sweep {holders[0]}") from error
+            raise
+
+    found = recipe_differences(named(left), named(right))
+    if as_json:
+        from dataclasses import asdict
+
+        print_json([asdict(one) for one in found])
+        return
+    if not found:
+        tell(f"{left} and {right} have the same settings.")
+        return
+    from ablations.terminal.listing import Column, Listing
+
+    table = Listing(
+        columns=(Column(heading="setting"), *(Column(heading=name, kind="words") for name in (left, right)))
+    )
+    for one in found:
+        table.add(one.path, one.left, one.right)
+    console().print(table)
+
+
+def sweeps_with(home: Home, variant: str) -> Sequence[str]:
+    """Sweeps that have a variant of this name, last started first; those that cannot be read left out."""
+    found = []
+    for name in home.sweep_names():
+        with suppress(AblationsError):
+            if variant in [one.name for one in read_sweep(home, name).plan.variants]:
+                found.append(name)
+    return found
+
+
+def delete(
+    sweep: Annotated[str, typer.Argument(help="Sweep name.", autocompletion=started_sweeps)],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Delete a sweep and the runs that no other sweep has. What MLflow has of it stays there."""
+    from ablations.running.delete import remove_sweep, what_goes
+
+    going = what_goes(find_sweep(home, sweep))
+    stays = f"; {counted(going.shared, 'run')} of other sweeps too stay" if going.shared else ""
+    size = f"{going.num_bytes / 1e6:,.1f} MB"
+    said = f"sweep '{going.sweep.name}' with {counted(len(going.runs), 'run')}, {size}{stays}"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise AblationsError(f"nothing is deleted; --yes deletes {said}")
+        if not typer.confirm(f"Delete {said}?"):
+            raise typer.Exit(WRONG_INPUT)
+    remove_sweep(going)
+    tell(f"Deleted {said}.")

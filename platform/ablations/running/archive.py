@@ -1,0 +1,167 @@
+"""A sweep with its runs in one file, `loo.tar.gz`, from which another home folder reads the same numbers.
+
+>>> export_sweep(read_sweep(home, "loo"), Path("loo.tar.gz"))
+
+The first member, `contents.json`, names every other with its size and SHA-256, and is sealed itself
+(`scalerl.run.sealed_json`). Left out is what a home folder makes again (kept readings, reports, Optuna's database), and
+what is of one place alone: locks, submissions to Slurm, what MLflow has.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from ablations.errors import AblationsError
+from ablations.home.started_sweep import StartedSweep
+from ablations.status.progress import is_still_going, run_rows
+from scalerl.durable import file_sha256, sync
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.sealed_json import seal
+
+FORM = 1
+CONTENTS = "contents.json"
+PLAN = "sweep/plan.json"
+FILE = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+"""A name of ours: it hides nothing, leads nowhere and starts with no dash."""
+OF_SWEEP = re.compile(r"sweep/(plan|stopped|allocation|search)\.json|sweep/(sweep\.yaml|cancelled)")
+OF_RUN = re.compile(
+    r"runs/(?P<run>[0-9a-f]{12})/((recipe|status)\.json|(metrics|rollouts|left_out)\.jsonl"
+    rf"|logs/attempt-{FILE}\.log|checkpoint/manifest\.json)"
+)
+HEAVY = re.compile(rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE}|warm_starts/[0-9a-f]{{12}}/{FILE}")
+"""What only goes with `--checkpoints`."""
+Progress = Callable[[int, int], None]
+"""Told how many bytes are done, and of how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchivedFile:
+    """`ArchivedFile(bytes=48211, sha256="9f2c...")`."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """`Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211, old_checkpoints=0)`."""
+
+    path: Path
+    num_runs: int
+    """Of the plan; those that have not begun have no files."""
+    num_bytes: int
+    """Of the archive."""
+    old_checkpoints: int
+    """Checkpoints that were asked for and stay behind, as they are pickles, which an archive does not hold."""
+
+
+def export_sweep(
+    sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Progress | None = None
+) -> Exported:
+    """Write the archive in one step; AblationsError while the sweep trains, or where `path` is there already."""
+    if path.exists():
+        raise AblationsError(f"{path} is there already; delete it, or name another file with --to")
+    if is_still_going(sweep, run_rows(sweep)):
+        raise AblationsError(
+            f"sweep '{sweep.name}' trains, or waits to; export it when it has ended, or end it with "
+            f"`platform cancel {sweep.name}`"
+        )
+    sources = dict(_sources(sweep, with_checkpoints))
+    held = {
+        name: ArchivedFile(bytes=source.stat().st_size, sha256=file_sha256(source)) for name, source in sources.items()
+    }
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with (
+            temporary.open("wb") as file,
+            gzip.GzipFile("", "wb", 6, file, mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w|") as archive,
+        ):
+            _add_all(archive, contents_of(sweep.name, held, with_checkpoints), sources, held, done)
+        sync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    old = [run.id for run in sweep.plan.runs if with_checkpoints and sweep.run(run.id).old_checkpoint.exists()]
+    return Exported(path=path, num_runs=len(sweep.plan.runs), num_bytes=path.stat().st_size, old_checkpoints=len(old))
+
+
+def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:
+    """The first member."""
+    files = {file: asdict(one) for file, one in held.items()}
+    return seal({"form": FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
+
+
+def _add_all(
+    archive: tarfile.TarFile,
+    contents: bytes,
+    sources: Mapping[str, Path],
+    held: Mapping[str, ArchivedFile],
+    done: Progress | None,
+) -> None:
+    first = tarfile.TarInfo(CONTENTS)
+    first.size = len(contents)
+    archive.addfile(first, io.BytesIO(contents))
+    total, written = sum(one.bytes for one in held.values()), 0
+    for name, source in sources.items():
+        member = tarfile.TarInfo(name)
+        member.size, member.mtime = held[name].bytes, int(source.stat().st_mtime)
+        with source.open("rb") as file:
+            hashed = HashedFile(file)
+            archive.addfile(member, hashed)
+            if hashed.sha256 != held[name].sha256 or file.read(1):
+                raise AblationsError(f"{source} was written to while it was exported; export the sweep again")
+        written += member.size
+        if done is not None:
+            done(written, total)
+
+
+class HashedFile(io.RawIOBase):
+    """A file that is read once, and the SHA-256 of what was read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._digest = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """As of the file."""
+        block = self._file.read(size)
+        self._digest.update(block)
+        return block
+
+    @property
+    def sha256(self) -> str:
+        """In hex digits."""
+        return self._digest.hexdigest()
+
+
+def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str, Path]]:
+    """Every file that belongs to the sweep, by its name in the archive; the plan first."""
+    yield PLAN, sweep.folder / "plan.json"
+    for path in sorted(sweep.folder.iterdir()):
+        if (name := f"sweep/{path.name}") != PLAN and OF_SWEEP.fullmatch(name):
+            yield name, path
+    warm_starts = dict[str, Path]()
+    for run in sweep.plan.runs:
+        folder = sweep.run(run.id)
+        for path in sorted(one for one in folder.path.rglob("*") if one.is_file() and not one.is_symlink()):
+            name = f"runs/{run.id}/{path.relative_to(folder.path).as_posix()}"
+            if OF_RUN.fullmatch(name) or (with_checkpoints and HEAVY.fullmatch(name)):
+                yield name, path
+        if with_checkpoints and folder.checkpoint.exists():
+            warm_starts |= _warm_start(sweep, folder)
+    yield from warm_starts.items()
+
+
+def _warm_start(sweep: StartedSweep, folder: RunFolder) -> dict[str, Path]:
+    """The files of the warm start from which a run began; it resumes from no other weights."""
+    from scalerl.run.warm_start import key
+
+    place = sweep.home.warm_starts / key(*folder.read_recipe())
+    return {f"warm_starts/{place.name}/{path.name}": path for path in sorted(place.glob("*")) if path.is_file()}

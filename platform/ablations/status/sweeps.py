@@ -1,0 +1,113 @@
+"""Every sweep of a home folder in one line: what it asks, how far it is, what it cost, when it was last at work.
+
+>>> [line.state for line in sweep_lines(Home(Path("ablation-runs")))]
+['6 of 6 done', '2 of 9 done, 1 running, 6 pending']
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
+from ablations.home.state import State
+from ablations.status.progress import run_rows
+from ablations.status.rows import spent
+from ablations.terminal.listing import Column, Listing
+from ablations.text import compute_text, duration_text
+
+SWEEP_COLUMNS = (
+    Column(heading="sweep"),
+    Column(heading="scale"),
+    Column(heading="variants", kind="number"),
+    Column(heading="runs", kind="words"),
+    Column(heading="compute", kind="number"),
+    Column(heading="last sign"),
+    Column(heading="question", kind="prose"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepLine:
+    """`SweepLine(name="loo", scale="laptop", runs=9, states={"done": 9}, ...)`; of a broken one only name, problem."""
+
+    name: str
+    problem: str = ""
+    """Why nothing else is known."""
+    question: str = ""
+    """The sweep file's `doc`."""
+    scale: str = ""
+    reference: str = ""
+    variants: int = 0
+    runs: int = 0
+    states: dict[State, int]
+    """Runs by state."""
+    compute_gpu_hours: float = 0.0
+    """Of all runs together; runs that another sweep also has count in both."""
+    compute_name: str = ""
+    last_sign: float = 0.0
+    """When one of its runs last gave a sign of life, in seconds since 1970; 0 where none has begun."""
+
+    @property
+    def state(self) -> str:
+        """`6 of 6 done`, `2 of 9 done, 1 running, 6 pending`."""
+        others = [f"{number} {state}" for state, number in self.states.items() if state != State.DONE]
+        return ", ".join([f"{self.states.get(State.DONE, 0)} of {self.runs} done", *others])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for scripts."""
+        return asdict(self)
+
+
+def sweep_lines(home: Home) -> Iterator[SweepLine]:
+    """Sweeps that were started here, last started first."""
+    for name in home.sweep_names():
+        try:
+            yield sweep_line(home, name)
+        except AblationsError as error:
+            yield SweepLine(name=name, problem=str(error), states={})
+
+
+def sweep_line(home: Home, name: str) -> SweepLine:
+    """One sweep; AblationsError where its plan cannot be read."""
+    sweep = read_sweep(home, name)
+    plan, rows = sweep.plan, run_rows(sweep)
+    counts = Counter(row.state.state for row in rows)
+    return SweepLine(
+        name=name,
+        question=plan.doc,
+        scale=plan.scale,
+        reference=plan.reference,
+        variants=len(plan.variants),
+        runs=len(rows),
+        states={state: counts[state] for state in State if counts[state]},
+        compute_gpu_hours=spent(rows),
+        compute_name=plan.compute_name,
+        last_sign=max((row.state.heartbeat for row in rows), default=0.0),
+    )
+
+
+def sweeps_table(lines: list[SweepLine], *, now: float) -> Listing:
+    """What `platform list` prints, problems aside; `now` is a Unix time."""
+    table = Listing(columns=SWEEP_COLUMNS)
+    for line in lines:
+        if line.problem:
+            table.add(line.name, "", "", ("cannot be read", "red"), "", "", "")
+            continue
+        table.add(
+            line.name,
+            line.scale,
+            str(line.variants),
+            line.state,
+            f"{compute_text(line.compute_gpu_hours)} {line.compute_name.rpartition(' ')[2]}",
+            ago(now - line.last_sign) if line.last_sign else "",
+            line.question,
+        )
+    return table
+
+
+def ago(seconds: float) -> str:
+    """`now`, `12 min ago`, `3.5 days ago`."""
+    return "now" if seconds < 30 else f"{duration_text(seconds, digits=2)} ago"

@@ -1,0 +1,227 @@
+"""A sweep taken to another home folder in one file: the same numbers there, and no file believed that is not whole."""
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from fixtures_home import make_home, write_state
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.home.plan import PlannedRun
+from ablations.home.started_sweep import read_sweep
+from ablations.running.archive import ArchivedFile, contents_of, export_sweep
+from ablations.running.unpack import import_sweep
+from ablations.verdict.results import read_results
+from scalerl.durable import file_sha256
+from scalerl.run.sealed_json import read_sealed
+
+
+def members(archive: Path) -> dict[str, bytes]:
+    """Every member's content."""
+    with tarfile.open(archive) as held:
+        return {one.name: held.extractfile(one).read() for one in held}
+
+
+def write_archive(path: Path, held: dict[str, bytes], *, kind: bytes = tarfile.REGTYPE) -> Path:
+    """An archive with these members; those after the first are of this kind."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in held.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.type = len(content), kind if name != "contents.json" else tarfile.REGTYPE
+            member.linkname = "/etc/passwd"
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def forged(path: Path, changes: dict[str, bytes], **options) -> Path:
+    """The archive of a sweep with other files, and contents whose sizes and digests are right."""
+    held = {name: content for name, content in members(path).items() if name != "contents.json"} | changes
+    scratch = path.with_suffix(".scratch")
+    files = {}
+    for name, content in held.items():
+        scratch.write_bytes(content)
+        files[name] = ArchivedFile(bytes=len(content), sha256=file_sha256(scratch))
+    return write_archive(
+        path.with_name("forged.tar.gz"), {"contents.json": contents_of("loo", files, False)} | held, **options
+    )
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """A home with the sweep `loo` of six runs, and its archive."""
+    sweep = make_home(tmp_path / "here", seeds=(0, 1))
+    for run in sweep.plan.runs:
+        (sweep.run(run.id).path / "readings").mkdir()
+        (sweep.run(run.id).path / "readings" / "kept.npz").write_bytes(b"x")
+        sweep.run(run.id).checkpoint.mkdir()
+        (sweep.run(run.id).checkpoint / "state-0.json").write_text("{}")
+    (sweep.folder / "sync.json").write_text("{}")
+    return sweep, export_sweep(sweep, tmp_path / "loo.tar.gz").path
+
+
+def numbers(home: Home, name: str) -> str:
+    """Everything that `platform compare --json` prints."""
+    return json.dumps(read_results(read_sweep(home, name)).to_json() | {"sweep": ""})
+
+
+def test_an_imported_sweep_compares_to_the_same_numbers_bit_for_bit(exported, tmp_path):
+    sweep, archive = exported
+    came = import_sweep(Home(tmp_path / "there"), archive)
+    assert (came.num_new, came.num_here) == (6, 0)
+    # A float's repr is all of it.
+    assert numbers(came.sweep.home, "loo") == numbers(sweep.home, "loo")
+    assert read_sweep(came.sweep.home, "loo").plan == sweep.plan
+    for run in sweep.plan.runs:
+        for name in ("metrics.jsonl", "recipe.json", "status.json"):
+            there, here = came.sweep.run(run.id).path / name, sweep.run(run.id).path / name
+            assert there.read_bytes() == here.read_bytes()
+            assert int(there.stat().st_mtime) == int(here.stat().st_mtime)
+    assert [path.name for path in (tmp_path / "there").iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_a_home_makes_again_and_what_is_of_one_place_stays_there(exported):
+    _, archive = exported
+    held = members(archive)
+    assert {Path(name).name for name in held} == {
+        *("contents.json", "plan.json", "recipe.json", "status.json", "metrics.jsonl")
+    }
+    files = read_sealed(held["contents.json"])[0]["files"]
+    assert files.keys() == held.keys() - {"contents.json"}
+    assert next(iter(files)) == "sweep/plan.json"
+
+
+def test_a_sweep_that_trains_is_not_exported_and_no_file_is_overwritten(exported, tmp_path):
+    sweep, archive = exported
+    with FileLock(sweep.lock), pytest.raises(AblationsError, match="trains, or waits to; export it when it has ended"):
+        export_sweep(sweep, tmp_path / "other.tar.gz")
+    with pytest.raises(AblationsError, match="is there already"):
+        export_sweep(sweep, archive)
+    assert [path.name for path in tmp_path.iterdir() if "other" in path.name] == []
+
+
+def test_a_taken_name_needs_another_and_runs_that_are_here_stay(exported):
+    sweep, archive = exported
+    with pytest.raises(AblationsError, match="has a sweep 'loo' already; import this one as another with --as NAME"):
+        import_sweep(sweep.home, archive)
+    came = import_sweep(sweep.home, archive, name="loo@again")
+    assert (came.num_new, came.num_here) == (0, 6)
+    assert sweep.home.sweep_names() == ["loo@again", "loo"]
+    assert read_sweep(sweep.home, "loo@again").plan == replace(sweep.plan, sweep="loo@again")
+    assert all((sweep.run(run.id).path / "readings").exists() for run in sweep.plan.runs)
+    with pytest.raises(AblationsError, match=r"'\.\./out' is no name of a sweep"):
+        import_sweep(sweep.home, archive, name="../out")
+
+
+def test_a_run_that_is_here_with_another_log_is_kept_and_nothing_is_imported(exported, tmp_path):
+    _, archive = exported
+    other = make_home(tmp_path / "there", seeds=(0, 1), fraction=0.5)
+    shutil.rmtree(other.folder)
+    before = sorted(other.home.path.rglob("*"))
+    with pytest.raises(AblationsError, match=r"has run \w{12} and 5 more of this sweep with another log"):
+        import_sweep(other.home, archive)
+    assert sorted(other.home.path.rglob("*")) == before
+
+
+def test_damage_anywhere_in_the_file_is_found_and_leaves_nothing(exported, tmp_path):
+    _, archive = exported
+    home, whole, bad = Home(tmp_path / "there"), archive.read_bytes(), tmp_path / "bad.tar.gz"
+    damaged = [whole[: len(whole) * tenths // 10] for tenths in range(10)]
+    damaged += [whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in range(12, len(whole), 7919)]
+    # Damage that gzip itself cannot see: the log of a run, changed by one digit and packed again.
+    held = members(archive)
+    name = next(one for one in held if one.endswith("metrics.jsonl"))
+    held[name] = held[name].replace(b"7", b"8", 1)
+    damaged += [write_archive(bad, held).read_bytes()]
+    for content in damaged:
+        bad.write_bytes(content)
+        with pytest.raises(AblationsError, match=r"not a whole archive of a sweep .*nothing is imported"):
+            import_sweep(home, bad)
+        assert list(home.path.iterdir()) == []
+
+
+def test_a_file_that_is_no_archive_or_of_a_later_version_is_refused(exported, tmp_path):
+    _, archive = exported
+    home, bad = Home(tmp_path / "there"), tmp_path / "bad.tar.gz"
+    for content, said in ((b"hello", "Not a gzipped file"), (gzip.compress(b"hello"), ""), (b"", "")):
+        bad.write_bytes(content)
+        with pytest.raises(AblationsError, match=f"not a whole archive of a sweep .*{said}"):
+            import_sweep(home, bad)
+    held = members(archive)
+    unsealed = json.loads(held["contents.json"])
+    for contents, said in (
+        (json.dumps(unsealed | {"sweep": "other"}), "its SHA-256 is not that of its content"),
+        (json.dumps({key: value for key, value in unsealed.items() if key != "sha256"}), "its SHA-256 is missing"),
+    ):
+        write_archive(bad, held | {"contents.json": contents.encode()})
+        with pytest.raises(AblationsError, match=said):
+            import_sweep(home, bad)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../out", "/elsewhere/out", "runs/../../out", "sweep/../../out", "runs/000000000000/../../out"),
+        *("runs/000000000000/lock", "runs/000000000000/checkpoint.pt", "runs/000000000000/readings/a.npz"),
+        *("sweep/optuna.db", "sweep/submissions/a.json", "runs/000000000000/logs/attempt-1.log/x", "snapshots/a/b.py"),
+    ],
+)
+def test_a_name_that_leads_out_of_the_home_or_is_no_file_of_a_sweep_is_refused(exported, tmp_path, name):
+    _, archive = exported
+    with pytest.raises(AblationsError, match="is no file of a sweep"):
+        import_sweep(Home(tmp_path / "there"), forged(archive, {name: b"x"}))
+    assert not list(tmp_path.rglob("out"))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
+def test_a_member_that_is_no_plain_file_is_refused(exported, tmp_path, kind):
+    _, archive = exported
+    with pytest.raises(AblationsError, match="does not belong to it"):
+        import_sweep(Home(tmp_path / "there"), forged(archive, {}, kind=kind))
+
+
+def test_a_plan_whose_runs_lead_elsewhere_or_that_is_of_another_sweep_is_refused(exported, tmp_path):
+    sweep, archive = exported
+
+    def with_plan(**changes) -> Path:
+        replace(sweep.plan, **changes).write(tmp_path / "plan.json")
+        return forged(archive, {"sweep/plan.json": (tmp_path / "plan.json").read_bytes()})
+
+    first, *others = sweep.plan.variants
+    astray = replace(first, runs=(PlannedRun(seed=0, id="../../../etc"), *first.runs[1:]))
+    for changes, said in (
+        ({"variants": (astray, *others)}, r"has a run '\.\./\.\./\.\./etc', which is no id of a run"),
+        ({"sweep": "../../out"}, "its plan is of another sweep"),
+        ({"variants": (first,)}, "its plan is of another sweep"),
+    ):
+        with pytest.raises(AblationsError, match=said):
+            import_sweep(Home(tmp_path / "there"), with_plan(**changes))
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_the_commands_say_what_they_wrote_and_read(exported, tmp_path):
+    sweep, _ = exported
+    write_state(sweep.home, sweep.plan.runs[0].id, "cancelled")
+    file, there = str(tmp_path / "with.tar.gz"), str(tmp_path / "there")
+
+    def platform(*arguments: str) -> str:
+        result = CliRunner().invoke(app, [*arguments])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    said = platform("export", "loo", "--to", file, "--home", str(sweep.home.path))
+    assert f"{file}: sweep 'loo', 6 runs, without checkpoints, " in said
+    said = platform("import", file, "--as", "from-ana", "--home", there)
+    assert f"{there}: sweep 'from-ana' with 6 runs" in said
+    assert "can be read and compared, and not be trained further" in said
+    assert json.loads(platform("compare", "--json", "--home", there))["sweep"] == "from-ana"
+    missing = CliRunner().invoke(app, ["import", str(tmp_path / "no.tar.gz"), "--home", there])
+    assert "no such file; `platform export SWEEP` writes one" in str(missing.exception)

@@ -1,0 +1,126 @@
+"""A sweep under another name: its readings stay kept, MLflow has it once, and nothing changes where it cannot be."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from fixtures_home import make_home
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running import rename as renaming
+from ablations.running.rename import rename_sweep
+from ablations.slurm.submissions import new_submission, read_submissions
+from ablations.tracking.ledger import default_tracking_uri, read_ledger
+from ablations.tracking.synchroniser import push_sweep
+from ablations.verdict.results import read_results
+
+
+@pytest.fixture
+def pushed(tmp_path, empty_store):
+    """A finished sweep that MLflow has."""
+    sweep = make_home(tmp_path / "home")
+    shutil.copy(empty_store, sweep.home.path / "mlflow.db")
+    assert push_sweep(sweep).rows_left == 0
+    return sweep
+
+
+def experiments(sweep: StartedSweep) -> dict[str, int]:
+    """The experiments of the home folder's store, with their number of runs."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(default_tracking_uri(sweep.home))
+    found = [one for one in client.search_experiments() if one.name != "Default"]
+    return {one.name: len(client.search_runs([one.experiment_id])) for one in found}
+
+
+def files(sweep: StartedSweep) -> set[Path]:
+    """All of the home folder but locks."""
+    return {path for path in sweep.home.path.rglob("*") if path.name != "lock" and path.suffix != ".lock"}
+
+
+def refused(sweep: StartedSweep, name: str, said: str) -> None:
+    """The name is refused, and all is as before."""
+    before = files(sweep)
+    with pytest.raises(AblationsError, match=said):
+        rename_sweep(sweep, name)
+    assert files(sweep) == before
+    assert sweep.reread().plan == sweep.plan
+
+
+def test_readings_stay_kept_and_mlflow_has_the_sweep_once_under_its_new_name(pushed):
+    before = json.dumps(read_results(pushed).to_json() | {"sweep": ""})
+    readings = {path: path.stat().st_mtime_ns for path in pushed.home.path.glob("runs/*/readings/*")}
+    assert len(readings) == 3
+    started = pushed.home.plan_file("loo").stat().st_mtime_ns
+    result = CliRunner().invoke(app, ["rename", "loo", "losses", "--home", str(pushed.home.path)])
+    assert result.exit_code == 0, result.output
+    assert "Sweep 'loo' is now 'losses'." in result.stdout
+    assert "pushed 0 rows, 0 left" in result.stdout
+    assert pushed.home.sweep_names() == ["losses"]
+    assert pushed.home.plan_file("losses").stat().st_mtime_ns == started
+    sweep = read_sweep(pushed.home, "losses")
+    assert json.dumps(read_results(sweep).to_json() | {"sweep": ""}) == before
+    assert {path: path.stat().st_mtime_ns for path in pushed.home.path.glob("runs/*/readings/*")} == readings
+    assert experiments(sweep) == {"losses": 6}
+    assert tags(sweep, "sweep") == {"losses"}
+    assert read_ledger(sweep).is_current(sweep, None)
+    assert [path.name for path in pushed.home.path.iterdir() if path.name.startswith(".")] == []
+
+
+def tags(sweep: StartedSweep, name: str) -> set[str]:
+    """The values of a tag of all runs that MLflow has of the sweep."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(default_tracking_uri(sweep.home))
+    found = client.get_experiment_by_name(sweep.name)
+    assert found is not None
+    return {run.data.tags[name] for run in client.search_runs([found.experiment_id])}
+
+
+def test_a_rename_that_was_interrupted_after_mlflow_goes_on(pushed, monkeypatch):
+    monkeypatch.setattr(renaming, "_copy_folder", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        rename_sweep(pushed, "losses")
+    assert pushed.home.sweep_names() == ["loo"]
+    monkeypatch.undo()
+    made = rename_sweep(pushed, "losses")
+    assert push_sweep(made.sweep, made.tracking_uri).rows_pushed == 0
+    assert experiments(made.sweep) == {"losses": 6}
+
+
+def test_a_name_that_mlflow_has_already_and_a_server_that_is_down_are_refused(pushed):
+    from mlflow import MlflowClient
+
+    MlflowClient(default_tracking_uri(pushed.home)).create_experiment("taken")
+    refused(pushed, "taken", "MLflow at .* has an experiment 'taken' already; choose another name")
+    ledger = pushed.folder / "sync.json"
+    ledger.write_text(json.dumps(json.loads(ledger.read_bytes()) | {"tracking_uri": "http://127.0.0.1:9"}))
+    refused(pushed, "losses", r"MLflow at http://127.0.0.1:9, which has this sweep, cannot rename it .*nothing is")
+
+
+def test_a_sweep_that_trains_or_is_worked_on_keeps_its_name_and_so_does_one_whose_name_is_taken(tmp_path):
+    sweep = make_home(tmp_path)
+    with FileLock(sweep.lock):
+        refused(sweep, "losses", "trains, or waits to; `platform cancel loo` ends it first")
+    with FileLock(sweep.folder / "sync.lock"):
+        refused(sweep, "losses", "a command works on it or sends it to MLflow")
+    refused(sweep, "loo", "has a sweep 'loo' already")
+    refused(sweep, "../losses", "is no name of a sweep")
+
+
+def test_what_was_given_to_slurm_goes_with_the_sweep_and_a_report_with_the_old_name_does_not(tmp_path):
+    sweep = make_home(tmp_path)
+    run = sweep.plan.runs[0].id
+    new_submission("loo", (run,), 2000.0, tmp_path, {}).given("17").write(sweep.home)
+    (sweep.folder / "report.html").write_text("loo")
+    made = rename_sweep(sweep, "losses")
+    assert (made.tracking_uri, made.had_report) == ("", True)
+    (submission,) = read_submissions(sweep.home, "losses")
+    assert (submission.sweep, submission.job, submission.runs) == ("losses", "17", (run,))
+    assert not (made.sweep.folder / "report.html").exists()
+    assert read_sweep(sweep.home, "losses").plan == made.sweep.plan

@@ -1,0 +1,86 @@
+"""A machine without Slurm lacks nothing, as long as nobody asks for a cluster."""
+
+import pytest
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.slurm import commands
+
+
+@pytest.fixture
+def doctor(tmp_path, monkeypatch):
+    """`doctor("--partition", "long")` gives exit code and output, where PATH is a folder of programs."""
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+
+    def doctor(*arguments):
+        home = str(tmp_path / "home")
+        result = CliRunner().invoke(app, ["doctor", "--home", home, *arguments], catch_exceptions=False)
+        return result.exit_code, result.stdout
+
+    return doctor
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """`programs("sbatch")` puts programs of these names into PATH."""
+
+    def programs(*names):
+        for name in names:
+            path = tmp_path / "programs" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("#!/bin/sh\nexit 1\n")
+            path.chmod(0o755)
+
+    return programs
+
+
+def errors(text):
+    return [line for line in text.splitlines() if line.startswith("  error")]
+
+
+def test_without_slurm_nothing_is_wrong_and_the_rest_is_looked_at(doctor):
+    code, said = doctor()
+    assert (code, errors(said)) == (0, [])
+    assert "no Slurm here: `platform sweep` trains on this machine" in " ".join(said.split())
+    assert "home folder" in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_who_asks_for_a_partition_is_told_that_there_is_no_slurm(doctor):
+    code, said = doctor("--partition", "long")
+    assert code == 1
+    assert len(errors(said)) == 1
+    assert "not in PATH: sbatch" in said
+    assert "login node" in said
+
+
+def test_half_of_slurm_is_an_error(doctor, programs):
+    programs("sbatch", "squeue")
+    code, said = doctor()
+    assert code == 1
+    assert "not in PATH: srun, scancel, scontrol, sinfo" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "conf", "message", "code"),
+    [
+        ([], None, "Could not establish a configuration source", 0),
+        (["--partition", "long"], None, "Could not establish a configuration source", 1),
+        ([], "/nowhere/slurm.conf", "Could not establish a configuration source", 1),
+        ([], None, "Connection refused", 1),
+    ],
+)
+def test_commands_without_a_cluster_are_a_warning_where_none_was_asked_for(
+    asked, conf, message, code, doctor, programs, monkeypatch
+):
+    def ping():
+        raise commands.SlurmSilent(f"scontrol: {message}")
+
+    programs(*commands.NEEDED)
+    monkeypatch.setattr(commands, "ping", ping)
+    if conf:
+        monkeypatch.setenv("SLURM_CONF", conf)
+    found, said = doctor(*asked)
+    assert found == code
+    assert ("no cluster is configured" in said) == (code == 0)
