@@ -1,12 +1,13 @@
 """Whether studies see the differences that `platform design` says they see in four of five cases.
 
-    PYTHONPATH=platform:trainer python benchmarks/design_power.py    # about ten minutes
+    PYTHONPATH=platform:trainer python benchmarks/design_power.py    # a quarter of an hour
 
 Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 500 GPU-hours of 16,000 samples, run
 noise of sd .0045, AR(1) with rho .4. For each design `ablations.design` foretells the half-width of each interval and
 the smallest difference seen with 80 % power. Then sweeps of five variants are simulated, of which three differ from the
-reference by just that, and one does not. Their runs are fitted and compared by `ablations.verdict.compare`, and it is
-counted how often the three are called different. Every run has an A of its own, drawn about its variant's.
+reference by just that (a level or a ceiling that is lower, a compute that is larger), and one does not. Their runs are
+fitted and compared by `ablations.verdict.compare`, and it is counted how often the three are called different, and how
+many intervals have no end. Every run has an A of its own, drawn about its variant's.
 Writes `results/design_power.json`.
 """
 
@@ -18,8 +19,9 @@ import numpy as np
 from record import write_record
 from simulation import SEED, simulate
 
-from ablations.design.half_widths import Question, Sight, curve_sights, expected_curve, level_sight, simulated_fits
+from ablations.design.half_widths import Question, Sight, curve_sights, level_sight
 from ablations.design.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
+from ablations.design.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
@@ -70,6 +72,8 @@ def measured(number: int, *, budget: float, run_to_run_sd: float, seeds: int, nu
             "power": round(float(np.mean([is_called(question, line) for line in lines])), 3),
             "half_width_foretold": None if sight.half_width is None else round(sight.half_width, 4),
             "half_width": round(float(np.median(half_widths)), 4),
+            "open_foretold": round(sight.open, 3),
+            "open": round(1 - len(half_widths) / len(lines), 3),
         }
     return found
 
@@ -87,8 +91,9 @@ def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[Ques
         spread=RunSpread(level=tau * reached(compute), ceiling=tau, target=TARGET_SHARE * tau, freedom=0),
     )
     sizes = {"num_variants": NUM_VARIANTS, "num_seeds": seeds}
-    level = level_sight(expected_curve(known, compute, SAMPLES), known, **sizes, compute=float(compute[-1]))
-    sights = curve_sights(simulated_fits(known, compute, SAMPLES, FitSettings()), known, **sizes)
+    level = level_sight(expected_curve(law, compute, SAMPLES), known, **sizes, compute=float(compute[-1]))
+    runs = SimulatedRuns(known=known, compute=compute, samples=SAMPLES, settings=FitSettings())
+    sights = curve_sights(runs, **sizes)
     return {**sights, "level": level}
 
 
@@ -112,9 +117,9 @@ def sweep(
     fits: dict[str, list[Fit]] = {}
     for name in names:
         differs = difference if name.startswith("other") else 0.0
-        raised = {"level": differs / reached(compute), "ceiling": differs, "compute": 0.0}[question]
+        lowered = {"level": differs / reached(compute), "ceiling": differs, "compute": 0.0}[question]
         for _ in range(seeds):
-            own = A + raised + run_to_run_sd * rng.standard_normal()
+            own = A - lowered + run_to_run_sd * rng.standard_normal()
             C_mid = C_MID * (np.exp(differs) if question == "compute" else 1.0)
             score = simulate(compute, A=own, B=B, C_mid=C_mid, R_0=R_0, rho=PAPER_AUTOCORRELATION, rng=rng)
             curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, SAMPLES))
@@ -131,8 +136,8 @@ def reached(compute: np.ndarray) -> float:
 def is_called(question: Question, line: VariantResult) -> bool:
     """Whether the verdict is the right one."""
     return {
-        "level": line.level_difference == "level up",
-        "ceiling": line.difference == "ceiling up",
+        "level": line.level_difference == "level down",
+        "ceiling": line.difference == "ceiling down",
         "compute": line.efficiency == "more compute",
     }[question]
 
