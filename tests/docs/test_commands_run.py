@@ -1,0 +1,454 @@
+"""Every command of every page runs as written and prints what the page shows below it; exceptions are named here.
+
+The commands of a page run in order, in a folder that is as the page says: the repository's recipes and sweeps, the
+runs of the tutorial as they were trained (`benchmarks/tutorial.py`), and a generated study `loo`. A command that cannot
+run in a test belongs into `INSTEAD`, with the reason; a block that cannot be compared into `NOT_COMPARED`.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import typer
+import yaml
+from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
+from integration.conftest import SCALE
+from pages import PAGES, Block, blocks
+from places import REPOSITORY
+from trainer.tiny_text_model import text_model
+from tutorial import study
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.home.home import Home
+from ablations.home.plan import PlannedRun, PlannedVariant
+from ablations.study.expand import expand
+from ablations.study.resolve import load_resolved
+from ablations.study.sweep import Sweep
+from ablations.verdict.results import read_results
+from scalerl.recipe import Scale
+from scalerl.run.run_folder import RunFolder
+from scalerl.run.status import RunStatus
+
+TUTORIAL = REPOSITORY / "docs/tutorial.md"
+RECORD = json.loads((REPOSITORY / "benchmarks/results/tutorial.json").read_text())
+PAGES_RUN = [
+    page for page in PAGES if page.name not in ("commands.md", "recipes.md", "sweep_file.md", "python.md", "log.md")
+]
+"""The first three are made from the code and tested with it, tests/docs/test_python.py runs the fourth, and the log
+says what was done once."""
+WHOLE: dict[str, Any] = {
+    "name": "part",
+    "reference": "scalerl",
+    "scale": "smoke",
+    "variants": {"dapo": {"loss.type": "dapo"}},
+}
+"""A sweep file that the parts of one on the pages are put into."""
+MEANT = {
+    "FILE": "my_study.yaml",
+    "SWEEP": "turns",
+    "VARIANT": "in_turns",
+    "RECIPE": "scalerl",
+    "A": "scalerl",
+    "B": "baseline",
+    "NAME": "renamed",
+}
+"""What stands for the words in capitals."""
+HOURS = "trains for minutes or more; what it trains is shown and checked"
+SERVES = "serves until Ctrl-C; tests/dashboard and tests/tracking start it"
+WATCHES = "a live table, which needs a terminal"
+SLURM = "needs a Slurm, which tests/slurm starts"
+SIMULATES = "fits sixty simulated curves; tests/platform/paper runs it with fewer"
+AGAIN = "simulates as the command above it does"
+SHELL = "changes the reader's shell"
+INSTEAD: dict[str, tuple[str | None, str]] = {
+    "platform sweep sweeps/loo.yaml": ("platform sweep sweeps/loo.yaml --dry-run", HOURS),
+    "platform sweep sweeps/loo.yaml --budget 2": ("platform sweep sweeps/loo.yaml --budget 2 --dry-run", HOURS),
+    "platform sweep my_study.yaml --budget 2": ("platform sweep my_study.yaml --budget 2 --dry-run", HOURS),
+    "platform sweep FILE --budget 2": ("platform sweep FILE --budget 2 --dry-run", HOURS),
+    "platform sweep FILE --set optimiser.weight_decay=0.1": (
+        "platform sweep FILE --set optimiser.weight_decay=0.1 --dry-run",
+        HOURS,
+    ),
+    "platform sweep FILE --scale gpu": ("platform sweep FILE --scale gpu --dry-run", "needs a GPU"),
+    "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none": (
+        "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none --dry-run",
+        HOURS,
+    ),
+    "platform sweep sweeps/loo.yaml --executor slurm": (None, SLURM),
+    "platform sweep FILE --executor slurm": (None, SLURM),
+    "platform doctor": (None, SLURM),
+    "platform doctor --train": (None, SLURM),
+    "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": (
+        "platform check scalerl --scale scales/mine.yaml --set length_control.type=none --quick",
+        "takes an optimiser step; tests/platform/cli/test_check.py takes it",
+    ),
+    "platform design FILE --detect 0.02": (None, AGAIN),
+    "platform design FILE --detect 1.2 --question compute": (None, AGAIN),
+    "platform rename SWEEP NAME": ("platform rename ceilings NAME", "the commands after it use SWEEP"),
+    "platform retry": (None, SLURM),
+    "platform status -w": ("platform status", WATCHES),
+    "platform dashboard": (None, SERVES),
+    "platform mlflow": (None, SERVES),
+    "platform reproduce fig4a": ("platform reproduce fig4a --dry-run --as-written", HOURS),
+    "platform reproduce fig4a --dry-run": (
+        "platform reproduce fig4a --dry-run --as-written",
+        "designs by simulation; tests/platform/paper does it",
+    ),
+    "platform reproduce fig4a --scale 8b --executor slurm": (None, SLURM),
+    "platform reproduce --all": (None, HOURS),
+    **{f"platform reproduce {name}": (None, SIMULATES) for name in ("law", "cutoff", "forecast", "margin")},
+    "platform import sweep.tar.gz": ("platform import sweep.tar.gz --home elsewhere", "needs another home folder"),
+    "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
+    "--variant loss --seed seed --reference cispo": (None, "needs a server; tests/tracking has one"),
+    "source .venv/bin/activate": (None, SHELL),
+    "export MLFLOW_DISABLE_TELEMETRY=true": (None, SHELL),
+    "export MLFLOW_TRACKING_URI=http://mlflow.example:5000": (None, SHELL),
+    "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
+    "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000": (None, SERVES),
+}
+"""A command of a page: what runs instead, if anything, and why. Also without a run it is parsed and its files exist."""
+NOT_COMPARED: dict[str, str] = {
+    "turns: 3 of 9 runs to train": "these runs are there already; the test that trains has a line like it",
+    "error: my_study.yaml": "of a misspelt file, which a test below writes",
+    "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
+    "R_C = R_0 + (A - R_0)": "a formula",
+}
+"""How a block begins that is neither command, file, nor what a command of its page printed; and what it is."""
+BF16 = PlannedVariant(name="bf16", overrides={"logits": "bf16"}, runs=(PlannedRun(seed=0, id="00000b000000"),))
+"""What the sweep `ceilings` has beside the reference."""
+FORMS = ("docs/design.md", "docs/formats.md")
+"""Pages whose other blocks are folders, JSON and tests of programs; tests/platform/cli/test_formats.py ties them."""
+PLACE = "/home/you/ablations"
+"""The folder of the reader, in which pages show paths."""
+WIDTH = 132
+"""Columns of the terminal in which the pages' output was printed."""
+NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?![\w])")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, empty_store):
+    """The reader's folder after the tutorial, with what the other pages name."""
+    place = tmp_path_factory.mktemp("trained")
+    for name in ("recipes", "sweeps"):
+        (place / name).symlink_to(REPOSITORY / name)
+    (place / "my_study.yaml").write_text(study(with_dapo=True))
+    home = Home(place / "ablation-runs")
+    loo = make_home(home.path)
+    write_log(home.run(planned_run("loo-loss", 0).id))
+    write_run(home, BF16.runs[0].id, TRUTH["loo-loss"])
+    changed(loo, sweep="ceilings", variants=(loo.plan.variants[0], BF16)).write_plan()
+    loo.write_plan()
+    write_curves(read_results(loo), place / "curves.csv")
+    add_recorded_runs(place)
+    shutil.copy(empty_store, home.path / "mlflow.db")
+    write_own_task(place)
+    sweep = ["sweep", str(place / "my_study.yaml"), "--home", str(home.path)]
+    assert CliRunner().invoke(app, sweep).exit_code == 0
+    return place
+
+
+@pytest.fixture
+def place(trained, tmp_path, monkeypatch):
+    """A copy of it, in which commands run with a terminal of `WIDTH` columns, and simulate designs with two curves."""
+    folder = tmp_path / "ablations"
+    shutil.copytree(trained, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(import_module("ablations.cli.options"), "PIPE_WIDTH", WIDTH)
+    monkeypatch.setattr("sys.argv", ["platform"])
+    monkeypatch.setattr("ablations.design.simulated_runs.NUM_CURVES", 2)
+    for name in ("ABLATIONS_HOME", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def add_recorded_runs(place: Path) -> None:
+    """The runs of `my_study.yaml` that the record has, as their training left them."""
+    home = Home(place / "ablation-runs")
+    for run in expand(place / "my_study.yaml").runs:
+        found = RECORD["runs"][run.id]
+        folder = home.run(run.id)
+        folder.create(run.recipe, run.seed)
+        folder.metrics.write_text("".join(json.dumps(row) + "\n" for row in found["rows"]))
+        write_log(folder)
+        status = {name: found[name] for name in ("step", "compute_gpu_hours", "pass_rate")}
+        versions = tuple(RECORD["code_versions"])
+        folder.write_status(
+            RunStatus(
+                state="done", attempt=1, budget_gpu_hours=RECORD["budget_gpu_hours"], code_versions=versions, **status
+            )
+        )
+
+
+def write_log(folder: RunFolder) -> None:
+    """A log, for the commands that print one."""
+    folder.log(1).parent.mkdir(exist_ok=True)
+    folder.log(1).write_text("step 1\n")
+
+
+def write_curves(results, path: Path) -> None:
+    """Every curve of a sweep in the columns of `platform fit` and `platform compare`."""
+    curves = [(variant.name, run) for variant in results.variants for run in variant.runs]
+    rows = [
+        {"curve": name, "seed": run.seed, "compute": compute, "score": score}
+        for name, run in curves
+        for compute, score in zip(run.curve.compute, run.curve.score, strict=True)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def write_own_task(place: Path) -> None:
+    """`scales/mine.yaml` of the pages, and the files that it names: small, in the columns that were published."""
+    pages = (REPOSITORY / "README.md", REPOSITORY / "docs/how-to.md")
+    (text,) = {one.text for page in pages for one in blocks(page) if one.text.startswith("# scales/mine.yaml")}
+    (place / "scales").mkdir()
+    (place / "scales/mine.yaml").write_text(text)
+    scale = yaml.safe_load(text)
+    math, code = scale["tasks"]
+    sums = [{"question": f"What is {n} + {n}?", "answer": f"It is {2 * n}.\n#### {2 * n}"} for n in range(150)]
+    (place / math["path"]).write_text("".join(json.dumps(row) + "\n" for row in sums))
+    programs = [
+        {
+            "text": f"Add {n} to a number.",
+            "code": f"def add(a):\n    return a + {n}",
+            "test_list": [f"assert add({m}) == {m + n}" for m in range(2)],
+            "test_setup_code": "",
+        }
+        for n in range(40)
+    ]
+    pd.DataFrame(programs).to_parquet(place / code["path"])
+    (aime,) = scale["evaluation"]["downstream"]
+    contest = [{"problem": f"Find {n} times {n}.", "answer": f"{n * n:03d}"} for n in range(30)]
+    (place / aime["path"]).write_text("".join(json.dumps(row) + "\n" for row in contest))
+    model = text_model(place / scale["model"]["path"], thinks=False)
+    settings = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(settings | {"max_position_embeddings": 4096}))
+
+
+@pytest.mark.parametrize("page", PAGES_RUN, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_a_page_runs_and_prints_what_it_shows(page, place):
+    name = page.relative_to(REPOSITORY).as_posix()
+    do_before = reader_of_tutorial(place) if page == TUTORIAL else reader_of_loo(place)
+    if name in ("README.md", "docs/index.md"):  # both begin with a sweep in a fresh clone
+        shutil.rmtree(place / "ablation-runs/sweeps/turns")
+    printed = [""]
+    for block in blocks(page):
+        where = f"{name}:{block.line}"
+        for command in block.commands:
+            do_before(command)
+            printed.append(run(command, where, place))
+        if block.commands or any(map(block.text.startswith, NOT_COMPARED)) or is_file(block, where, place):
+            continue
+        shown = block.text.replace(PLACE, str(place))
+        assert name in FORMS or any(shows(output, shown) for output in printed), (
+            f"{where}: no command above printed this block:\n{shown}\nbut the last one:\n{printed[-1]}"
+        )
+
+
+def test_the_tutorial_trains_and_adds_a_variant(place):
+    # The study of the page with one seed, at a scale `smoke` that takes seconds.
+    shutil.rmtree(place / "ablation-runs")
+    (place / "recipes").unlink()
+    (place / "recipes/scales").mkdir(parents=True)
+    (place / "recipes/scales/smoke.yaml").write_text(SCALE)
+    file = place / "my_study.yaml"
+    first, second = (study(with_dapo=one).replace("seeds: [0, 1, 2]", "seeds: [0]") for one in (False, True))
+    file.write_text(first)
+    assert re.search(
+        r"turns: 2 of 2 runs to train, \d+ at a time, in .*/ablation-runs\n",
+        as_own_command(place, "sweep", "my_study.yaml"),
+    )
+    file.write_text(second)
+    printed = as_own_command(place, "sweep", "my_study.yaml")
+    assert re.search(r"turns: 1 of 3 runs to train, \d+ at a time, in .*/ablation-runs\n", printed)
+    assert "dapo changes loss.type = dapo." in printed
+    assert [run["state"] for run in json.loads(run("platform status --json", "", place))["runs"]] == ["done"] * 3
+
+
+def as_own_command(place: Path, *arguments: str) -> str:
+    """What `platform` prints in a process of its own."""
+    command = [sys.executable, "-m", "ablations.cli", *arguments]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_exception_is_on_a_page():
+    every = [block for page in PAGES_RUN for block in blocks(page)]
+    assert set(INSTEAD) <= {command.removeprefix(".venv/bin/") for block in every for command in block.commands}
+    assert all(any(block.text.startswith(one) for block in every) for one in NOT_COMPARED)
+
+
+def test_the_misspelt_setting_of_the_tutorial_is_refused_in_its_words(place):
+    (shown,) = [one.text for one in blocks(TUTORIAL) if one.text.startswith("error: my_study.yaml")]
+    (place / "my_study.yaml").write_text(study(with_dapo=False).replace("off_policy:", "off_polcy:"))
+    refused = CliRunner().invoke(app, ["sweep", "my_study.yaml"])
+    assert str(refused.exception).startswith(shown.removeprefix("error: ").removesuffix("...\n"))
+
+
+def test_what_is_checked_is_what_the_pages_say(place):
+    assert [one.commands for one in blocks(TUTORIAL)][:2] == [
+        ["make install", "source .venv/bin/activate"],
+        [],
+    ]
+    assert "platform show loo" in [command for one in blocks(REPOSITORY / "README.md") for command in one.commands]
+    with pytest.raises(AssertionError, match="neither runs here nor is it named"):
+        run("pip install ablations", "README.md:1", place)
+    with pytest.raises(Exception, match="No such option"):
+        run("platform compare --papers", "README.md:1", place)
+    assert not is_file(Block(line=1, text="seed: [0]\n"), "README.md:1", place)
+    with pytest.raises(AblationsError, match="unknown key 'type'"):
+        is_file(Block(line=1, text="budget: {type: 1}\n"), "README.md:1", place)
+
+
+def test_numbers_may_differ_in_the_last_digit_and_words_in_nothing():
+    shown = "scalerl  3 of 3  >= 0.63\nonly"
+    assert shows("a\nscalerl  3 of 3  >= 0.64   \n  more\nonly\n", shown)
+    assert not shows("scalerl  3 of 3  >= 0.67\nonly", shown)
+    assert not shows("scalerl  3 of 3  <= 0.63\nonly", shown)
+    assert not shows("only\nscalerl  3 of 3  >= 0.63", shown)
+
+
+def reader_of_tutorial(place: Path):
+    """What its reader does before a command: the study, training (of which the runs are recorded), the added line."""
+    shutil.rmtree(place / "ablation-runs/runs")
+    shutil.rmtree(place / "ablation-runs/sweeps")
+    (place / "my_study.yaml").write_text(study(with_dapo=False))
+    trainings = iter((False, True))
+
+    def do(command: str) -> None:
+        if command == "platform sweep my_study.yaml":
+            (place / "my_study.yaml").write_text(study(with_dapo=next(trainings)))
+            add_recorded_runs(place)
+
+    return do
+
+
+def reader_of_loo(place: Path):
+    """The sweep `loo` is the last one that was started once its reader has started it."""
+
+    def do(command: str) -> None:
+        if command.startswith("platform sweep sweeps/loo.yaml"):
+            Home(place / "ablation-runs").plan_file("loo").touch()
+
+    return do
+
+
+def run(command: str, where: str, place: Path) -> str:
+    """What a command prints, or what runs in its place."""
+    written = command.removeprefix(".venv/bin/")
+    program, *arguments = shlex.split(written)
+    if program == "make":
+        subprocess.run(["make", "--dry-run", *arguments], cwd=REPOSITORY, check=True, capture_output=True)
+        return ""
+    instead, _ = INSTEAD.get(written, (written, ""))
+    if program == "platform":
+        parse(arguments, where)
+    if instead is None:
+        return ""
+    program, *arguments = shlex.split(instead)
+    assert program == "platform", f"{where}: {command} neither runs here nor is it named in INSTEAD"
+    if arguments[0] == "train":  # changes settings of torch for the whole process
+        return as_own_command(place, *arguments)
+    sys.argv = ["platform", *(MEANT.get(word, word) for word in arguments)]
+    done = CliRunner().invoke(app, sys.argv[1:])
+    assert done.exit_code == 0, f"{where}: {command}\n{done.output}\n{done.exception}"
+    return done.output
+
+
+def parse(arguments: list[str], where: str) -> None:
+    """Raises as `platform` does for what it does not know; the files that are named must be there."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    with group.make_context("platform", ["--help"], resilient_parsing=True) as context:
+        name, command, rest = group.resolve_command(context, [MEANT.get(word, word) for word in arguments])
+        assert command is not None
+        command.make_context(name, rest, parent=context)
+    for word, before in zip(arguments[1:], arguments, strict=False):
+        is_read = re.search(r"\.(yaml|csv|tar\.gz)$", word) and before != "--to"
+        assert not is_read or Path(word).exists(), f"{where}: no file {word}"
+
+
+def is_file(block: Block, where: str, place: Path) -> bool:
+    """Whether a block is a sweep, a scale, part of one, a table or Python; each is then read as its reader would."""
+    text = block.text
+    if re.fullmatch(r"(curve,(seed,)?compute,score)\n(\w+,([\d.]+,?)+\n)+", text):
+        header = (place / "curves.csv").read_text().partition("\n")[0]
+        assert set(text.partition("\n")[0].split(",")) <= set(header.split(","))
+        return True
+    if text.startswith("import mlflow"):
+        run("platform sync loo", where, place)
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{place}/ablation-runs/mlflow.db")
+            assert run_search(text) == ["scalerl", "loo-curriculum", "loo-loss"]
+        return True
+    keys = set(re.findall(r"^([a-z_]+):", text, re.MULTILINE))
+    if text.startswith("# mine.yaml"):
+        (place / "mine.yaml").write_text(text)
+        return True
+    if not keys or not keys <= {*Sweep.model_fields, *Scale.model_fields, "dapo"}:
+        return False
+    if "name" in keys:
+        (place / "written.yaml").write_text(text)
+        expand(place / "written.yaml")
+        return True
+    for number, one in enumerate(alternatives(text)):
+        file = place / f"part-{number}.yaml"
+        if keys <= set(Scale.model_fields):
+            file.write_text(
+                yaml.safe_dump(yaml.safe_load((place / "recipes/scales/laptop_wall.yaml").read_text()) | one)
+            )
+            load_resolved("scalerl", str(file), ["length_control.type=none"] if "generation" in keys else [])
+        else:
+            file.write_text(yaml.safe_dump(WHOLE | ({"variants": one} if "dapo" in keys else one)))
+            expand(file)
+    return True
+
+
+def alternatives(text: str) -> list[dict[str, Any]]:
+    """What the block writes, once for each time that it writes its first key."""
+    key = text.splitlines()[0 if text[0] != "#" else 1].partition(":")[0]
+    parts = re.split(rf"^(?={key}:)", text, flags=re.MULTILINE)
+    return [one for one in map(yaml.safe_load, parts) if one]
+
+
+def run_search(text: str) -> list[str]:
+    """The variants that a search in MLflow finds, in its order; its last line is the search."""
+    *before, last = text.rstrip().splitlines()
+    names: dict[str, Any] = {}
+    exec("\n".join(before), names)
+    return eval(last, names)["tags.variant"].tolist()
+
+
+def shows(output: str, shown: str) -> bool:
+    """Whether every line of `shown` is in the output, in order; numbers may differ by 2 % or 2 in the last digit."""
+    rest = " ".join(output.split())
+    for line in shown.splitlines():
+        words = " ".join(line.split())
+        pattern = "".join(
+            re.escape(part) if n % 2 == 0 else NUMBER.pattern for n, part in enumerate(NUMBER.split(words))
+        )
+        wanted = NUMBER.findall(words)
+        found = (one for one in re.finditer(pattern, rest) if all(map(is_near, NUMBER.findall(one[0]), wanted)))
+        first = next(found, None)
+        if first is None:
+            return False
+        rest = rest[first.end() :]
+    return True
+
+
+def is_near(number: str, wanted: str) -> bool:
+    """`0.64` is near `0.63`; `0.67` is not."""
+    found, expected = (float(one.replace(",", "")) for one in (number, wanted))
+    unit = 10.0 ** -len(wanted.partition(".")[2])
+    return abs(found - expected) <= max(2.01 * unit if "." in wanted else 0, 0.02 * abs(expected))
