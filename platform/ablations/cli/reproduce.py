@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ablations.study.expand import Study
     from ablations.verdict.results import Results
 
-LISTED_SCALES = ("smoke", "laptop", "8b")
+LISTED_SCALES = ("smoke", "bench", "8b")
 """Whose costs are listed."""
 
 

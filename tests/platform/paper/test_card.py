@@ -151,7 +151,7 @@ def test_the_list_has_every_study_with_its_cost_and_the_method(tmp_path):
     )
     assert {f"fig{number}" for number in (*numbers, "20")} | {"a10", "size", "kl", "critic"} <= studies.keys()
     # fig4a: three variants, three seeds, one unit of 625, 2,100 and 16,000 GPU-hours each.
-    assert studies["fig4a"]["gpu_hours"] == {"smoke": 9 * 625, "laptop": 9 * 2100, "8b": 9 * 16_000}
+    assert studies["fig4a"]["gpu_hours"] == {"smoke": 9 * 625, "bench": 9 * 200, "8b": 9 * 16_000}
     assert studies["fig11"]["gpu_hours"]["8b"] is None
     assert listed["method"] == ["law", "cutoff", "forecast", "margin"]
 

@@ -59,7 +59,7 @@ def test_every_study_of_the_paper_is_named_as_its_file_and_claims_something(path
     assert sweep.claims
 
 
-@pytest.mark.parametrize("scale", ["smoke", "laptop", "8b", "scout"])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "bench", "8b", "scout"])
 def test_every_study_of_the_paper_can_be_expanded_or_says_why_not(scale):
     for path in STUDIES:
         is_fixed = (sweep := load_sweep(path)).fixed_scale and sweep.scale != scale

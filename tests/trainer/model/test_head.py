@@ -162,3 +162,26 @@ def test_a_batch_has_the_gradient_of_all_logits_at_once(name, monkeypatch):
         torch.testing.assert_close(
             our_gradients[key], gradient, rtol=step, atol=step * float(gradient.abs().max()) + 1e-7
         )
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_sum_in_parts_rounds_each_part_and_each_sum(parts):
+    (hidden, weight, bias), _ = inputs()
+    head = Head(weight=weight, bias=bias, dtype=torch.bfloat16, parts=parts)
+
+    def rounded(number):
+        return torch.tensor(number, dtype=torch.float64).to(torch.bfloat16).double().item()
+
+    size = -(-hidden.shape[-1] // parts)
+    found = head.logits(hidden[:3])
+    for h, row in zip(hidden[:3].bfloat16().tolist(), found.tolist(), strict=True):
+        for w, b, logit in zip(weight.bfloat16().tolist(), bias.bfloat16().tolist(), row, strict=True):
+            products = [math.fsum(x * y for x, y in zip(h[at : at + size], w[at : at + size], strict=True))
+                        for at in range(0, len(h), size)]  # fmt: skip
+            total = rounded(products[0] + b)
+            for product in products[1:]:
+                total = rounded(total + rounded(product))
+            # One step of BF16: the kernel may sum in an order that rounds a tie the other way.
+            assert logit == pytest.approx(total, rel=2**-7, abs=2**-9)
+    whole = Head(weight=weight, bias=bias, dtype=torch.bfloat16).logits(hidden)
+    assert torch.equal(head.logits(hidden), whole) == (parts == 1)

@@ -25,17 +25,24 @@ LOGITS_AT_ONCE = 2**24
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """A matrix, a bias, and the precision of their product."""
+    """A matrix, a bias, the precision of their product, and in how many parts it is summed."""
 
     weight: Tensor
     """[V, hidden]"""
     bias: Tensor | None
     dtype: torch.dtype
+    parts: int = 1
+    """Of the hidden width, each with a product of its own: the order of another engine's kernel (split-K)."""
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Float32 logits [..., V]; in BF16 both the product and its result are rounded, as an unguarded head would."""
         bias = None if self.bias is None else self.bias.to(self.dtype)
-        return F.linear(hidden.to(self.dtype), self.weight.to(self.dtype), bias).float()
+        factors = hidden.to(self.dtype).chunk(self.parts, -1), self.weight.to(self.dtype).chunk(self.parts, -1)
+        first, *others = zip(*factors, strict=True)
+        logits = F.linear(*first, bias)
+        for part in others:
+            logits = logits + F.linear(*part)
+        return logits.float()
 
 
 def token_scores(
@@ -46,7 +53,7 @@ def token_scores(
     Log-probabilities carry a gradient, the entropy only if asked to.
     """
     vocabulary = head.weight.shape[0]
-    if tokens.numel() * vocabulary > LOGITS_AT_ONCE:
+    if tokens.numel() * vocabulary > LOGITS_AT_ONCE and head.parts == 1:
         flat = hidden.flatten(0, -2), head.weight, head.bias, tokens.flatten()
         chosen, uncertainty = InChunks.apply(*flat, head.dtype, temperature, entropy_gradient)
         return chosen.view_as(tokens), uncertainty.view_as(tokens)

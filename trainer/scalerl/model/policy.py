@@ -82,6 +82,8 @@ class Policy(nn.Module, ABC):
         self.precision = precision
         self.recompute = False
         """Gradient checkpointing: the backward pass computes each block's activations again."""
+        self.head_parts = 1
+        """Parts in which the head's product is summed; see `Head.parts`."""
 
     @property
     @abstractmethod
@@ -168,7 +170,7 @@ class Policy(nn.Module, ABC):
     def lm_head(self) -> Head:
         """The head in its precision."""
         weight, bias = self.head_weights()
-        return Head(weight=weight, bias=bias, dtype=self.precision.head)
+        return Head(weight=weight, bias=bias, dtype=self.precision.head, parts=self.head_parts)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Float32 logits [..., V]."""

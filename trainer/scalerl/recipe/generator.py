@@ -11,6 +11,10 @@ class BuiltInGenerator(Frozen):
     """The built-in generator: nothing to install, rollouts equal to the bit for a seed, and fast for small models."""
 
     type: Literal["torch"] = "torch"
+    head_parts: Annotated[Count, Unit("parts")] = 1
+    """Parts of the hidden width over which decoding sums the head's product, each part and each sum rounded to the
+    precision of `logits`. 1 sums as the trainer does, so that with equal weights both have the same log-probs. With
+    more the two round differently, as two engines do: hardly with an FP32 head, visibly with a BF16 head."""
 
 
 class Vllm(Frozen):

@@ -15,6 +15,7 @@ LATER: dict[str, Any] = {
     "cluster.attention": {"type": "free"},
     "cluster.evaluator": False,
     "curriculum.when_exhausted": "stop",
+    "generator.head_parts": 1,
     "generator": {"type": "torch"},
     "generator.driver": None,
     "learner": {"type": "torch"},

@@ -143,7 +143,9 @@ def assemble(
     def maker(slots: int) -> Maker:
         if recipe.generator.type == "vllm":
             return partial(make_vllm_generator, recipe, start, slots=slots, max_prompt=prompts.trained)
-        return partial(make_generator, recipe, frozen_copy(origin), slots=slots, max_prompt=prompts.trained)
+        decoding = frozen_copy(origin)
+        decoding.head_parts = recipe.generator.head_parts
+        return partial(make_generator, recipe, decoding, slots=slots, max_prompt=prompts.trained)
 
     # One copy of the weights that the run starts from, for whoever compares with them.
     origin = frozen_copy(policy)
