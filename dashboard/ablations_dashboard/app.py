@@ -7,7 +7,7 @@ from ablations_dashboard.ahead import IMPORTING
 with IMPORTING:
     from ablations_dashboard.admission import require_token
     from ablations_dashboard.selection import restore
-    from ablations_dashboard.views import compare, forecast, recipes, run, search, sweeps
+    from ablations_dashboard.views import compare, forecast, paper, recipes, run, search, sweeps
 
 st.set_page_config(page_title="Ablations", layout="wide")
 require_token()
@@ -19,6 +19,7 @@ page = st.navigation(
         st.Page(run.show, title="Run", url_path="run"),
         st.Page(recipes.show, title="Recipes", url_path="recipes"),
         st.Page(search.show, title="Search", url_path="search"),
+        st.Page(paper.show, title="Paper", url_path="paper"),
     ]
 )
 restore(page.url_path)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dashboard.browser import Browser, served_in_browser
+from dashboard.test_paper_page import make_study
 from dashboard.test_run_page import HELD_OUT
 from dashboard.test_search_page import make_record
 from fixtures_home import changed, make_home, planned_run
@@ -26,6 +27,7 @@ PAGES: dict[str, dict[str, str]] = {
     "run": {"sweep": "loo", "run": planned_run("scalerl", 0).id},
     "recipes": {},
     "search": {"sweep": "batches"},
+    "paper": {},
 }
 """By path, what its URL selects."""
 
@@ -49,6 +51,7 @@ def pictured_home(path: Path) -> None:
     (search.folder / "sweep.yaml").write_text(
         f"name: batches\nreference: scalerl\nscale: laptop\nsearch: {{trials: 8, space: {space}}}\n"
     )
+    make_study(sweep)
     sweep.write_plan()  # the last one started is shown first
 
 
@@ -66,7 +69,7 @@ def take_pictures(browser: Browser, folder: Path) -> Iterator[Path]:
                 path = folder / f"{page}-{theme}-{width}.png"
                 with browser.window(dark=theme == "dark", width=width, height=height) as window:
                     window.open("" if page == "sweeps" else page, **query)
-                    window.is_whole(figures=0 if page in ("sweeps", "recipes") else 1)
+                    window.is_whole(figures=0 if page in ("sweeps", "recipes", "paper") else 1)
                     window.page.wait_for_timeout(500)
                     window.page.screenshot(path=path)
                 yield path

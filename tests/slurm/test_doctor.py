@@ -63,6 +63,20 @@ def node(cluster):
     return cluster.run("sinfo", "-h", "-N", "-o", "%N").stdout.split()[0]
 
 
+def test_a_study_is_held_against_the_cluster_that_would_train_it(cluster, run, tmp_path):
+    study = tmp_path / "wide.yaml"
+    study.write_text(
+        "name: wide\nreference: scalerl\nscale: smoke\nvariants: {bf16: {logits: bf16}}\n"
+        "resources: {mem_gb: 9000, time_min: 10}\n"
+    )
+    code, found = run(cluster, "--no-job", "--for", str(study))
+    assert (code, levels(found, "study")) == (1, {"wide": "ok", "jobs": "error"})
+    assert f"{study}:5: resources.mem_gb: found 9000 GB per node" in found["study", "jobs"]["found"]
+    code, found = run(cluster, "--no-job", "--for", "fig7")
+    assert (code, levels(found, "study")) == (0, {"fig7": "ok", "jobs": "ok"})
+    assert found["study", "fig7"]["found"] == "27 runs of 9 variants at scale bench"
+
+
 @pytest.fixture
 def drained(cluster):
     """The cluster while its node is taken away."""

@@ -6,4 +6,5 @@ forecast    what more compute would buy, and who would lead
 run         one run: health, metrics, hours, what its policy writes, log, recipe
 recipes     two recipes side by side
 search      history, importances, Pareto front and trials of a search
+paper       what studies found of the claims of the paper
 """

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ablations.cli.options import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
-from ablations.errors import AblationsError
+from ablations.errors import AblationsError, Place
 from ablations.home.home import find_home
 from ablations.signals import handled
 from ablations.text import counted
@@ -46,12 +46,18 @@ def doctor(
             "--train", help="Also train for about a minute: two generators, two ranks, on the probed nodes or here."
         ),
     ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option("--for", help="Also whether this study could be trained: a sweep file, or a name as fig7."),
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale of that study instead of its own.")] = None,
     tracking_uri: TrackingOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that this machine, Slurm and a node have what a sweep needs. Exit code 1 if something is missing."""
-    from ablations.slurm.doctor import Question, examine
+    from ablations.files.lookup import find_file
+    from ablations.slurm.doctor import Question, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
     from ablations.tracking.ledger import default_tracking_uri
 
@@ -59,6 +65,9 @@ def doctor(
         raise AblationsError(
             "--setup and --sbatch are for the probe job and have no effect with --no-job; leave one out"
         )
+    if scale and not study:
+        raise AblationsError("--scale is the study's and has no effect without --for; leave it out")
+    file = find_file("study", study, named_at=Place(source=f"doctor --for {study}")) if study else None
     place = find_home(home)
     question = Question(
         home=place,
@@ -69,6 +78,7 @@ def doctor(
         sbatch=tuple(sbatch or ()),
         wait_s=wait_s,
         trains=train,
+        study=StudyAsked(file=file, scale=scale) if file else None,
     )
     out, findings = console(stderr=as_json), []
     try:

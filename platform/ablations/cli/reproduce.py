@@ -222,13 +222,13 @@ def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
 
 def written_card(results: "Results", differing: Sequence[str]) -> "Card":
     """The card, also written into the sweep's folder: card.json, card.md and its figure, curves.svg."""
-    from ablations.paper.card import card_of
+    from ablations.paper.card import CARD_FILE, card_of
     from ablations.paper.card_words import card_notes
     from ablations.report.card_page import card_markdown
     from ablations.report.static import curves_picture
 
     card, folder = card_of(results), results.sweep.folder
-    write_atomically(folder / "card.json", json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
+    write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
     write_atomically(folder / "curves.svg", curves_picture(results, "svg"))
     write_atomically(folder / "card.md", card_markdown(card, card_notes(card, differing)).encode())
     return card
@@ -303,15 +303,15 @@ def by_number(name: str) -> list[str | int]:
 
 def outcomes_here(name: str, home: Home) -> str:
     """`holds`, `holds (smoke)`; empty where no card of the study is in the home folder."""
+    from ablations.paper.written_cards import read_card
+
     found = []
     for sweep in home.sweep_names():
         own, _, scale = sweep.partition("@")
         if own == name:
-            with suppress(
-                OSError, ValueError, KeyError, TypeError
-            ):  # a card that is damaged is made again by the study
-                outcome = str(json.loads((home.sweep(sweep) / "card.json").read_bytes())["outcome"])
-                found.append(f"{outcome} ({scale})" if scale else outcome)
+            with suppress(AblationsError):  # a card that is damaged is made again by the study
+                if card := read_card(home.sweep(sweep)):
+                    found.append(f"{card.outcome} ({scale})" if scale else card.outcome)
     return ", ".join(found)
 
 

@@ -7,4 +7,5 @@ published   numbers that the paper publishes, with their sources
 method      its method on curves whose truth is known
 judgement   what an interval says of a claim
 card        the claims of a study, judged; card_words: the same in words
+written_cards  cards that studies have written, read again
 """

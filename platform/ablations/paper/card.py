@@ -6,7 +6,7 @@
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ablations.errors import AblationsError
@@ -14,6 +14,9 @@ from ablations.paper.judgement import Outcome, difference_in, judged_claim
 from ablations.study.claims import Claim
 from ablations.verdict.interval import Interval
 from ablations.verdict.results import Results, compared
+
+CARD_FILE = "card.json"
+"""In the folder of its sweep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,21 @@ class JudgedClaim:
         return self.claim.model_dump() | {"found": ends, "outcome": self.outcome}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublishedVariant:
+    """A variant whose ceiling the paper publishes, and the ceiling here.
+
+    PublishedVariant(variant="bs2048", A=0.645, A_here=0.71, A_lo=0.69, A_hi=None)
+    """
+
+    variant: str
+    A: float | None
+    """As published."""
+    A_here: float | None
+    A_lo: float | None
+    A_hi: float | None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Card:
     """What a study says of the claims that its sweep file makes; the first is the study's own question."""
@@ -52,6 +70,16 @@ class Card:
         return min(len(variant.fits) for variant in self.results.variants)
 
     @property
+    def published(self) -> tuple[PublishedVariant, ...]:
+        """The variants that the file has published fits of."""
+        found = []
+        for variant, fit in self.results.plan.published.items():
+            line = self.results.compared(variant)
+            here = (None, None, None) if line is None else (line.A, line.A_lo, line.A_hi)
+            found.append(PublishedVariant(variant=variant, A=fit.get("A"), A_here=here[0], A_lo=here[1], A_hi=here[2]))
+        return tuple(found)
+
+    @property
     def cost_gpu_hours(self) -> float:
         """Compute of all runs, in the plan's `compute_name`."""
         return sum(variant.cost_gpu_hours for variant in self.results.variants)
@@ -65,6 +93,7 @@ class Card:
             "scale": plan.scale,
             "outcome": self.outcome,
             "claims": [one.to_json() for one in self.claims],
+            "published": [asdict(one) for one in self.published],
             "num_seeds": self.num_seeds,
             "budget_gpu_hours": plan.budget_gpu_hours,
             "cost_gpu_hours": self.cost_gpu_hours,

@@ -93,7 +93,13 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     if recipe.cluster.type == "virtual":
         said.append("Time is modelled for 80 GPUs: compute is not measured.")
     if recipe.generator.type == recipe.learner.type == "torch":
-        said.append("One engine generates and trains, so that their probabilities of equal weights are equal.")
+        parts = recipe.generator.head_parts
+        said.append(
+            "One engine generates and trains, so that their probabilities of equal weights are equal."
+            if parts == 1
+            else f"One engine generates and trains; generating, it sums the head in {parts} parts, so that a BF16 head "
+            "rounds differently in the two, and nothing else does."
+        )
     return said
 
 

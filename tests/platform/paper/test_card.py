@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from ablations.cli import app
 from ablations.cli.reproduce import by_number, outcomes_here, written_card
 from ablations.errors import AblationsError
-from ablations.paper.card import card_of
+from ablations.paper.card import PublishedVariant, card_of
 from ablations.paper.card_words import card_line, card_notes, claim_text, unlike_the_paper
+from ablations.paper.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
 from ablations.study.claims import Claim
 from ablations.study.resolve import load_resolved
@@ -83,8 +84,39 @@ def test_a_card_that_is_damaged_is_no_outcome(tmp_path):
     sweep = make_home(tmp_path)
     (sweep.folder / "card.json").write_text("{")
     assert outcomes_here("loo", sweep.home) == ""
-    (sweep.folder / "card.json").write_text('{"outcome": "holds"}')
+    with pytest.raises(AblationsError, match=r"card.json cannot be read .*; `platform reproduce loo` writes it again"):
+        read_card(sweep.folder)
+
+
+def test_a_card_that_was_written_is_read_as_it_was(tmp_path):
+    published = {"scalerl": {"A": 0.61}, "loo-loss": {"A": 0.52}, "loo-curriculum": {"A": 0.61}}
+    sweep = changed(make_home(tmp_path, seeds=(0, 1, 2)), claims=CLAIMS, published=published)
+    card = written_card(read_results(sweep), [])
     assert outcomes_here("loo", sweep.home) == "holds"
+    (found,) = read_cards(sweep.home)
+    assert isinstance(found, WrittenCard)
+    assert (found.study, found.num_seeds, found.claims) == ("loo", 3, card.claims)
+    assert [one.A for one in found.published] == [0.61, 0.52, 0.61]
+    assert order_text(found.published) == "same order"
+    assert [sign_text(one) for one in found.claims] == ["same", "other", "same", ""]
+
+
+def ceilings(**here):
+    paper = {"a": 0.5, "b": 0.6, "c": 0.6, "d": None}
+    return [PublishedVariant(variant=name, A=paper[name], A_here=A, A_lo=None, A_hi=None) for name, A in here.items()]
+
+
+@pytest.mark.parametrize(
+    ("here", "text"),
+    [
+        ({"a": 0.1, "b": 0.3, "c": 0.2}, "same order"),
+        ({"a": 0.25, "b": 0.3, "c": 0.2}, "other order: c < a < b"),
+        ({"a": 0.1, "b": None}, ""),
+        ({"a": 0.1, "d": 0.3}, ""),
+    ],
+)
+def test_the_order_of_ceilings_is_that_of_the_paper_or_another(here, text):
+    assert order_text(ceilings(**here)) == text
 
 
 def test_a_sweep_that_claims_nothing_has_no_card(tmp_path):

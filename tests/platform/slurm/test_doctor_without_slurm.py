@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.errors import AblationsError
 from ablations.slurm import commands
 
 
@@ -84,3 +85,17 @@ def test_commands_without_a_cluster_are_a_warning_where_none_was_asked_for(
     found, said = doctor(*asked)
     assert found == code
     assert ("no cluster is configured" in said) == (code == 0)
+
+
+def test_a_study_is_examined_without_slurm_too(doctor):
+    code, said = doctor("--for", "fig7")
+    assert (code, errors(said)) == (0, [])
+    assert "27 runs of 9 variants at scale bench" in said
+    code, said = doctor("--for", "fig7", "--scale", "8b")
+    assert (code, len(errors(said))) == (1, 1)
+    assert "models/Llama-3.1-8B is not a folder" in " ".join(said.split())
+
+
+def test_a_scale_without_a_study_is_refused(doctor):
+    with pytest.raises(AblationsError, match="--scale is the study's"):
+        doctor("--scale", "8b")

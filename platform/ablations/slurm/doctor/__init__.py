@@ -9,6 +9,7 @@ node        what it found, compared with this machine
 silence     why it found nothing
 training    a minute of training with two generators and two ranks, as such a job or here
 short_run   that training
+study       whether one study could be trained here
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -32,10 +33,11 @@ from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
 from ablations.slurm.doctor.probe_job import remove_left_probes
+from ablations.slurm.doctor.study import StudyAsked, check_files, check_jobs
 from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
 
-__all__ = ["Finding", "Question", "examine"]
+__all__ = ["Finding", "Question", "StudyAsked", "examine"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class Question:
     """How long a probe may wait for a node."""
     trains: bool = False
     """Whether to train for a minute on each node that is probed, or here where none is."""
+    study: StudyAsked | None = None
+    """A study that is to be trained."""
 
     @property
     def asks_for_cluster(self) -> bool:
@@ -81,8 +85,10 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
     """Each check in its order; stops when a failure makes the next checks pointless."""
     installed = check_commands(is_asked_for=question.asks_for_cluster)
     here = check_here(question.home, question.tracking_uri)
+    of_study = check_files(question.study) if question.study else ()
     if commands.missing():
         yield from here
+        yield from of_study
         yield installed
         if question.trains:
             yield check_training_here(look_at_engines(), say)
@@ -91,6 +97,7 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
     partitions = probed_partitions(question.partitions) if controller.level == "ok" else ()
     options = probe_options(question.sbatch)
     yield from here
+    yield from of_study
     if question.trains and not question.with_job:
         yield check_training_here(look_at_engines(), say)
     yield installed
@@ -103,6 +110,7 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
         yield from check_preemption(names)
         yield from check_job_rules()
         yield check_accounting()
+        yield from check_jobs(question.study) if question.study else ()
         if question.with_job:
             yield from check_nodes(question, partitions, options, say)
     except commands.SlurmError as error:

@@ -1,0 +1,96 @@
+"""The cards of the paper's claims as a page of the documentation, with figures and raw curves.
+
+    platform reproduce --all --home HOME            # or some of them; resumes where it was killed
+    python benchmarks/reproduction.py --home HOME
+
+Trains nothing. Writes `docs/results/paper.md`, into `docs/results/paper/` a figure and `STUDY.csv.gz` with every
+reading of every run, which `platform compare` reads unpacked, and `results/reproduction.json`.
+"""
+
+import argparse
+import gzip
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from record import write_record
+
+from ablations.cli.reproduce import by_number, unlike
+from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
+from ablations.paper.card import Card, card_of
+from ablations.paper.card_words import OUTCOMES, card_line, card_notes
+from ablations.report.card_page import card_markdown
+from ablations.report.csv_files import csv_files
+from ablations.report.markdown import markdown_grid, markdown_text
+from ablations.report.static import curves_picture
+from ablations.verdict.results import read_results
+
+PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
+FIGURE = "curves.svg"
+"""As a card names it."""
+HEAD = """# The paper's claims, study by study
+
+Made by [benchmarks/reproduction.py](../../benchmarks/reproduction.py) of runs of scale `{scale}`, {day}.
+[The paper's claims](../reproduction.md) says what a card means, how the scale was calibrated, and discusses these.
+The raw curves of a study are `paper/STUDY.csv.gz` beside this page.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", type=Path, required=True)
+    home = Home(parser.parse_args().home.absolute())
+    sweeps = [read_sweep(home, name) for name in sorted(home.sweep_names(), key=by_number)]
+    found = [(card_of(read_results(sweep)), unlike(sweep)) for sweep in sweeps if sweep.plan.claims]
+    PAGE.with_suffix("").mkdir(exist_ok=True)
+    for card, _ in found:
+        write_data(card)
+    cards = [card for card, _ in found]
+    scale = " and ".join(dict.fromkeys(card.results.plan.scale for card in cards))
+    parts = [
+        HEAD.format(scale=scale, day=date.today().isoformat()),
+        overview(cards),
+        *(section(card, differing) for card, differing in found),
+    ]
+    PAGE.write_text("\n".join(parts))
+    write_record("reproduction", {"cards": [card.to_json() for card in cards]})
+    print(Counter(card.outcome for card in cards))
+    print(Counter(one.outcome for card in cards for one in card.claims))
+
+
+def write_data(card: Card) -> None:
+    """The figure and the raw curves, the latter without a time in their header: the same runs give the same file."""
+    name = card.results.plan.sweep
+    folder = PAGE.with_suffix("")
+    (folder / f"{name}.png").write_bytes(curves_picture(card.results, "png"))
+    curves = csv_files(card.results)["curves.csv"]
+    (folder / f"{name}.csv.gz").write_bytes(gzip.compress(curves, mtime=0))
+
+
+def overview(cards: Sequence[Card]) -> str:
+    """Every claim in one table."""
+    counts = Counter(one.outcome for card in cards for one in card.claims)
+    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+    rows = [
+        (card.results.plan.sweep, line.claim, line.here, line.outcome, line.source)
+        for card in cards
+        for line in map(card_line, card.claims)
+    ]
+    table = markdown_grid(("study", "the paper says", "here", "the claim", "source"), rows)
+    return f"{len(cards)} studies, {counts.total()} claims: {said}.\n\n{table}\n"
+
+
+def section(card: Card, differing: Sequence[str]) -> str:
+    """One card under a heading of its own."""
+    plan = card.results.plan
+    title, *lines = card_markdown(card, card_notes(card, differing)).splitlines()
+    text = "\n".join(lines).replace(f"({FIGURE})", f"(paper/{plan.sweep}.png)")
+    command = f"`platform reproduce {plan.sweep} --as-written`"
+    text = text.replace(markdown_text(plan.command), f"{command}, code {', '.join(card.results.code_versions)}.")
+    return f"## {plan.sweep}\n\n**{title.partition(': ')[2]}**\n{text}"
+
+
+if __name__ == "__main__":
+    main()

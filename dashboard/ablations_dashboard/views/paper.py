@@ -1,0 +1,91 @@
+"""The paper beside here: what the studies of a home folder found of each claim, and ceilings beside published ones."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from ablations.errors import AblationsError
+from ablations.home.home import find_home
+from ablations.paper.card_words import OUTCOMES, claim_text, found_text
+from ablations.paper.written_cards import WrittenCard, order_text, read_cards, sign_text
+from ablations.text import interval_text
+from ablations_dashboard.guard import errors_on_page
+from ablations_dashboard.selection import pick
+from ablations_dashboard.tables import show_table
+from ablations_dashboard.written import in_code, in_markdown, visible
+
+ALL = "all"
+
+
+@errors_on_page()
+def show() -> None:
+    """Every card that `platform reproduce` has written into this home folder."""
+    home = find_home(None)
+    found = list(read_cards(home))
+    st.title("The paper beside here")
+    st.sidebar.caption(f"Home folder {in_code(str(home.path))}")
+    for problem in (one for one in found if isinstance(one, AblationsError)):
+        st.error(in_markdown(str(problem)))
+    cards = [one for one in found if isinstance(one, WrittenCard)]
+    if not cards:
+        st.info(
+            f"No card in {in_code(str(home.path))}. {in_code('platform reproduce fig4a')} trains a study and writes "
+            f"one; {in_code('platform reproduce --list')} names them all."
+        )
+        st.stop()
+    outcomes = Counter(card.outcome for card in cards)
+    said = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in OUTCOMES if outcomes[outcome])
+    number = "One study" if len(cards) == 1 else f"{len(cards)} studies"
+    st.caption(f"{number}, by the first claim of each: {said}.")
+    chosen = pick("outcome", "With the outcome", (ALL, *OUTCOMES), default=ALL)
+    show_claims(cards, chosen)
+    show_ceilings(cards)
+
+
+def show_claims(cards: Sequence[WrittenCard], outcome: str) -> None:
+    """A line per claim, the studies in the order of their names."""
+    st.header("Claims")
+    lines = [
+        {
+            "study": visible(card.sweep),
+            "the paper says": visible(claim_text(one.claim)),
+            "here": found_text(one),
+            "sign": sign_text(one),
+            "the claim": one.outcome,
+            "source": visible(one.claim.source),
+            "seeds": card.num_seeds,
+            "asks": visible(card.doc),
+        }
+        for card in sorted(cards, key=lambda card: card.sweep)
+        for one in card.claims
+        if outcome in (ALL, one.outcome)
+    ]
+    if not lines:
+        st.info("No claim has this outcome.")
+        return
+    show_table(pd.DataFrame(lines), key="claims", name="claims")
+    st.caption(" ".join(f"{name}: {meaning}." for name, meaning in OUTCOMES.items()))
+    st.caption("sign: whether the estimate lies on the side that is claimed, however wide its interval.")
+
+
+def show_ceilings(cards: Sequence[WrittenCard]) -> None:
+    """Published ceilings beside those here, and whether variants stand in the paper's order."""
+    with_fits = [card for card in sorted(cards, key=lambda card: card.sweep) if card.published]
+    if not with_fits:
+        return
+    st.header("Ceilings")
+    lines = [
+        {
+            "study": visible(card.sweep),
+            "variant": visible(one.variant),
+            "A in the paper": one.A,
+            "A here": interval_text(one.A_here, one.A_lo, one.A_hi, ".3f"),
+            "order": order_text(card.published),
+        }
+        for card in with_fits
+        for one in card.published
+    ]
+    show_table(pd.DataFrame(lines), key="ceilings", name="ceilings")
+    st.caption("Tasks and models differ, so that only the order of ceilings can be compared, not the ceilings.")

@@ -1,0 +1,73 @@
+"""Whether one study could be trained: its files, what can be checked without a model, and what its jobs ask for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablations.errors import AblationsError
+from ablations.slurm.doctor.finding import Finding, Level, judged
+from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
+from ablations.slurm.placed import threads_of_node
+from ablations.study.expand import Study, expand
+from ablations.text import counted
+from scalerl.checks.examine import examine_recipes
+
+PART = "study"
+LEVELS: dict[str, Level] = {"ok": "ok", "warning": "warning", "refused": "error"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyAsked:
+    """`StudyAsked(file=Path("sweeps/paper/fig7.yaml"), scale="8b")`."""
+
+    file: Path
+    scale: str | None
+    """In place of the file's."""
+
+
+def check_files(asked: StudyAsked) -> Iterator[Finding]:
+    """Whether every variant can be made, and every quick check of `platform check` that finds something."""
+    check, remedy = asked.file.stem, "give the files that it names, or choose another scale with --scale"
+    try:
+        study = expand(asked.file, scale=asked.scale)
+    except AblationsError as error:
+        yield Finding(part=PART, check=check, level="error", found=str(error), remedy=remedy)
+        return
+    runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')} at scale {study.scale}"
+    yield Finding(part=PART, check=check, level="ok", found=runs)
+    recipes = {variant.name: variant.recipe for variant in study.variants}
+    for one in examine_recipes(recipes, quick=True, say=lambda _: None):
+        if one.checked.level != "ok":
+            yield Finding(
+                part=PART,
+                check=one.checked.name,
+                level=LEVELS[one.checked.level],
+                found=f"{one.checked.part}: {one.checked.found}",
+                remedy=one.checked.remedy,
+            )
+
+
+def check_jobs(asked: StudyAsked) -> Iterator[Finding]:
+    """Whether this cluster has what each run asks for, and each run has work for all of it."""
+    try:
+        study = expand(asked.file, scale=asked.scale, with_files=False)
+    except AblationsError:
+        return  # said by `check_files`
+    yield judged(
+        PART, "jobs", _refused(study), _asks(study), "change `resources:` in the sweep or its scale (docs/slurm.md)"
+    )
+
+
+def _refused(study: Study) -> str:
+    try:
+        check_on_cluster(study.asked, threads=threads_of_node(study.reference.recipe, study.resources))
+        refuse_idle_devices(study.asked, study.reference.recipe)
+    except AblationsError as error:
+        return str(error)
+    return ""
+
+
+def _asks(study: Study) -> str:
+    resources = study.resources
+    gpus = f"{counted(resources.num_gpus, 'GPU')}, " if resources.num_gpus else ""
+    return f"each run: {counted(resources.nodes, 'node')}, on each {gpus}{resources.mem_gb:g} GB"
