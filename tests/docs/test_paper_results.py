@@ -1,0 +1,76 @@
+"""The page of the paper's claims says what its record has, and the record what the raw curves say."""
+
+import csv
+import gzip
+import json
+import math
+from statistics import fmean
+
+import pytest
+from places import REPOSITORY
+
+from ablations.paper.card_words import claim_text
+from ablations.paper.judgement import judged_claim
+from ablations.report.markdown import markdown_text
+from ablations.study.claims import Claim
+from ablations.study.sweep import load_sweep
+from ablations.verdict.interval import Interval
+
+RESULTS = REPOSITORY / "docs/results"
+CARDS = json.loads((REPOSITORY / "benchmarks/results/reproduction.json").read_text())["cards"]
+CLAIM_KEYS = tuple(Claim.model_fields)
+
+
+def claims_of(card):
+    return [Claim(**{key: one[key] for key in CLAIM_KEYS}) for one in card["claims"]]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
+def test_a_card_judges_the_claims_of_its_file_by_its_intervals(card):
+    assert claims_of(card) == list(load_sweep(REPOSITORY / f"sweeps/paper/{card['study']}.yaml").claims)
+    for claim, one in zip(claims_of(card), card["claims"], strict=True):
+        ends = one["found"]
+        if claim.of == "compute":
+            ends = {name: end and math.log(end) for name, end in ends.items()}
+        found = None if ends["estimate"] is None else Interval(**ends)
+        assert judged_claim(claim, found) == one["outcome"]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
+def test_the_page_has_every_claim_with_its_outcome(card):
+    page = (RESULTS / "paper.md").read_text()
+    assert f"(paper/{card['study']}.png)" in page
+    for claim, one in zip(claims_of(card), card["claims"], strict=True):
+        lines = [line for line in page.splitlines() if f"| {markdown_text(claim_text(claim))} |" in line]
+        assert any(f"| {one['outcome']} |" in line for line in lines)
+
+
+def last_third(readings, until):
+    """Mean pass rate of the readings in the last third of the compute: what a level is, without its weights."""
+    return fmean(score for compute, score in readings if 2 / 3 * until <= compute <= until)
+
+
+def levels(study):
+    """Of each variant, in the mean over its seeds."""
+    text = gzip.decompress((RESULTS / f"paper/{study}.csv.gz").read_bytes()).decode()
+    runs = {}
+    for row in csv.DictReader(text.splitlines()):
+        readings = runs.setdefault((row["curve"], row["seed"]), [])
+        readings.append((float(row["compute"]), float(row["score"])))
+    until = min(readings[-1][0] for readings in runs.values())
+    variants = dict.fromkeys(name for name, _ in runs)
+    return {
+        name: fmean(last_third(readings, until) for (own, _), readings in runs.items() if own == name)
+        for name in variants
+    }
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
+def test_differences_in_level_are_those_of_the_raw_curves(card):
+    found = levels(card["study"])
+    reference = next(iter(found))
+    assert len(found) >= 2
+    for one in card["claims"]:
+        if one["of"] == "level":
+            difference = found[one["variant"]] - found[one["against"] or reference]
+            assert one["found"]["estimate"] == pytest.approx(difference, abs=0.01)
