@@ -43,8 +43,8 @@ def test_each_claim_stands_beside_what_was_found(monkeypatch, home):
     claims, ceilings = (one.value for one in page.dataframe)
     assert claims["the claim"].tolist() == ["holds", "opposite", "holds"]
     assert claims["sign"].tolist() == ["same", "other", ""]
-    assert claims["the paper says"][1] == "loo-curriculum: less compute by a factor of 1.2"
-    assert claims["here"][1].startswith("x 1.")
+    assert claims["the paper says"].tolist()[1] == "loo-curriculum: less compute by a factor of 1.2"
+    assert claims["here"].tolist()[1].startswith("x 1.")
     assert ceilings["A in the paper"].tolist() == [0.62, 0.61]
     assert ceilings["order"].tolist() == ["other order: loo-loss < scalerl"] * 2
     assert "One study, by the first claim of each: 1 holds." in "\n".join(one.value for one in page.caption)

@@ -52,6 +52,20 @@ def test_a_design_says_what_it_rests_on_before_anything_trains(here, platform, h
     said = platform("reproduce", "fig0", "--dry-run").stdout
     assert "No earlier run of scale seconds in this home folder has a fit" in said
     assert "faster: same ceiling within 0.02" in said
+    plan = json.loads(platform("reproduce", "fig0", "--dry-run", "--json").stdout)
+    assert (plan["study"], plan["scale"], len(plan["claims"])) == ("fig0", "seconds", 2)
+    assert plan["num_runs"] == 2 * plan["num_seeds"]
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.parametrize("option", ["--yes", "--jobs=2"])
+def test_an_option_that_has_no_effect_is_refused(here, platform, home, option):
+    if option == "--yes":
+        assert (
+            "--yes: no effect without --executor slurm"
+            in platform("reproduce", "fig0", option, "--as-written", code=2).stderr
+        )
+    assert f"{option.partition('=')[0]}: no effect on 'law'" in platform("reproduce", "law", option, code=2).stderr
     assert not (home / "runs").exists()
 
 

@@ -81,7 +81,10 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
 def show_run(sweep: StartedSweep, run_id: str) -> None:
     """Everything about one run; a section that cannot be read says so and leaves the others as they are."""
     sweep = sweep.reread()
-    row = next(row for row in run_rows(sweep) if row.id == run_id)
+    row = next((row for row in run_rows(sweep) if row.id == run_id), None)
+    if row is None:
+        st.error(f"Sweep {in_code(sweep.name)} no longer has run {in_code(run_id)}; choose another.")
+        return
     folder = sweep.run(run_id)
     st.title(in_markdown(row.name))
     show_state(sweep, row, folder)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ablations.cli.design import refuse_unfittable
 from ablations.cli.options import (
     FAILED,
     HomeOption,
@@ -18,16 +19,16 @@ from ablations.cli.options import (
     TrackingOption,
     console,
     print_json,
-    tell,
     unfinished_code,
 )
 from ablations.cli.run import Executor, on_this_machine, train_missing_runs
-from ablations.cli.submit import on_slurm, where_next
+from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.terminal.listing import Column, Listing
 from ablations.text import compute_text, counted
+from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ablations.paper.method import Method, MethodLine
     from ablations.study.expand import Study
     from ablations.verdict.results import Results
+    from scalerl.recipe import ResolvedRecipe
 
 LISTED_SCALES = ("smoke", "bench", "8b")
 """Whose costs are listed."""
@@ -80,31 +82,39 @@ def reproduce(
         return
     for method in METHODS:
         if method == study:
+            given = {"--scale": scale, "--as-written": as_written, "--dry-run": dry_run, "--jobs": jobs, "--yes": yes}
+            if ignored := [name for name, value in (given | {"--executor": executor != "local"}).items() if value]:
+                raise AblationsError(
+                    f"{', '.join(ignored)}: no effect on '{study}', which trains nothing; leave it out"
+                )
             show_method(method, as_json)
             return
     names = sorted(files_of("study"), key=by_number) if study is None else [study]
     codes: list[int] = []
+    found: list[dict[str, Any]] = []
     for name in names:
         try:
-            codes.append(
-                reproduce_one(
-                    name,
-                    place,
-                    scale=scale,
-                    as_written=as_written,
-                    dry_run=dry_run,
-                    executor=executor,
-                    jobs=jobs,
-                    yes=yes,
-                    tracking_uri=tracking_uri,
-                    as_json=as_json,
-                )
+            code, data = reproduce_one(
+                name,
+                place,
+                scale=scale,
+                as_written=as_written,
+                dry_run=dry_run,
+                executor=executor,
+                jobs=jobs,
+                yes=yes,
+                tracking_uri=tracking_uri,
+                as_json=as_json,
             )
-        except AblationsError as error:
+        except (AblationsError, CannotResume) as error:
             if not all_:
                 raise
-            tell(f"{name}: {error}")
-            codes.append(FAILED)
+            console(stderr=True).print(f"{name}: {error}", soft_wrap=True, highlight=False, markup=False)
+            code, data = FAILED, {"study": name, "error": str(error)}
+        codes.append(code)
+        found += [] if data is None else [data]
+    if as_json and found:
+        print_json(found if all_ else found[0])
     if code := max(codes, default=0):
         raise typer.Exit(code)
 
@@ -121,8 +131,8 @@ def reproduce_one(
     yes: bool,
     tracking_uri: str | None,
     as_json: bool,
-) -> int:
-    """Design, train and judge one study; the exit code."""
+) -> tuple[int, dict[str, Any] | None]:
+    """Design, train and judge one study; the exit code, and the plan or card as JSON where it does not stand yet."""
     from ablations.files.lookup import find_file
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
@@ -140,26 +150,27 @@ def reproduce_one(
     study, budget = designed(written, home, sweep, as_written=as_written, out=out)
     command = f"platform {shlex.join(sys.argv[1:])}"
     started = StartedSweep(home=home, plan=make_plan(study, sweep, budget=budget, command=command))
+    refuse_unfittable(study, budget, out)
     if dry_run:
-        show_claims(study, started, out)
-        return 0
+        if not as_json:
+            show_claims(study, started, out)
+        return 0, study_for_scripts(study, started)
     if executor == "slurm":
         where = on_slurm(study, started, jobs=jobs, hold=False, after=None, prune=False, yes=yes, out=out)
     else:
+        refuse_without_slurm({"--yes": yes})
         where = on_this_machine(study.reference.recipe, jobs)
     train_missing_runs(study, started, file=file, where=where, tracking_uri=tracking_uri, out=out)
     if where.outlives_command and not all_ended(started, run_rows(started)):
         where_next(started, out, as_json)
-        return 0
+        return 0, None
     differing = unlike(started)
     with progress_bar("fitting curves") as done:
         results = read_results(started, done=done)
     card = written_card(results, differing)
-    if as_json:
-        print_json(card.to_json())
-    else:
+    if not as_json:
         show_card(card, differing, out)
-    return unfinished_code(started)
+    return unfinished_code(started), card.to_json()
 
 
 def designed(
@@ -177,6 +188,12 @@ def designed(
         seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
         return with_seeds(study, seeds), plan.budget_gpu_hours / plan.compute_unit_gpu_hours
     if as_written:
+        return study, None
+    if any(has_horizon(variant.recipe) for variant in study.variants):
+        text = (
+            f"{study.sweep.name}: seeds and budget of the file, because a variant's learning rate falls with compute."
+        )
+        out.print(text, soft_wrap=True, highlight=False, markup=False)
         return study, None
 
     from ablations.cli.design import blueprint_of
@@ -202,6 +219,27 @@ def designed(
             markup=False,
         )
     return with_seeds(study, choice.seeds), choice.budget
+
+
+def has_horizon(recipe: "ResolvedRecipe") -> bool:
+    """Whether runs with another budget would be runs of another kind: the learning rate falls towards a compute."""
+    schedule = recipe.optimiser.schedule
+    return schedule.type != "constant" and schedule.unit == "compute"
+
+
+def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
+    """What would be trained, and what it would be asked, as plain data."""
+    plan = started.plan
+    return {
+        "study": plan.sweep,
+        "doc": plan.doc,
+        "scale": plan.scale,
+        "claims": [claim.model_dump() for claim in study.sweep.claims],
+        "num_seeds": len({run.seed for run in plan.runs}),
+        "num_runs": len(plan.runs),
+        "budget_gpu_hours": plan.budget_gpu_hours,
+        "compute_name": plan.compute_name,
+    }
 
 
 def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:

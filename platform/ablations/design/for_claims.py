@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.special import ndtri
+
 from ablations.design.foresee import Foreseen, Prospect
-from ablations.design.half_widths import Sight
+from ablations.design.half_widths import POWER, Sight
 from ablations.study.claims import Claim
+
+ROOM_OF_SAME = 1.0 + float(ndtri((1 + POWER) / 2) / ndtri(0.975))
+"""Margin over half-width h that "the same" needs, 1.65: the estimate of equal variants scatters with h / 1.96, and lies
+within margin - h of 0 with a probability of POWER."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,7 @@ def _unseen(one: Foreseen, claims: Sequence[Claim]) -> tuple[Claim, ...]:
 
 
 def would_decide(sight: Sight, claim: Claim) -> bool:
-    """Whether a difference of the claimed size would be seen; of "the same", whether the interval would fit into it."""
+    """Whether a difference of the claimed size would be seen with a probability of POWER; of "the same", whether the
+    interval of two that are equal would lie within the margin with that probability."""
     known = sight.half_width if claim.says == "same" else sight.seen
-    return known is not None and known <= claim.size
+    return known is not None and known * (ROOM_OF_SAME if claim.says == "same" else 1.0) <= claim.size

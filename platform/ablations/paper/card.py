@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.paper.judgement import Outcome, difference_in, judged_claim
+from ablations.paper.judgement import MeasuredDifference, Outcome, difference_in, judged_claim
 from ablations.study.claims import Claim
-from ablations.verdict.interval import Interval
 from ablations.verdict.results import Results, compared
 
 CARD_FILE = "card.json"
@@ -23,11 +22,11 @@ CARD_FILE = "card.json"
 class JudgedClaim:
     """A claim and what was found of it.
 
-    JudgedClaim(claim=claim, found=Interval(estimate=0.03, lo=0.01, hi=0.05), outcome="holds")
+    JudgedClaim(claim=claim, found=MeasuredDifference(estimate=0.03, lo=0.01, hi=0.05), outcome="holds")
     """
 
     claim: Claim
-    found: Interval | None
+    found: MeasuredDifference | None
     """The difference in pass rate, or the ratio of computes; None where the runs give none."""
     outcome: Outcome
 
@@ -48,6 +47,7 @@ class PublishedVariant:
     A: float | None
     """As published."""
     A_here: float | None
+    """None where its interval has no upper end: the estimate then means nothing."""
     A_lo: float | None
     A_hi: float | None
 
@@ -75,8 +75,9 @@ class Card:
         found = []
         for variant, fit in self.results.plan.published.items():
             line = self.results.compared(variant)
-            here = (None, None, None) if line is None else (line.A, line.A_lo, line.A_hi)
-            found.append(PublishedVariant(variant=variant, A=fit.get("A"), A_here=here[0], A_lo=here[1], A_hi=here[2]))
+            A, lo, hi = (None, None, None) if line is None else (line.A, line.A_lo, line.A_hi)
+            own = fit.get("A")
+            found.append(PublishedVariant(variant=variant, A=own, A_here=None if hi is None else A, A_lo=lo, A_hi=hi))
         return tuple(found)
 
     @property
@@ -126,6 +127,7 @@ def _judged(results: Results, claim: Claim) -> JudgedClaim:
     found = None if line is None else difference_in(line, claim.of)
     shown = found
     if found is not None and claim.of == "compute":
-        ends = {name: None if (end := getattr(found, name)) is None else math.exp(end) for name in ("lo", "hi")}
-        shown = Interval(estimate=math.exp(found.estimate), **ends)
+        in_ln = (found.estimate, found.lo, found.hi)
+        estimate, lo, hi = (None if number is None else math.exp(number) for number in in_ln)
+        shown = MeasuredDifference(estimate=estimate, lo=lo, hi=hi)
     return JudgedClaim(claim=claim, found=shown, outcome=judged_claim(claim, found))

@@ -91,9 +91,11 @@ def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
     if rollouts != 768:
         said.append(f"A step has {recipe.batch.prompts} x {recipe.batch.generations} rollouts, not 48 x 16.")
     if recipe.cluster.type == "virtual":
-        said.append("Time is modelled for 80 GPUs: compute is not measured.")
-    if recipe.generator.type == recipe.learner.type == "torch":
-        parts = recipe.generator.head_parts
+        devices = recipe.cluster.generators + recipe.cluster.trainers
+        said.append(f"Time is modelled for {counted(devices, 'GPU')}: compute is not measured.")
+    generator = recipe.generator
+    if generator.type == "torch" and recipe.learner.type == "torch":
+        parts = generator.head_parts
         said.append(
             "One engine generates and trains, so that their probabilities of equal weights are equal."
             if parts == 1

@@ -12,20 +12,32 @@ told. So each wrong verdict needs an interval that misses the truth. Ratios of c
 """
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 from ablations.study.claims import Claim, Quantity
 from ablations.verdict.compare import VariantResult
-from ablations.verdict.interval import Interval
 
 Outcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
 
 
-def judged_claim(claim: Claim, found: Interval | None) -> Outcome:
+@dataclass(frozen=True, kw_only=True)
+class MeasuredDifference:
+    """A difference as far as it is known; None where nothing bounds it.
+
+    MeasuredDifference(estimate=0.03, lo=0.01, hi=0.05)
+    """
+
+    estimate: float | None
+    lo: float | None
+    hi: float | None
+
+
+def judged_claim(claim: Claim, found: MeasuredDifference | None) -> Outcome:
     """The outcome of a claim; `found` is the difference in pass rate or in ln compute, None where there is none.
 
     >>> claim = Claim(variant="fp32", of="ceiling", says="up", by=0.09, source="figure 5b")
-    >>> judged_claim(claim, Interval(estimate=0.03, lo=-0.01, hi=0.06))
+    >>> judged_claim(claim, MeasuredDifference(estimate=0.03, lo=-0.01, hi=0.06))
     'no difference of that size'
     """
     if found is None:
@@ -48,7 +60,7 @@ def _judged_same(margin: float, lo: float, hi: float) -> Outcome:
     return "opposite" if lo > margin or hi < -margin else "cannot tell"
 
 
-def difference_in(line: VariantResult, of: Quantity) -> Interval | None:
+def difference_in(line: VariantResult, of: Quantity) -> MeasuredDifference | None:
     """The difference that a line of a comparison has of a quantity, ln for compute; None where it has none."""
     match of:
         case "level":
@@ -61,8 +73,7 @@ def difference_in(line: VariantResult, of: Quantity) -> Interval | None:
     estimate, lo, hi = numbers
     if estimate is None and lo is None and hi is None:
         return None
-    middle = estimate if estimate is not None else next(end for end in (lo, hi) if end is not None)
-    return Interval(estimate=middle, lo=lo, hi=hi)
+    return MeasuredDifference(estimate=estimate, lo=lo, hi=hi)
 
 
 def _log(ratio: float) -> float:

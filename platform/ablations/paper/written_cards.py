@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.paper.card import CARD_FILE, JudgedClaim, PublishedVariant
+from ablations.paper.judgement import MeasuredDifference
 from ablations.study.claims import Claim
-from ablations.verdict.interval import Interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def read_card(folder: Path) -> WrittenCard | None:
     try:
         data = json.loads(path.read_bytes())
         return WrittenCard(
-            sweep=data["study"],
+            sweep=folder.name,
             scale=data["scale"],
             doc=data["doc"],
             num_seeds=data["num_seeds"],
@@ -63,7 +63,7 @@ def _judged(data: dict[str, Any]) -> JudgedClaim:
     is_known = any(number is not None for number in found.values())
     return JudgedClaim(
         claim=Claim(**{name: value for name, value in data.items() if name not in ("found", "outcome")}),
-        found=Interval(**found) if is_known else None,
+        found=MeasuredDifference(**found) if is_known else None,
         outcome=data["outcome"],
     )
 
@@ -83,7 +83,7 @@ def read_cards(home: Home) -> Iterator[WrittenCard | AblationsError]:
 def sign_text(judged: JudgedClaim) -> str:
     """Whether the estimate lies on the side that is claimed: `same` or `other`; empty of "the same" and without one."""
     claim, found = judged.claim, judged.found
-    if claim.says == "same" or found is None:
+    if claim.says == "same" or found is None or found.estimate is None:
         return ""
     middle = 1.0 if claim.of == "compute" else 0.0
     return "same" if (found.estimate > middle) == (claim.says == "up") else "other"

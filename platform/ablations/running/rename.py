@@ -3,7 +3,10 @@
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -15,8 +18,8 @@ from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from scalerl.durable import sync
 from scalerl.run.run_folder import write_atomically
 
-LEFT = ("lock", "sync.lock", "report.html", ".*")
-"""What the new folder does not take over: locks, and a page with the old name in it."""
+LEFT = ("lock", "sync.lock", "report.html", "card.md", ".*")
+"""What the new folder does not take over: locks, and pages with the old name in them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +45,10 @@ def rename_sweep(sweep: StartedSweep, name: str) -> Renamed:
         raise AblationsError(f"sweep '{sweep.name}' trains, or waits to; `platform cancel {sweep.name}` ends it first")
     try:
         with FileLock(sweep.lock, timeout=0), FileLock(sweep.folder / "sync.lock", timeout=0):
-            uri = _rename_in_mlflow(sweep, name)
-            _copy_folder(sweep, new)
+            with _copied_folder(sweep, new) as copied:
+                uri = _rename_in_mlflow(sweep, name)  # a disk that is full has been found by now
+                copied.rename(new.folder)
+            sync(home.sweeps)
             # Beside the sweeps, so that what an interruption leaves of it is none.
             doomed = home.path / f".{sweep.name}.renamed"
             shutil.rmtree(doomed, ignore_errors=True)
@@ -74,8 +79,10 @@ def _rename_in_mlflow(sweep: StartedSweep, name: str) -> str:
         ) from error
 
 
-def _copy_folder(sweep: StartedSweep, new: StartedSweep) -> None:
-    """The new folder, with the name where files say it; the plan has the time at which the sweep was started."""
+@contextmanager
+def _copied_folder(sweep: StartedSweep, new: StartedSweep) -> Iterator[Path]:
+    """The new folder, whole but not in its place, with the name where files say it; the plan has the time at which the
+    sweep was started."""
     home = sweep.home
     partial = home.path / f".{new.name}.{os.getpid()}.tmp"
     shutil.rmtree(partial, ignore_errors=True)
@@ -85,7 +92,6 @@ def _copy_folder(sweep: StartedSweep, new: StartedSweep) -> None:
         shutil.copystat(sweep.folder / "plan.json", partial / "plan.json")
         for path in (partial / "submissions").glob("*.json"):
             write_atomically(path, json.dumps(json.loads(path.read_bytes()) | {"sweep": new.name}, indent=1).encode())
-        partial.rename(new.folder)
+        yield partial
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    sync(home.sweeps)

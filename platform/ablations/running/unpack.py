@@ -157,7 +157,7 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
     come = sorted(path.name for path in (staged / "runs").glob("*"))
     if plan.sweep != contents["sweep"] or not set(come) <= set(planned):
         raise NotAnArchive("its plan is of another sweep")
-    here = [run for run in come if home.run(run).path.exists()]
+    here = [run for run in come if home.run(run).path.exists() and not _is_unbegun(home, run)]
     if other := [run for run in here if not _has_same_log(home, staged, run)]:
         raise AblationsError(
             f"{home.path} has run {other[0]}{f' and {len(other) - 1} more' if len(other) > 1 else ''} of this sweep "
@@ -170,8 +170,11 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
         (home.path / room).mkdir(exist_ok=True)
     for room in ("warm_starts", "runs"):
         for folder in sorted((staged / room).glob("*")):
-            if not (home.path / room / folder.name).exists():
-                folder.rename(home.path / room / folder.name)
+            place = home.path / room / folder.name
+            if place.exists() and room == "runs" and folder.name not in here:
+                shutil.rmtree(place)  # nothing of it has been trained
+            if not place.exists():
+                folder.rename(place)
         sync(home.path / room)
     try:
         (staged / "sweep").rename(sweep.folder)
@@ -183,12 +186,18 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
     )
 
 
+def _is_unbegun(home: Home, run: str) -> bool:
+    """Whether no more than the recipe of a run is here: a sweep that was prepared and has not trained it."""
+    return {path.name for path in home.run(run).path.iterdir()} <= {"recipe.json"}
+
+
 def _has_same_log(home: Home, staged: Path, run: str) -> bool:
-    """Whether the run is here as it is in the archive: by its log, from which all else follows."""
+    """Whether the run is here as it is in the archive, by its log, from which all else follows; or has not begun in
+    the archive."""
     own, other = home.run(run).metrics, staged / "runs" / run / "metrics.jsonl"
-    if not (own.exists() and other.exists()):
-        return own.exists() == other.exists()
-    return file_sha256(own) == file_sha256(other)
+    if not other.exists():
+        return True
+    return own.exists() and file_sha256(own) == file_sha256(other)
 
 
 _FILES = TypeAdapter(dict[str, ArchivedFile])

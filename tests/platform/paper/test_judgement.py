@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from ablations.paper.judgement import difference_in, judged_claim
+from ablations.paper.judgement import MeasuredDifference, difference_in, judged_claim
 from ablations.study.claims import LEAST_RATIO, Claim
 from ablations.verdict.compare import VariantResult
-from ablations.verdict.interval import Interval
 
 
 def claim(says: Any = "up", of: Any = "ceiling", by: float | None = 0.05):
@@ -42,7 +41,7 @@ def claim(says: Any = "up", of: Any = "ceiling", by: float | None = 0.05):
     ],
 )
 def test_an_interval_decides_a_claim(says, lo, hi, outcome):
-    assert judged_claim(claim(says), Interval(estimate=0.0, lo=lo, hi=hi)) == outcome
+    assert judged_claim(claim(says), MeasuredDifference(estimate=0.0, lo=lo, hi=hi)) == outcome
 
 
 def test_nothing_measured_tells_nothing():
@@ -51,11 +50,13 @@ def test_nothing_measured_tells_nothing():
 
 def test_compute_is_judged_by_its_ratio():
     less = claim("down", of="compute", by=1.5)
-    assert judged_claim(less, Interval(estimate=-0.3, lo=math.log(0.6), hi=math.log(0.9))) == "holds"
-    assert (
-        judged_claim(less, Interval(estimate=0.0, lo=math.log(0.7), hi=math.log(1.2))) == "no difference of that size"
-    )
-    assert judged_claim(less, Interval(estimate=0.0, lo=math.log(0.6), hi=math.log(1.2))) == "cannot tell"
+
+    def judged(lo, hi):
+        return judged_claim(less, MeasuredDifference(estimate=None, lo=math.log(lo), hi=math.log(hi)))
+
+    assert judged(0.6, 0.9) == "holds"
+    assert judged(0.7, 1.2) == "no difference of that size"
+    assert judged(0.6, 1.2) == "cannot tell"
     assert claim("up", of="compute", by=None).size == pytest.approx(math.log(LEAST_RATIO))
 
 
@@ -68,9 +69,9 @@ def line(**numbers) -> VariantResult:
 def test_a_difference_is_read_off_the_line_of_a_comparison():
     level = {"delta_level": 0.03, "delta_level_lo": 0.01, "delta_level_hi": 0.05}
     found = line(**level, delta_A_lo=0.01, compute_ratio=2.0, compute_ratio_lo=1.0)
-    assert difference_in(found, "level") == Interval(estimate=0.03, lo=0.01, hi=0.05)
-    assert difference_in(found, "ceiling") == Interval(estimate=0.01, lo=0.01, hi=None)
-    assert difference_in(found, "compute") == Interval(estimate=math.log(2), lo=0.0, hi=None)
+    assert difference_in(found, "level") == MeasuredDifference(estimate=0.03, lo=0.01, hi=0.05)
+    assert difference_in(found, "ceiling") == MeasuredDifference(estimate=None, lo=0.01, hi=None)
+    assert difference_in(found, "compute") == MeasuredDifference(estimate=math.log(2), lo=0.0, hi=None)
 
 
 def test_compute_that_nothing_was_measured_of_gives_no_difference():

@@ -225,3 +225,23 @@ def test_the_commands_say_what_they_wrote_and_read(exported, tmp_path):
     assert json.loads(platform("compare", "--json", "--home", there))["sweep"] == "from-ana"
     missing = CliRunner().invoke(app, ["import", str(tmp_path / "no.tar.gz"), "--home", there])
     assert "no such file; `platform export SWEEP` writes one" in str(missing.exception)
+
+
+def unbegun(sweep, run_id):
+    """Leave of a run what a sweep prepares."""
+    for path in sweep.run(run_id).path.iterdir():
+        if path.name != "recipe.json":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("where", ["archive", "home"])
+def test_a_run_that_one_side_has_not_begun_is_that_of_the_other(where, tmp_path):
+    whole, prepared = make_home(tmp_path / "whole", seeds=(0,)), make_home(tmp_path / "prepared", seeds=(0,))
+    run = whole.plan.runs[0].id
+    unbegun(prepared, run)
+    log = whole.run(run).metrics.read_bytes()
+    source, home = (prepared, whole.home) if where == "archive" else (whole, prepared.home)
+    archive = export_sweep(source, tmp_path / "loo.tar.gz").path
+    came = import_sweep(home, archive, name="mine")
+    assert (came.num_new, came.num_here) == ((0, 3) if where == "archive" else (1, 2))
+    assert home.run(run).metrics.read_bytes() == log

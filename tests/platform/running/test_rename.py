@@ -83,7 +83,8 @@ def tags(sweep: StartedSweep, name: str) -> set[str]:
 
 
 def test_a_rename_that_was_interrupted_after_mlflow_goes_on(pushed, monkeypatch):
-    monkeypatch.setattr(renaming, "_copy_folder", lambda *_: 1 / 0)
+    rename_in_mlflow = renaming._rename_in_mlflow
+    monkeypatch.setattr(renaming, "_rename_in_mlflow", lambda *asked: rename_in_mlflow(*asked) and 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rename_sweep(pushed, "losses")
     assert pushed.home.sweep_names() == ["loo"]
@@ -91,6 +92,16 @@ def test_a_rename_that_was_interrupted_after_mlflow_goes_on(pushed, monkeypatch)
     made = rename_sweep(pushed, "losses")
     assert push_sweep(made.sweep, made.tracking_uri).rows_pushed == 0
     assert experiments(made.sweep) == {"losses": 6}
+
+
+def test_a_disk_that_is_full_renames_nothing_in_mlflow_either(pushed, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copytree", full)
+    with pytest.raises(OSError, match="No space left"):
+        rename_sweep(pushed, "losses")
+    assert (pushed.home.sweep_names(), experiments(pushed)) == (["loo"], {"loo": 6})
 
 
 def test_a_name_that_mlflow_has_already_and_a_server_that_is_down_are_refused(pushed):

@@ -32,3 +32,8 @@ def test_one_part_is_the_run_that_was_and_more_are_another():
     before = tiny_recipe().identity(0)
     assert tiny_recipe(generator={"type": "torch", "head_parts": 1}).identity(0) == before
     assert tiny_recipe(generator={"type": "torch", "head_parts": 2}).identity(0) != before
+
+
+def test_parts_that_the_width_cannot_be_divided_into_are_refused():
+    with pytest.raises(ValueError, match="head_parts 3: a hidden width of 16 cannot be divided"):
+        tiny_recipe(generator={"type": "torch", "head_parts": 3})

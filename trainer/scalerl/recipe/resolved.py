@@ -98,6 +98,16 @@ class ResolvedRecipe(Recipe, Scale):
         return self
 
     @model_validator(mode="after")
+    def _head_has_parts(self) -> Self:
+        model = self.model
+        if self.generator.type == "torch" and model.type != "pretrained" and model.hidden % self.generator.head_parts:
+            raise ValueError(
+                f"generator.head_parts {self.generator.head_parts}: a hidden width of {model.hidden} cannot be divided "
+                f"into so many equal parts; use a number that divides it"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _can_be_served(self) -> Self:
         model = self.model
         if self.generator.type == "vllm" and model.type != "pretrained":

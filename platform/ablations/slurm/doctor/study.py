@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
+from ablations.slurm.commands import SlurmError
 from ablations.slurm.doctor.finding import Finding, Level, judged
 from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
 from ablations.slurm.placed import threads_of_node
@@ -27,11 +28,11 @@ class StudyAsked:
 
 def check_files(asked: StudyAsked) -> Iterator[Finding]:
     """Whether every variant can be made, and every quick check of `platform check` that finds something."""
-    check, remedy = asked.file.stem, "give the files that it names, or choose another scale with --scale"
+    check = asked.file.stem
     try:
         study = expand(asked.file, scale=asked.scale)
-    except AblationsError as error:
-        yield Finding(part=PART, check=check, level="error", found=str(error), remedy=remedy)
+    except AblationsError as error:  # which says what would be right
+        yield Finding(part=PART, check=check, level="error", found=str(error))
         return
     runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')} at scale {study.scale}"
     yield Finding(part=PART, check=check, level="ok", found=runs)
@@ -53,15 +54,16 @@ def check_jobs(asked: StudyAsked) -> Iterator[Finding]:
         study = expand(asked.file, scale=asked.scale, with_files=False)
     except AblationsError:
         return  # said by `check_files`
-    yield judged(
-        PART, "jobs", _refused(study), _asks(study), "change `resources:` in the sweep or its scale (docs/slurm.md)"
-    )
+    remedy = "change `resources:` in the sweep or its scale (docs/slurm.md)"
+    yield judged(PART, "jobs", _refused(study), _asks(study), remedy)
 
 
 def _refused(study: Study) -> str:
     try:
         check_on_cluster(study.asked, threads=threads_of_node(study.reference.recipe, study.resources))
         refuse_idle_devices(study.asked, study.reference.recipe)
+    except SlurmError:  # the doctor's own finding
+        raise
     except AblationsError as error:
         return str(error)
     return ""
