@@ -19,12 +19,14 @@ from record import write_record
 from ablations.cli.reproduce import by_number, unlike
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
+from ablations.home.state import State
 from ablations.paper.card import Card, card_of
 from ablations.paper.card_words import OUTCOMES, card_line, card_notes
 from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
+from ablations.status.progress import run_rows
 from ablations.verdict.results import read_results
 
 PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
@@ -43,7 +45,8 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     home = Home(parser.parse_args().home.absolute())
     sweeps = [read_sweep(home, name) for name in sorted(home.sweep_names(), key=by_number)]
-    found = [(card_of(read_results(sweep)), unlike(sweep)) for sweep in sweeps if sweep.plan.claims]
+    whole = [one for one in sweeps if one.plan.claims and all(row.state.state == State.DONE for row in run_rows(one))]
+    found = [(card_of(read_results(sweep)), unlike(sweep)) for sweep in whole]
     PAGE.with_suffix("").mkdir(exist_ok=True)
     for card, _ in found:
         write_data(card)
