@@ -197,7 +197,12 @@ def polish(
         basis = np.linalg.qr(_free_columns(r, a, columns))[0]
         slopes -= basis @ (basis.T @ slopes)
         normal = slopes.T @ slopes
-        step = np.linalg.solve(normal + np.diag(damping * normal.diagonal() + TINY), slopes.T @ error)
+        damped = normal + np.diag(damping * normal.diagonal() + TINY)
+        try:
+            step = np.linalg.solve(damped, slopes.T @ error)
+        except np.linalg.LinAlgError:  # p and q move the curve alike, and good steps have taken the damping away
+            damping = max(damping, 1e-3) * 10
+            continue
         p_new, q_new = np.clip(p + step[0], p_lo, p_hi), np.clip(q + step[1], q_lo, q_hi)
         moved = max(abs(p_new - p), abs(q_new - q))
         trial = project(float(p_new), float(q_new))
