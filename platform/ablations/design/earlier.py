@@ -125,7 +125,10 @@ def _binomial(curve: Curve, compute: float) -> float:
 
 
 def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
-    """Seeds of each recipe, pooled; where no ceiling or target has a second seed, what their levels say."""
+    """Seeds of each recipe, pooled; where no ceiling or target has a second seed, what their levels say.
+
+    What runs share that begin alike is left out: it is not there in a difference of variants with the same seeds.
+    """
     groups: dict[str, list[Fit]] = {}
     for run in runs:
         groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)
@@ -135,9 +138,9 @@ def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
     )
 
     def sd(spread: RunToRun) -> float:
-        return spread.sd if spread.freedom else level.sd
+        return (spread if spread.freedom else level).paired_sd
 
-    return RunSpread(level=level.sd, ceiling=sd(ceiling), target=sd(target), freedom=level.freedom)
+    return RunSpread(level=level.paired_sd, ceiling=sd(ceiling), target=sd(target), freedom=level.freedom)
 
 
 def _speed(runs: Iterable[EarlierRun], samples: int) -> Speed | None:

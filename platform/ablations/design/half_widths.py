@@ -12,13 +12,13 @@ it stays. Compute looks for a variant that is slower, the ceiling for one that e
 
 A study does not know beforehand of which kind its variants are, so the half-width that is foretold is the wider of
 those against either kind, each of which differs by what is looked for.
-How runs of one recipe differ enters twice: in s by what is known of the scale, in h by what the study itself would
-find of it from its own seeds, a scaled chi-squared.
+How runs of one recipe that begin alike differ enters twice: in s by what is known of the scale, in h by what the study
+itself would find of it from its own seeds, a scaled chi-squared.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -129,7 +129,7 @@ def level_sight(curve: Curve, known: KnownScale, *, num_variants: int, num_seeds
         return BLIND
     tau = known.spread.level
     variance = tau**2 + level.variance
-    levels = [Level(value=level.value, variance=level.variance)] * num_seeds
+    levels = [Level(value=level.value, variance=level.variance, start=f"seed {seed}") for seed in range(num_seeds)]
     freedom = num_variants * (num_seeds - 1)
     quantiles = quantiles_of(NUM_STUDIES if freedom else 1)
     spreads = (found_spread(variance, level.variance, freedom, u, known.others.level) for u in quantiles)
@@ -248,7 +248,9 @@ def between_runs(question: OfLaw, runs: SimulatedRuns, variant: Sequence[Fit], s
 
 
 def _drawn(rng: np.random.Generator, fits: Sequence[Fit], num_seeds: int) -> list[Fit]:
-    return [fits[i] for i in rng.choice(len(fits), num_seeds, replace=num_seeds > len(fits))]
+    """So many, each with the start of its seed: both sides of a study have the same seeds."""
+    drawn = rng.choice(len(fits), num_seeds, replace=num_seeds > len(fits))
+    return [replace(fits[i], curve=replace(fits[i].curve, start=f"seed {seed}")) for seed, i in enumerate(drawn)]
 
 
 Groups = Sequence[tuple[Sequence[Fit], int]]

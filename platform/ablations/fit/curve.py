@@ -20,7 +20,7 @@ class Curve:
     `compute` is in any unit; a reading at compute 0 is the pass rate before RL. `samples` counts the generations behind
     each score and gives the sampling noise, unless `answer_variance` does: the variance given its prompts, see
     `ablations.fit.prompt_noise`. `prompt_variance` is what other prompts would add; `prompts` and `step` only travel
-    along.
+    along. Runs with the same `start` began with the same model, weights, tasks and seed; "" where nobody knows.
 
         Curve(name="scalerl-s0", compute=np.array([0.0, 213.0]), score=np.array([0.31, 0.33]), samples=None)
     """
@@ -33,6 +33,7 @@ class Curve:
     step: np.ndarray | None = None
     answer_variance: np.ndarray | None = None
     prompt_variance: np.ndarray | None = None
+    start: str = ""
 
     @property
     def sampling_variance(self) -> np.ndarray | None:

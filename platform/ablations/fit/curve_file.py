@@ -61,7 +61,9 @@ def read_seed_curves(path: Path | str) -> list[SeedCurve]:
             variant=name,
             seed=seed,
             curve=_curve(
-                f"{name}-s{seed}" if SEED in header else name, [of_run[compute] for compute in sorted(of_run)]
+                f"{name}-s{seed}" if SEED in header else name,
+                f"seed {seed}" if SEED in header else "",
+                [of_run[compute] for compute in sorted(of_run)],
             ),
         )
         for (name, seed), of_run in readings.items()
@@ -127,7 +129,7 @@ def _refuse_second_columns(header: list[str], place: Place) -> None:
             raise place.error(f"{count} columns are called {column!r}", "each is there once; rename the others")
 
 
-def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
+def _curve(name: str, start: str, rows: list[dict[str, float]]) -> Curve:
     columns = {column: np.array([row[column] for row in rows]) for column in rows[0]}
     return Curve(
         name=name,
@@ -136,6 +138,7 @@ def _curve(name: str, rows: list[dict[str, float]]) -> Curve:
         samples=columns.get("samples"),
         prompts=columns.get("prompts"),
         step=columns.get("step"),
+        start=start,
     )
 
 

@@ -145,6 +145,7 @@ def _measured(client: "MlflowClient", run: "Run", names: ExperimentNames, varian
         score=np.array([score[step] for step in steps]),
         samples=samples,
         step=np.array(steps, float) if steps[0] >= 0 else None,
+        start="" if names.seed is None else f"seed {seed}",
     )
     warnings = [] if run.info.status in HEALTHY_STATES else [f"MLflow has it as {run.info.status}"]
     if dropped := len(score) - len(steps):

@@ -6,6 +6,7 @@ run_reading    what a run log says, kept beside the run
 readings_together  those of many runs, fitted on all cores
 reading_worker  the process that does so
 fitted_run     a run with its curve and fit, or why it has none
+variance_components  what seeds share and the rest: the likelihood of two variances
 run_to_run     how far runs of one recipe lie apart, from the seeds of all variants
 level          the pass rate at equal compute, without any law
 one_law        ceilings of several runs under one law, whichever it is

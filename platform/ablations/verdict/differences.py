@@ -3,8 +3,8 @@
 A difference is uncertain for three reasons: each fit is, nobody knows under which law the curves end, and two runs of
 one recipe differ. The draws of the fits' posteriors hold the first. Draws of a ceiling hold the second too: draw i of
 all fits of a difference is of one family (`one_law`), so doubt that all seeds share does not average out. The third is
-one standard deviation for all variants of a sweep, see `run_to_run`. Compute to a target within the readings is
-eq. 1's: there the families that fit agree.
+one standard deviation for all variants of a sweep, smaller between runs that begin alike, see `run_to_run`. Compute to
+a target within the readings is eq. 1's: there the families that fit agree.
 """
 
 import math
@@ -16,11 +16,16 @@ from ablations.fit.ceiling import EQ1_LEADS
 from ablations.fit.result import Fit
 from ablations.verdict.interval import Interval, JointInterval, interval_of
 from ablations.verdict.one_law import ceilings_under_one_law
-from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
+from ablations.verdict.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
 
 TARGET_SHARE = 0.8
 Sided = tuple[float, np.ndarray]
 """An estimate and its draws."""
+
+
+def starts_of(fits: Sequence[Fit]) -> list[str]:
+    """What each run began with."""
+    return [fit.curve.start for fit in fits]
 
 
 def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
@@ -30,7 +35,7 @@ def ceiling_repeats(fits: Sequence[Fit]) -> Repeats:
     """
     if not all(fit.A_hi is not None for fit in fits):
         return Repeats(squares=0.0, freedom=0, own_variance=0.0)
-    return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits])
+    return Repeats.of([fit.A for fit in fits], [float(fit.draws.A.var()) for fit in fits], starts_of(fits))
 
 
 def mean_ceiling(fits: Sequence[Fit], spread: RunToRun | None = None) -> Interval:
@@ -74,7 +79,7 @@ def ceiling_difference(
         estimate = _estimated(fits) - _estimated(baseline)
     else:
         estimate = float(np.median(means[0] - means[1]))
-    offsets = spread.differences(len(fits), len(baseline), means[0].size)
+    offsets = spread.differences(starts_of(fits), starts_of(baseline), means[0].size)
     at_least = [np.mean([_at_least(*one) for one in zip(*side, strict=True)], axis=0) for side in sides]
     lower, upper = at_least[0] - means[1] + offsets, at_least[1] - means[0] + offsets
     below = interval_of(estimate, lower, has_lo=_is_bounded(baseline), comparisons=comparisons)
@@ -107,7 +112,7 @@ def target_repeats(fits: Sequence[Fit], target: float) -> Repeats:
     needed = [_reaches(fit, target) for fit in fits]
     slope = float(np.mean([_slope(fit, C) for fit, C in zip(fits, needed, strict=True)]))
     own = [float(fit.predict_draws(C).var()) for fit, C in zip(fits, needed, strict=True)]
-    return Repeats.of([slope * math.log(C) for C in needed], own)
+    return Repeats.of([slope * math.log(C) for C in needed], own, starts_of(fits))
 
 
 def compute_ratio(
@@ -121,14 +126,15 @@ def compute_ratio(
     target = common_target([*fits, *baseline])
     if target is None:
         return None
+    numbers = {start: number for number, start in enumerate(dict.fromkeys(starts_of([*fits, *baseline])))}
     sides: list[list[Sided]] = []
     for number, side in enumerate((fits, baseline)):
-        sides.append(
-            [
-                (_reaches(fit, target), fit.compute_draws(target - spread.offsets(fit.draws.A.size, 2 * seed + number)))
-                for seed, fit in enumerate(side)
-            ]
-        )
+        sided: list[Sided] = []
+        for seed, fit in enumerate(side):
+            start = numbers[fit.curve.start] if fit.curve.start != UNKNOWN else None
+            offsets = spread.offsets(fit.draws.A.size, 2 * seed + number, start)
+            sided.append((_reaches(fit, target), fit.compute_draws(target - offsets)))
+        sides.append(sided)
     return _geometric_ratio(*sides, comparisons=comparisons)
 
 
@@ -200,7 +206,7 @@ def _with_spread(
 ) -> Interval:
     """The interval of a mean over seeds, with how far their runs lie apart."""
     between = run_to_run([ceiling_repeats(fits)]) if spread is None else spread
-    apart = between.offsets(draws[0].size, 0) / math.sqrt(len(fits))
+    apart = between.mean_offsets(starts_of(fits), draws[0].size)
     return interval_of(estimate, np.clip(np.mean(draws, axis=0) + apart, 0, 1))
 
 

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.verdict.interval import JointInterval, interval_of
-from ablations.verdict.run_to_run import Repeats, RunToRun
+from ablations.verdict.run_to_run import UNKNOWN, Repeats, RunToRun
 
 LAST_SHARE = 1 / 3
 """Of the common compute: late enough to be what the budget buys, long enough to hold several readings."""
@@ -28,6 +28,8 @@ class Level:
 
     value: float
     variance: float
+    start: str = UNKNOWN
+    """What the run began with, see `Curve`."""
 
 
 def common_compute(fits: Sequence[Fit]) -> float:
@@ -52,7 +54,7 @@ def level_of(curve: Curve, compute: float) -> Level | None:
     weights = mean_weights(curve.compute, start, compute)
     value = float(weights @ curve.score)
     known = curve.sampling_variance
-    return Level(value=value, variance=0.0 if known is None else float(weights**2 @ known))
+    return Level(value=value, variance=0.0 if known is None else float(weights**2 @ known), start=curve.start)
 
 
 def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
@@ -72,7 +74,8 @@ def mean_weights(compute: np.ndarray, start: float, end: float) -> np.ndarray:
 
 def level_repeats(levels: Sequence[Level]) -> Repeats:
     """What the seeds of a variant say of how far the levels of its runs lie apart."""
-    return Repeats.of([level.value for level in levels], [level.variance for level in levels])
+    starts = [level.start for level in levels]
+    return Repeats.of([level.value for level in levels], [level.variance for level in levels], starts)
 
 
 def level_difference(
@@ -86,5 +89,6 @@ def level_difference(
     variance = sum(sum(level.variance for level in side) / len(side) ** 2 for side in (levels, baseline))
     quantiles = (np.arange(NUM_DRAWS) + 0.5) / NUM_DRAWS
     sampling = math.sqrt(variance) * np.random.default_rng(3).permutation(ndtri(quantiles))
-    draws = estimate + sampling + spread.differences(len(levels), len(baseline), NUM_DRAWS)
+    starts, baseline_starts = ([level.start for level in side] for side in (levels, baseline))
+    draws = estimate + sampling + spread.differences(starts, baseline_starts, NUM_DRAWS)
     return interval_of(estimate, draws, comparisons=comparisons)

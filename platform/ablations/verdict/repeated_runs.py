@@ -70,7 +70,7 @@ class GroupFinding:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "GroupFinding":
         """The inverse of `asdict` by way of JSON."""
-        found = {name: content[name] and Repeats(**content[name]) for name in QUESTIONS}
+        found = {name: content[name] and Repeats.from_json(content[name]) for name in QUESTIONS}
         return cls(**found, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
 
 

@@ -49,6 +49,7 @@ SECONDS_OF_A_WRITE = 3600.0
 LOCKS = tuple(Lock() for _ in range(64))
 """By the hash of a reading's file: of threads that ask for one reading the first makes it, and the others wait for it.
 Two that made it at once might differ in the last bit, as BLAS splits its sums by the threads that are free."""
+BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
 """What evaluations count, where it was logged."""
@@ -153,6 +154,7 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
             raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
         curve = curve_of(rows, name, settings.task)
         if curve is not None:
+            curve = replace(curve, start=start_of(folder))
             fit, reason = try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
     except ValueError as error:
         reason, is_sound = str(error), False
@@ -166,6 +168,16 @@ def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
         counts=counts_of(rows) if is_sound else {},
         is_sound=is_sound,
     )
+
+
+def start_of(folder: RunFolder) -> str:
+    """Names what the run began with: equal for runs with the same model, tasks, warm start and seed; "" if unknown."""
+    try:
+        recipe, seed = folder.read_recipe()
+    except (OSError, ValueError):  # who needs the recipe says so
+        return ""
+    content = [recipe.canonical(*BEGUN_WITH), recipe.generation.thinks, seed]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
-from fixtures_home import BUDGET, TRUTH, make_home
+from fixtures_design import BUDGET as BUDGET_OF_SMOKE
+from fixtures_design import SAMPLES, study_of, trained_home
+from fixtures_home import BUDGET, make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.home.started_sweep import StartedSweep
+from ablations.home.started_sweep import StartedSweep, read_sweep
 from scalerl.run.metrics import read_rows
 
 OF_THE_PLATFORM = {"overrides", "hours", "cost"}
@@ -33,7 +35,9 @@ def shown(*arguments: str) -> str:
     return " ".join(result.stdout.split())
 
 
-def as_csv(sweep: StartedSweep, path: Path, *, last: dict[str, float] | None = None, unit: float = 1.0) -> Path:
+def as_csv(
+    sweep: StartedSweep, path: Path, *, last: dict[str, float] | None = None, unit: float = 1.0, samples: int = 16
+) -> Path:
     """The evaluations of a sweep's runs as another trainer would write them, of some variants only up to `last`."""
     with path.open("w", newline="") as file:
         out = csv.writer(file)
@@ -49,25 +53,33 @@ def as_csv(sweep: StartedSweep, path: Path, *, last: dict[str, float] | None = N
                                 row["compute_gpu_hours"] / unit,
                                 row["pass_rate"],
                                 row["num_prompts"],
-                                16,
+                                samples,
                             ]
                         )
     return path
 
 
+def sweep_of(folder: Path, seeds: tuple[int, ...]) -> StartedSweep:
+    """One whose runs' recipes can be read, so that it is known which of them begin alike."""
+    study = study_of(folder, name="loo", seeds=str([*seeds]))
+    return read_sweep(trained_home(folder / "home", study), "loo")
+
+
 @pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
 def test_a_csv_file_of_a_sweeps_readings_is_compared_as_the_sweep_is(tmp_path, seeds):
-    sweep = make_home(tmp_path / "home", seeds=seeds)
+    sweep = sweep_of(tmp_path, seeds)
     of_sweep = printed("loo", "--home", str(tmp_path / "home"))
-    of_file = printed(str(as_csv(sweep, tmp_path / "mine.csv")), "--reference", "scalerl")
+    path = as_csv(sweep, tmp_path / "mine.csv", samples=SAMPLES)
+    of_file = printed(str(path), "--reference", "scalerl")
     assert (of_file["sweep"], of_file["reference"], of_file["reasons"]) == ("mine", "scalerl", [])
     for theirs, ours in zip(of_file["variants"], of_sweep["variants"], strict=True):
         assert theirs.keys() == ours.keys()
         assert {k: v for k, v in theirs.items() if k not in OF_THE_PLATFORM} == {
             k: v for k, v in ours.items() if k not in OF_THE_PLATFORM
         }
-        assert theirs["cost"] == len(seeds) * BUDGET
-    assert [run["variant"] for run in of_file["runs"]] == [name for name in TRUTH for _ in seeds]
+        assert theirs["cost"] == pytest.approx(len(seeds) * BUDGET_OF_SMOKE)
+    names = [variant.name for variant in sweep.plan.variants]
+    assert [run["variant"] for run in of_file["runs"]] == [name for name in names for _ in seeds]
 
 
 def test_costs_in_a_large_unit_are_shown_with_their_digits(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from fixtures_spread import quantile_of_offset
 from scipy.stats import norm, t
 
-from ablations.verdict.run_to_run import Repeats, run_to_run
+from ablations.verdict.run_to_run import UNKNOWN, Repeats, run_to_run
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_exact_numbers_give_the_posterior_under_a_half_cauchy_prior(groups):
     repeats = [Repeats.of(group, [0.0] * len(group)) for group in groups]
     spread = run_to_run(repeats)
     shares = [0.025, 0.1, 0.9, 0.975]
-    found = np.quantile(spread.differences(2, 3, 200_000), shares)
+    found = np.quantile(spread.differences([UNKNOWN] * 2, [UNKNOWN] * 3, 200_000), shares)
     expected = [quantile_of_offset(share, repeats, np.sqrt(1 / 2 + 1 / 3)) for share in shares]
     assert found == pytest.approx(expected, rel=0.03)
     assert spread.freedom == sum(len(group) - 1 for group in groups)
@@ -39,7 +39,7 @@ def test_intervals_hold_whatever_the_spread_is_from_nine_degrees_of_freedom(tau)
     called = []
     for squares in tau**2 * rng.chisquare(9, 400):
         spread = run_to_run([Repeats(squares=squares, freedom=9, own_variance=0.0)])
-        margin = np.quantile(spread.differences(2, 2, 4000), 0.975)
+        margin = np.quantile(spread.differences([UNKNOWN] * 2, [UNKNOWN] * 2, 4000), 0.975)
         called.append(2 * norm.sf(margin / tau))  # the difference has a standard deviation of tau
     assert np.mean(called) < 0.065
 
@@ -55,7 +55,9 @@ def test_what_the_readings_explain_is_not_counted_as_a_difference_between_runs(o
 def test_without_a_second_seed_the_sd_is_assumed():
     spread = run_to_run([])
     assert str(spread) == "0.0075, assumed"
-    assert np.quantile(spread.differences(1, 1, 100_000), 0.975) == pytest.approx(1.96 * 0.0075 * np.sqrt(2), rel=0.01)
+    assert np.quantile(spread.differences([UNKNOWN] * 1, [UNKNOWN] * 1, 100_000), 0.975) == pytest.approx(
+        1.96 * 0.0075 * np.sqrt(2), rel=0.01
+    )
 
 
 @pytest.mark.parametrize("tau", [0.003, 0.0075, 0.015, 0.03])
@@ -76,7 +78,7 @@ def test_the_interval_of_a_difference_does_not_widen_with_more_seeds():
         for _ in range(200):
             groups = [0.6 + 0.015 * rng.standard_normal(num_seeds) for _ in range(9)] if num_seeds > 1 else []
             spread = run_to_run([Repeats.of(group, [0.0] * num_seeds) for group in groups])
-            margins.append(np.quantile(spread.differences(num_seeds, num_seeds, 2000), 0.975))
+            margins.append(np.quantile(spread.differences([UNKNOWN] * num_seeds, [UNKNOWN] * num_seeds, 2000), 0.975))
         widths.append(float(np.median(margins)))
     # One seed assumes half of the true sd, so only those from two seeds on are compared.
     assert all(more < fewer for fewer, more in pairwise(widths[1:]))
