@@ -323,7 +323,7 @@ def show_studies(home: Home, as_json: bool) -> None:
     notes = [
         f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs as the file has them, modelled except at 8b; -: not as the "
         "file is written, and `platform reproduce STUDY --scale S` says why. Seeds and budget are designed anew.",
-        "here: the outcome of the first claim in this home folder, and the scale where it is not the study's own.",
+        "here: what came of the claims in this home folder, and the scale where it is not the study's own.",
         f"Without training: {', '.join(METHODS)}, the paper's method on curves simulated from its table 1.",
     ]
     table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
@@ -340,7 +340,8 @@ def by_number(name: str) -> list[str | int]:
 
 
 def outcomes_here(name: str, home: Home) -> str:
-    """`holds`, `holds (smoke)`; empty where no card of the study is in the home folder."""
+    """`holds`, `1 holds, 2 cannot tell (smoke)`; empty where no card of the study is in the home folder."""
+    from ablations.paper.card_words import tally_text
     from ablations.paper.written_cards import read_card
 
     found = []
@@ -349,12 +350,13 @@ def outcomes_here(name: str, home: Home) -> str:
         if own == name:
             with suppress(AblationsError):  # a card that is damaged is made again by the study
                 if card := read_card(home.sweep(sweep)):
-                    found.append(f"{card.outcome} ({scale})" if scale else card.outcome)
-    return ", ".join(found)
+                    said = tally_text(card.claims)
+                    found.append(f"{said} ({scale})" if scale else said)
+    return "; ".join(found)
 
 
 def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
-    """One study: its question, claims, runs, GPU-hours by scale, and the outcome of its first claim here."""
+    """One study: its question, claims, runs, GPU-hours by scale, and what came of its claims here."""
     from ablations.study.sweep import load_sweep
 
     sweep = load_sweep(path)

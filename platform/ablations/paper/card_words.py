@@ -1,12 +1,13 @@
 """A card in words: a line per claim, the sentence of its outcome, and what was not as in the paper."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablations.paper.card import Card, JudgedClaim
 from ablations.paper.judgement import Outcome
-from ablations.study.claims import Claim
+from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from ablations.verdict.words import warnings
 from scalerl.recipe import ResolvedRecipe
@@ -17,6 +18,12 @@ OUTCOMES: dict[Outcome, str] = {
     "no difference of that size": "the interval rules out a difference as large as claimed",
     "cannot tell": "the interval allows both what is claimed and its absence",
 }
+UNKNOWN: dict[Quantity, str] = {
+    "level": "no level",
+    "ceiling": "no upper end",
+    "compute": "no common target",
+}
+"""Why the runs give no difference at all."""
 PAPER_PARAMETERS = "8 billion"
 
 
@@ -53,13 +60,21 @@ def claim_text(claim: Claim) -> str:
 
 
 def found_text(judged: JudgedClaim) -> str:
-    """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; empty where the runs give no difference."""
+    """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; why there is none where the runs give none."""
     found = judged.found
-    if found is None:
-        return ""
+    if found is None or (found.lo is None and found.hi is None):
+        return UNKNOWN[judged.claim.of]
     if judged.claim.of == "compute":
         return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
     return interval_text(found.estimate, found.lo, found.hi, "+.3f")
+
+
+def tally_text(claims: Sequence[JudgedClaim]) -> str:
+    """What came of all claims: `cannot tell` of one, `1 holds, 2 cannot tell` of three."""
+    counts = Counter(one.outcome for one in claims)
+    if len(claims) == 1:
+        return claims[0].outcome
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
 
 
 def cost_sentence(card: Card) -> str:

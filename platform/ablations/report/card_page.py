@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ablations.paper.card import Card
-from ablations.paper.card_words import card_line
+from ablations.paper.card_words import card_line, tally_text
 from ablations.report.markdown import markdown_grid, markdown_text
 
 
@@ -12,7 +12,7 @@ def card_markdown(card: Card, notes: Sequence[str]) -> str:
     plan = card.results.plan
     lines = [card_line(one) for one in card.claims]
     parts = [
-        f"# {markdown_text(plan.sweep)}: {card.outcome}",
+        f"# {markdown_text(plan.sweep)}: {tally_text(card.claims)}",
         markdown_text(plan.doc),
         markdown_grid(
             ("the paper says", "here", "the claim", "source"),

@@ -11,7 +11,7 @@ from ablations.cli import app
 from ablations.cli.reproduce import by_number, outcomes_here, written_card
 from ablations.errors import AblationsError
 from ablations.paper.card import PublishedVariant, card_of
-from ablations.paper.card_words import card_line, card_notes, claim_text, unlike_the_paper
+from ablations.paper.card_words import card_line, card_notes, claim_text, tally_text, unlike_the_paper
 from ablations.paper.written_cards import WrittenCard, order_text, read_card, read_cards, sign_text
 from ablations.report.card_page import card_markdown
 from ablations.study.claims import Claim
@@ -52,7 +52,7 @@ def test_a_card_is_plain_data_and_markdown(card):
     assert data["claims"][0]["found"]["estimate"] == card.claims[0].found.estimate
     assert card_line(card.claims[2]).here.startswith("x 1.")
     text = card_markdown(card, ["The model has 5 parameters, not 8 billion."])
-    assert text.startswith("# loo: holds\n")
+    assert text.startswith("# loo: 3 holds, 1 opposite\n")
     assert "| loo-loss: ceiling down by 0.05 | -0.0" in text
     assert "5 parameters" in text
 
@@ -74,6 +74,14 @@ def test_the_card_of_runs_that_failed_tells_nothing_and_says_why(tmp_path):
         sweep.run(run.id).metrics.write_text("")
     card = written_card(read_results(sweep), ["It is small."])
     assert {one.outcome for one in card.claims} == {"cannot tell"}
+    assert [card_line(one).here for one in card.claims] == [
+        "no upper end",
+        "no level",
+        "no common target",
+        "no upper end",
+    ]
+    assert tally_text(card.claims) == "4 cannot tell"
+    assert tally_text(card.claims[:1]) == "cannot tell"
     notes = " ".join(card_notes(card, ["It is small."]))
     assert "0 seeds" in notes
     assert "scalerl, seed 0: done, without an evaluation so far" in notes
@@ -92,7 +100,7 @@ def test_a_card_that_was_written_is_read_as_it_was(tmp_path):
     published = {"scalerl": {"A": 0.61}, "loo-loss": {"A": 0.52}, "loo-curriculum": {"A": 0.61}}
     sweep = changed(make_home(tmp_path, seeds=(0, 1, 2)), claims=CLAIMS, published=published)
     card = written_card(read_results(sweep), [])
-    assert outcomes_here("loo", sweep.home) == "holds"
+    assert outcomes_here("loo", sweep.home) == "3 holds, 1 opposite"
     (found,) = read_cards(sweep.home)
     assert isinstance(found, WrittenCard)
     assert (found.study, found.num_seeds, found.claims) == ("loo", 3, card.claims)
