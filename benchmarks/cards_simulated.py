@@ -4,8 +4,9 @@
 
 Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 213 GPU-hours to 16k. Of the six
 variants of a study two are equal to the reference, two have an A that is .03 higher, two need 1.5 times its compute.
-Each run has an A of its own, drawn with a run-to-run sd; noise as in `simulation.py`, white in every other study and
-AR(1) in the rest. Three seeds. Claims of each kind are judged of each variant:
+Each run has an A of its own, drawn with a run-to-run sd, and in half of the cells a part that all variants of a seed
+share, drawn with the same sd; that seeds are the same is known in all. Noise as in `simulation.py`, white in every
+other study and AR(1) in the rest. Three seeds. Claims of each kind are judged of each variant:
 
     up .03, down .03       of the ceiling and of the level; wrong where it "holds" or is "opposite" against the truth,
                            or where "no difference of that size" is said of one that is as large
@@ -39,6 +40,8 @@ HIGHER, SLOWER = 0.03, 1.5
 NUM_SEEDS = 3
 NUM_STUDIES = 100
 RUN_TO_RUN_SDS = (0.003, 0.0075, 0.015)
+SHARED = (0, 1)
+"""The sd of what variants of one seed share, over the run-to-run sd."""
 VARIANTS = [f"{kind} {number}" for kind in ("equal", "higher", "slower") for number in range(2)]
 CLAIMS = [
     Claim(variant="any", of=of, says=says, by=SLOWER if of == "compute" else HIGHER, source="simulated")
@@ -49,20 +52,20 @@ CLAIMS = [
 
 def main() -> None:
     num_studies = int(sys.argv[1]) if len(sys.argv) > 1 else NUM_STUDIES
-    results = [cell for sd in RUN_TO_RUN_SDS for cell in measure(sd, num_studies)]
+    results = [cell for sd in RUN_TO_RUN_SDS for shared in SHARED for cell in measure(sd, shared * sd, num_studies)]
     print(json.dumps(results, indent=1))
     if num_studies == NUM_STUDIES:
         settings = {"num_studies": num_studies, "num_pairs": 2 * num_studies, "num_seeds": NUM_SEEDS, "seed": SEED}
         write_record("cards_simulated", {"settings": settings, "results": results})
 
 
-def measure(run_to_run_sd: float, num_studies: int) -> list[dict[str, Any]]:
+def measure(run_to_run_sd: float, shared_sd: float, num_studies: int) -> list[dict[str, Any]]:
     """Outcomes of every claim by what is true, and the share of them that is wrong."""
-    rng = np.random.default_rng([SEED, round(1e6 * run_to_run_sd)])
+    rng = np.random.default_rng([SEED, round(1e6 * run_to_run_sd), round(1e6 * shared_sd)])
     rhos = list(NOISES.values())
     outcomes: dict[tuple[str, str, str], list[Outcome]] = {}
     for number in range(num_studies):
-        fits = study(rng, rhos[number % len(rhos)], run_to_run_sd)
+        fits = study(rng, rhos[number % len(rhos)], run_to_run_sd, shared_sd)
         for line in compare(fits, dict.fromkeys(fits, 1.0), "reference").variants[1:]:
             kind = line.curve.split()[0]
             for claim in CLAIMS:
@@ -72,6 +75,7 @@ def measure(run_to_run_sd: float, num_studies: int) -> list[dict[str, Any]]:
     return [
         {
             "run_to_run_sd": run_to_run_sd,
+            "shared_sd": shared_sd,
             "truth": kind,
             "of": of,
             "says": says,
@@ -117,17 +121,19 @@ def is_wrong(kind: str, of: str, says: str, outcome: Outcome) -> bool:
     return outcome == "no difference of that size" and signed > size * (1 - 1e-9)
 
 
-def study(rng: np.random.Generator, rho: float, run_to_run_sd: float) -> dict[str, list[Fit]]:
+def study(rng: np.random.Generator, rho: float, run_to_run_sd: float, shared_sd: float) -> dict[str, list[Fit]]:
     """Fits of the reference and of all variants, by name."""
     compute = np.arange(0, BUDGET + 1, EVERY, dtype=float)
     fits: dict[str, list[Fit]] = {}
+    of_seed = shared_sd * rng.standard_normal(NUM_SEEDS)
     for name in ("reference", *VARIANTS):
         kind = name.split()[0]
-        for _ in range(NUM_SEEDS):
-            ceiling = A + HIGHER * (kind == "higher") + run_to_run_sd * rng.standard_normal()
+        for seed in range(NUM_SEEDS):
+            ceiling = A + HIGHER * (kind == "higher") + of_seed[seed] + run_to_run_sd * rng.standard_normal()
             midpoint = C_MID * (SLOWER if kind == "slower" else 1)
             score = simulate(compute, A=ceiling, B=B, C_mid=midpoint, R_0=R_0, rho=rho, rng=rng)
-            curve = Curve(name="run", compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
+            samples = np.full(compute.size, NUM_SAMPLES)
+            curve = Curve(name="run", compute=compute, score=score, samples=samples, start=f"seed {seed}")
             fits.setdefault(name, []).append(fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS))
     return fits
 

@@ -1,6 +1,7 @@
 """`platform reproduce` on a study that trains for real, from the claim to the card."""
 
 import json
+from collections import Counter
 
 import pytest
 from integration.conftest import read_metrics, write_study
@@ -37,7 +38,9 @@ def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, pl
     card = json.loads((folder / "card.json").read_text())
     assert (card["num_seeds"], len(card["claims"]), card["scale"]) == (2, 2, "seconds")
     assert card["claims"][0]["outcome"] in ("holds", "opposite", "no difference of that size", "cannot tell")
-    assert f"# fig0: {card['outcome']}" in (folder / "card.md").read_text()
+    counts = Counter(one["outcome"] for one in card["claims"])
+    said = (folder / "card.md").read_text().splitlines()[0]
+    assert all(f"{count} {outcome}" in said for outcome, count in counts.items())
     assert (folder / "curves.svg").read_text().startswith("<?xml")
     rows = read_metrics(home)
     # The study keeps the design that it was begun with, so nothing is designed and nothing trained.
@@ -45,7 +48,15 @@ def test_a_study_is_trained_judged_and_judged_alike_by_the_same_command(here, pl
     assert again == card
     assert read_metrics(home) == rows
     listed = json.loads(platform("reproduce", "--list", "--json").stdout)["studies"]
-    assert next(line["outcome"] for line in listed if line["study"] == "fig0") == card["outcome"]
+    assert f"# fig0: {next(line['outcome'] for line in listed if line['study'] == 'fig0')}" == said
+    # A larger budget extends the runs, and the study keeps it.
+    longer = json.loads(platform("reproduce", "fig0", "--budget", "2x", "--json").stdout)
+    assert longer["budget_gpu_hours"] == 2 * card["budget_gpu_hours"]
+    assert longer["num_seeds"] == card["num_seeds"]
+    extended = read_metrics(home)
+    assert extended.keys() == rows.keys()
+    assert all(extended[run][: len(rows[run])] == rows[run] for run in rows)
+    assert json.loads(platform("reproduce", "fig0", "--json").stdout) == longer
 
 
 def test_a_design_says_what_it_rests_on_before_anything_trains(here, platform, home):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ablations.cli.budget import HELP as BUDGET_HELP
+from ablations.cli.budget import AskedBudget, ask_about_jump, budget_of, read_budget
 from ablations.cli.design import refuse_unfittable
 from ablations.cli.options import (
     FAILED,
@@ -62,6 +64,7 @@ def reproduce(
     as_written: Annotated[
         bool, typer.Option("--as-written", help="Take seeds and budget of the file instead of designing them.")
     ] = False,
+    budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, and stop.")] = False,
     executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; by default as the cores allow.")] = None,
@@ -82,13 +85,15 @@ def reproduce(
         return
     for method in METHODS:
         if method == study:
-            given = {"--scale": scale, "--as-written": as_written, "--dry-run": dry_run, "--jobs": jobs, "--yes": yes}
-            if ignored := [name for name, value in (given | {"--executor": executor != "local"}).items() if value]:
+            given = {"--scale": scale, "--as-written": as_written, "--budget": budget, "--dry-run": dry_run}
+            given |= {"--executor": executor != "local", "--jobs": jobs, "--yes": yes}
+            if ignored := [name for name, value in given.items() if value]:
                 raise AblationsError(
                     f"{', '.join(ignored)}: no effect on '{study}', which trains nothing; leave it out"
                 )
             show_method(method, as_json)
             return
+    asked = None if budget is None else read_budget(budget)
     names = sorted(files_of("study"), key=by_number) if study is None else [study]
     codes: list[int] = []
     found: list[dict[str, Any]] = []
@@ -99,6 +104,7 @@ def reproduce(
                 place,
                 scale=scale,
                 as_written=as_written,
+                asked=asked,
                 dry_run=dry_run,
                 executor=executor,
                 jobs=jobs,
@@ -125,6 +131,7 @@ def reproduce_one(
     *,
     scale: str | None,
     as_written: bool,
+    asked: AskedBudget | None,
     dry_run: bool,
     executor: Executor,
     jobs: int | None,
@@ -147,10 +154,13 @@ def reproduce_one(
     if not written.sweep.claims:
         raise AblationsError(f"{file}: claims nothing; `claims:` says what the paper says")
     sweep = sweep_name(written, scale)
-    study, budget = designed(written, home, sweep, as_written=as_written, out=out)
+    wanted = None if asked is None else budget_of(written, asked)
+    study, budget = designed(written, home, sweep, as_written=as_written, wanted=wanted, out=out)
     command = f"platform {shlex.join(sys.argv[1:])}"
     started = StartedSweep(home=home, plan=make_plan(study, sweep, budget=budget, command=command))
     refuse_unfittable(study, budget, out)
+    if asked is not None and not dry_run:
+        ask_about_jump(asked, started.plan, own=study.sweep.budget.compute)
     if dry_run:
         if not as_json:
             show_claims(study, started, out)
@@ -174,21 +184,22 @@ def reproduce_one(
 
 
 def designed(
-    study: "Study", home: Home, sweep: str, *, as_written: bool, out: "Console"
+    study: "Study", home: Home, sweep: str, *, as_written: bool, wanted: float | None, out: "Console"
 ) -> "tuple[Study, float | None]":
     """The study with the seeds and the budget that it is trained with, the budget in the scale's unit.
 
     A study that was begun in this home folder keeps what it was begun with: a design that changed with every run
-    that is trained would never end.
+    that is trained would never end. A budget that is `wanted` counts for it too, and for one that is new with the
+    seeds of its file.
     """
     from ablations.study.expand import with_seeds
 
     if sweep in home.sweep_names():
         plan = read_sweep(home, sweep).plan
         seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
-        return with_seeds(study, seeds), plan.budget_gpu_hours / plan.compute_unit_gpu_hours
-    if as_written:
-        return study, None
+        return with_seeds(study, seeds), wanted or plan.budget_gpu_hours / plan.compute_unit_gpu_hours
+    if as_written or wanted is not None:
+        return study, wanted
     if any(has_horizon(variant.recipe) for variant in study.variants):
         text = (
             f"{study.sweep.name}: seeds and budget of the file, because a variant's learning rate falls with compute."
