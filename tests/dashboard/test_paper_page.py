@@ -47,7 +47,7 @@ def test_each_claim_stands_beside_what_was_found(monkeypatch, home):
     assert claims["here"].tolist()[1].startswith("x 1.")
     assert ceilings["A in the paper"].tolist() == [0.62, 0.61]
     assert ceilings["order"].tolist() == ["other order: loo-loss < scalerl"] * 2
-    assert "One study, by the first claim of each: 1 holds." in "\n".join(one.value for one in page.caption)
+    assert "One study, 3 claims: 2 holds, 1 opposite." in "\n".join(one.value for one in page.caption)
 
 
 def test_claims_are_filtered_by_their_outcome(monkeypatch, home):

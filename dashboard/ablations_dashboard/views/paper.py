@@ -1,6 +1,5 @@
 """The paper beside here: what the studies of a home folder found of each claim, and ceilings beside published ones."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -8,9 +7,9 @@ import streamlit as st
 
 from ablations.errors import AblationsError
 from ablations.home.home import find_home
-from ablations.paper.card_words import OUTCOMES, claim_text, found_text
+from ablations.paper.card_words import OUTCOMES, claim_text, found_text, tally_text
 from ablations.paper.written_cards import WrittenCard, order_text, read_cards, sign_text
-from ablations.text import interval_text
+from ablations.text import counted, interval_text
 from ablations_dashboard.guard import errors_on_page
 from ablations_dashboard.selection import pick
 from ablations_dashboard.tables import show_table
@@ -35,10 +34,9 @@ def show() -> None:
             f"one; {in_code('platform reproduce --list')} names them all."
         )
         st.stop()
-    outcomes = Counter(card.outcome for card in cards)
-    said = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in OUTCOMES if outcomes[outcome])
+    claims = [one for card in cards for one in card.claims]
     number = "One study" if len(cards) == 1 else f"{len(cards)} studies"
-    st.caption(f"{number}, by the first claim of each: {said}.")
+    st.caption(f"{number}, {counted(len(claims), 'claim')}: {tally_text(claims)}.")
     chosen = pick("outcome", "With the outcome", (ALL, *OUTCOMES), default=ALL)
     show_claims(cards, chosen)
     show_ceilings(cards)
