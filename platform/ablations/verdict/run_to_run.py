@@ -201,13 +201,11 @@ def _midpoints(number: int) -> np.ndarray:
 
 def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
     """sum_b (m_b / m - n_b / n)^2; an unknown start is one that no other run has."""
-    total = sum(side.count(UNKNOWN) / len(side) ** 2 for side in (list(starts), list(baseline)) if side)
-    counts = Counter(starts), Counter(baseline)
-    for start in counts[0].keys() | counts[1].keys() - {UNKNOWN}:
-        if start != UNKNOWN:
-            m_b, n_b = (count[start] / max(count.total(), 1) for count in counts)
-            total += (m_b - n_b) ** 2
-    return total
+    sides = Counter(starts), Counter(baseline)
+    alone = sum(side[UNKNOWN] / side.total() ** 2 for side in sides if side)
+    named = [start for start in dict.fromkeys([*starts, *baseline]) if start != UNKNOWN]
+    shares = ([side[start] / max(side.total(), 1) for side in sides] for start in named)
+    return alone + sum((of_one - of_other) ** 2 for of_one, of_other in shares)
 
 
 @lru_cache(maxsize=64)  # every variant of a comparison asks for the same
