@@ -153,11 +153,11 @@ class RunToRun:
 
         N(0, tau^2 (1 / m + 1 / n) + omega^2 sum_b (m_b / m - n_b / n)^2), with m_b of the m runs having start b.
         """
-        return self._offsets(1 / len(starts) + 1 / len(baseline), _unshared(starts, baseline), num_draws)
+        return _mean_offsets(self, 1 / len(starts) + 1 / len(baseline), _unshared(starts, baseline), num_draws)
 
     def mean_offsets(self, starts: Sequence[str], num_draws: int) -> np.ndarray:
         """Draws of how far the mean of runs with these starts lies off their recipe."""
-        return self._offsets(1 / len(starts), _unshared(starts, ()), num_draws)
+        return _mean_offsets(self, 1 / len(starts), _unshared(starts, ()), num_draws)
 
     def offsets(self, num_draws: int, seed: int, start: int | None = None) -> np.ndarray:
         """Draws of how far one run lies off its recipe, shuffled by `seed`; not to be written to.
@@ -165,12 +165,6 @@ class RunToRun:
         What runs with one number of their start share is the same draws; None is a start that no other run has.
         """
         return _run_offsets(self, num_draws, seed, start)
-
-    def _offsets(self, of_run: float, of_start: float, num_draws: int) -> np.ndarray:
-        """Draws of N(0, of_run tau^2 + of_start omega^2), shuffled."""
-        sds = np.sqrt(of_run * self.values**2 + of_start * self.shared**2)
-        drawn = np.random.default_rng(1).permutation(self._quantiles(sds, _midpoints(num_draws)))
-        return drawn * np.random.default_rng([2, 0]).permutation(ndtri(_midpoints(num_draws)))
 
     def _quantiles(self, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Of a function of the points."""
@@ -209,6 +203,16 @@ def _unshared(starts: Sequence[str], baseline: Sequence[str]) -> float:
 
 
 @lru_cache(maxsize=64)  # every variant of a comparison asks for the same
+def _mean_offsets(spread: RunToRun, of_run: float, of_start: float, num_draws: int) -> np.ndarray:
+    """Draws of N(0, of_run tau^2 + of_start omega^2), shuffled."""
+    sds = np.sqrt(of_run * spread.values**2 + of_start * spread.shared**2)
+    drawn = np.random.default_rng(1).permutation(spread._quantiles(sds, _midpoints(num_draws)))
+    offsets = drawn * np.random.default_rng([2, 0]).permutation(ndtri(_midpoints(num_draws)))
+    offsets.flags.writeable = False
+    return offsets
+
+
+@lru_cache(maxsize=64)
 def _run_offsets(spread: RunToRun, num_draws: int, seed: int, start: int | None) -> np.ndarray:
     normal = ndtri(_midpoints(num_draws))
     of_run = np.random.default_rng([2, seed]).permutation(normal)
