@@ -51,13 +51,15 @@ def rows_of(rng: np.random.Generator, ceiling: float):
         compute = EVERY * number
         if number:
             spent = {"start": 3.0, "evaluate": SECONDS_PER_EVALUATION * (number + 1), "checkpoint": 1.0}
-            yield {"kind": "train", "step": 20 * number, "compute_gpu_hours": compute, "off_clock_s": spent}
+            row = {"kind": "train", "step": 20 * number, "compute_gpu_hours": compute, "off_clock_s": spent}
+            yield row | {"wall_s": SECONDS_PER_GPU_HOUR * compute}
         rate = R_0 + (ceiling - R_0) / (1 + (C_MID / compute) ** B) if compute else R_0
         passed = rng.binomial(PROMPTS * SAMPLES, rate)
         yield {
             "kind": "eval",
             "step": 20 * number,
             "compute_gpu_hours": compute,
+            "wall_s": SECONDS_PER_GPU_HOUR * compute,
             "task": "k_smallest",
             "pass_rate": passed / (PROMPTS * SAMPLES),
             "num_prompts": PROMPTS,
