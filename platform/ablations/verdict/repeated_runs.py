@@ -2,8 +2,9 @@
 
 A run counts if it has the scale of the sweep that is compared (name, model, tasks and with them the held-out prompts,
 compute unit), as many generations per held-out prompt, and readings over two thirds of that sweep's window; it is
-fitted in that window. Runs repeat each other if they have one recipe and were trained by one version of the code. What
-a group of them says is kept beside the sweep, under a key of all that it came from.
+fitted in that window. Runs repeat each other if they have one recipe and were trained by one version of the code. The
+recipes that differ least from the sweep's own count first, whenever they were trained: how far runs lie apart is the
+recipe's too. What a group of them says is kept beside the sweep, under a key of all that it came from.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.study.recipe_differences import recipe_differences
 from ablations.verdict.differences import ceiling_repeats, common_target, target_repeats
 from ablations.verdict.fitted_run import FittedRun, read_run
 from ablations.verdict.level import common_compute, level_repeats, levels_of
@@ -152,9 +154,9 @@ def repeats_of_home(
 def _groups(
     runs: Sequence[RepeatedRun], like: ResolvedRecipe, own: Collection[str]
 ) -> tuple[list[list[RepeatedRun]], list[str]]:
-    """Runs of one recipe and one version of the code, two and more; and what cannot be read."""
+    """Runs of one recipe and one version of the code, two and more, nearest to `like` first; what cannot be read."""
     alike, seen, unreadable = like.canonical(*SAME), set(own), list[str]()
-    groups: dict[tuple[str, tuple[str, ...]], list[RepeatedRun]] = {}
+    groups: dict[tuple[int, str, tuple[str, ...]], list[RepeatedRun]] = {}
     for one in runs:
         if one.run.id in seen:
             continue
@@ -170,8 +172,9 @@ def _groups(
             unreadable.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {error}")
             continue
         if recipe.canonical(*SAME) == alike and recipe.evaluation.samples == like.evaluation.samples:
-            groups.setdefault((recipe.canonical_json(), versions), []).append(one)
-    return [group for group in groups.values() if len(group) > 1], unreadable
+            num_differing = len(recipe_differences(like, recipe))
+            groups.setdefault((num_differing, recipe.canonical_json(), versions), []).append(one)
+    return [group for _, group in sorted(groups.items()) if len(group) > 1], unreadable
 
 
 def _runs_of_scale(home: Home, scale: str, sweep: str) -> Iterator[RepeatedRun]:

@@ -187,6 +187,26 @@ def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
     assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).level == ()
 
 
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("last_started", ["before", "now"])
+def test_the_recipe_that_differs_least_counts_first_whenever_it_was_trained(home, number, last_started):
+    read_sweep(home, last_started).write_plan()
+    sweep = now(home)
+    like = home.run(sweep.plan.variants[number].runs[0].id).read_recipe()[0]
+    found = repeated_runs.repeats_of_home(
+        home,
+        sweep.plan.scale,
+        sweep="now",
+        like=like,
+        settings=sweep.plan.fit_settings,
+        own=(),
+        freedom=ENOUGH_FREEDOM - 1,
+    )
+    runs = [*read_sweep(home, "before").plan.variants[number].runs, *sweep.plan.variants[number].runs]
+    (nearest,) = found.level
+    assert nearest.squares == pytest.approx(float(np.var([level_by_hand(home, run.id) for run in runs])) * 4, rel=1e-3)
+
+
 def test_no_more_recipes_are_taken_than_are_wanted():
     one = Repeats(squares=8e-4, freedom=8, own_variance=0.0)
     assert run_to_run([one], [one] * 5).freedom == 24  # 8 and 8 are under 18
