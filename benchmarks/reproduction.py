@@ -17,17 +17,20 @@ from pathlib import Path
 from record import write_record
 
 from ablations.cli.reproduce import by_number, unlike
+from ablations.files.lookup import files_of
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import State
 from ablations.paper.card import Card, card_of
-from ablations.paper.card_words import OUTCOMES, card_line, card_notes
+from ablations.paper.card_words import card_line, card_notes, tally_text
 from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
 from ablations.status.progress import run_rows
+from ablations.study.sweep import load_sweep
 from ablations.verdict.results import read_results
+from ablations.verdict.words import line_of
 
 PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
 FIGURE = "curves.svg"
@@ -74,15 +77,14 @@ def write_data(card: Card) -> None:
 
 def overview(cards: Sequence[Card]) -> str:
     """Every claim in one table."""
-    counts = Counter(one.outcome for card in cards for one in card.claims)
-    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+    claims = [one for card in cards for one in card.claims]
     rows = [
         (card.results.plan.sweep, line.claim, line.here, line.outcome, line.source)
         for card in cards
         for line in map(card_line, card.claims)
     ]
     table = markdown_grid(("study", "the paper says", "here", "the claim", "source"), rows)
-    return f"{len(cards)} studies, {counts.total()} claims: {said}.\n\n{table}\n"
+    return f"{len(cards)} studies, {len(claims)} claims: {tally_text(claims)}.\n\n{table}\n"
 
 
 def section(card: Card, differing: Sequence[str]) -> str:
@@ -90,9 +92,21 @@ def section(card: Card, differing: Sequence[str]) -> str:
     plan = card.results.plan
     title, *lines = card_markdown(card, card_notes(card, differing)).splitlines()
     text = "\n".join(lines).replace(f"({FIGURE})", f"(paper/{plan.sweep}.png)")
-    command = f"`platform reproduce {plan.sweep} --as-written`"
+    own, taken = load_sweep(files_of("study")[plan.sweep]).budget.compute, plan.budget_gpu_hours
+    units = taken / plan.compute_unit_gpu_hours
+    command = f"`platform reproduce {plan.sweep} {'--as-written' if units == own else f'--budget {units:g}'}`"
+    text = text.replace("![Curves", f"{differences(card)}\n\n![Curves")
     text = text.replace(markdown_text(plan.command), f"{command}, code {', '.join(card.results.code_versions)}.")
     return f"## {plan.sweep}\n\n**{title.partition(': ')[2]}**\n{text}"
+
+
+def differences(card: Card) -> str:
+    """What the comparison says of every variant but the reference, of which the claims ask a part."""
+    results = card.results
+    lines = [line_of(results, one) for one in results.variants if one.name != results.plan.reference]
+    rows = [(one.variant, one.delta_level, one.level, one.compute_ratio, one.efficiency) for one in lines]
+    reference = f"level, less that of {results.plan.reference}"
+    return markdown_grid(("variant", reference, "", "compute, over its own", ""), rows)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,6 @@ from record import write_record
 from scipy.stats import f
 
 CURVES = Path(__file__).parents[1] / "docs/results/paper"
-
-
 UNIT = 200.0
 """Modelled GPU-hours of scale `bench`."""
 UNITS = (1, 4)

@@ -1,6 +1,6 @@
 """What a comparison seed by seed gains where seeds have an effect, and what it costs where they have none.
 
-    PYTHONPATH=platform:trainer python benchmarks/seed_pairing.py                 # ten minutes on one core
+    PYTHONPATH=platform:trainer python benchmarks/seed_pairing.py                 # four minutes on one core
 
 Levels are simulated by themselves, as in `comparison_power.py`: a variant's, a seed's with standard deviation omega
 that all variants share, a run's own with tau, and a sampling sd of .002. Half of the variants beside the reference are
