@@ -16,7 +16,8 @@ from pathlib import Path
 
 from record import write_record
 
-from ablations.cli.reproduce import by_number, unlike
+from ablations.cli.reproduce import unlike
+from ablations.cli.studies import by_number
 from ablations.files.lookup import files_of
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep

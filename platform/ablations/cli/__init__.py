@@ -13,6 +13,7 @@
     forecast.py  forecast
     design.py    design, and what of it a sweep says
     reproduce.py reproduce
+    studies.py   reproduce --list
     shelf.py     list, show, diff, delete
     move.py      rename, export, import
     serve.py     dashboard, mlflow, sync

@@ -1,12 +1,9 @@
 """The command that reproduces a figure of the paper: reproduce. Designs a study, trains it, writes its card."""
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +21,7 @@ from ablations.cli.options import (
     unfinished_code,
 )
 from ablations.cli.run import Executor, on_this_machine, train_missing_runs
+from ablations.cli.studies import by_number, show_studies
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError, Place
 from ablations.home.home import Home, find_home
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
     from ablations.study.expand import Study
     from ablations.verdict.results import Results
     from scalerl.recipe import ResolvedRecipe
-
-LISTED_SCALES = ("smoke", "bench", "8b")
-"""Whose costs are listed."""
 
 
 def studies_begun(begun: str) -> list[str]:
@@ -190,14 +185,20 @@ def designed(
 
     A study that was begun in this home folder keeps what it was begun with: a design that changed with every run
     that is trained would never end. A budget that is `wanted` counts for it too, and for one that is new with the
-    seeds of its file.
+    seeds of its file. AblationsError where it is smaller than what the study was begun with.
     """
     from ablations.study.expand import with_seeds
 
     if sweep in home.sweep_names():
         plan = read_sweep(home, sweep).plan
         seeds = tuple(dict.fromkeys(run.seed for run in plan.runs))
-        return with_seeds(study, seeds), wanted or plan.budget_gpu_hours / plan.compute_unit_gpu_hours
+        begun = plan.budget_gpu_hours / plan.compute_unit_gpu_hours
+        if wanted is not None and wanted < begun * (1 - 1e-9):
+            raise AblationsError(
+                f"--budget: {wanted:g} units of compute per run are less than the {begun:g} that {sweep} was begun "
+                "with; write as much or more, or leave it out"
+            )
+        return with_seeds(study, seeds), wanted or begun
     if as_written or wanted is not None:
         return study, wanted
     if any(has_horizon(variant.recipe) for variant in study.variants):
@@ -312,83 +313,6 @@ def show_card(card: "Card", differing: Sequence[str], out: "Console") -> None:
     out.print(table)
     shown = f"card  {card.results.sweep.folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)
-
-
-def show_studies(home: Home, as_json: bool) -> None:
-    """Every study with its claims and its cost at each scale, then the parts of the method."""
-    from ablations.files.lookup import files_of
-    from ablations.paper.card_words import claim_text
-    from ablations.paper.method import METHODS
-
-    files = files_of("study")
-    lines = [listed_study(name, files[name], home) for name in sorted(files, key=by_number)]
-    if as_json:
-        print_json({"studies": [line | {"claims": len(line["claims"])} for line in lines], "method": list(METHODS)})
-        return
-    columns = [
-        Column(heading="study"),
-        Column(heading="asks", kind="prose"),
-        *(Column(heading=scale, kind="number") for scale in LISTED_SCALES),
-        Column(heading="here", kind="words"),
-    ]
-    notes = [
-        f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs as the file has them, modelled except at 8b; -: not as the "
-        "file is written, and `platform reproduce STUDY --scale S` says why. Seeds and budget are designed anew.",
-        "here: what came of the claims in this home folder, and the scale where it is not the study's own.",
-        f"Without training: {', '.join(METHODS)}, the paper's method on curves simulated from its table 1.",
-    ]
-    table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
-    for line in lines:
-        costs = ("-" if cost is None else compute_text(cost) for cost in map(line["gpu_hours"].get, LISTED_SCALES))
-        asked = f"{line['doc']} {claim_text(line['claims'][0])} ({line['claims'][0].source})"
-        table.add(line["study"], asked, *costs, line["outcome"])
-    console().print(table)
-
-
-def by_number(name: str) -> list[str | int]:
-    """For sorting: `fig2` before `fig10`."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-
-
-def outcomes_here(name: str, home: Home) -> str:
-    """`holds`, `1 holds, 2 cannot tell (smoke)`; empty where no card of the study is in the home folder."""
-    from ablations.paper.card_words import tally_text
-    from ablations.paper.written_cards import read_card
-
-    found = []
-    for sweep in home.sweep_names():
-        own, _, scale = sweep.partition("@")
-        if own == name:
-            with suppress(AblationsError):  # a card that is damaged is made again by the study
-                if card := read_card(home.sweep(sweep)):
-                    said = tally_text(card.claims)
-                    found.append(f"{said} ({scale})" if scale else said)
-    return "; ".join(found)
-
-
-def listed_study(name: str, path: Path, home: Home) -> dict[str, Any]:
-    """One study: its question, claims, runs, GPU-hours by scale, and what came of its claims here."""
-    from ablations.study.sweep import load_sweep
-
-    sweep = load_sweep(path)
-    return {
-        "study": name,
-        "doc": sweep.doc,
-        "claims": sweep.claims,
-        "gpu_hours": {scale: cost_at(path, scale) for scale in (sweep.scale, *LISTED_SCALES)},
-        "outcome": outcomes_here(name, home),
-    }
-
-
-def cost_at(path: Path, scale: str) -> float | None:
-    """GPU-hours of all runs of a study at a scale; None where its variants cannot be made there."""
-    from ablations.study.expand import expand
-
-    try:
-        study = expand(path, scale=scale, with_files=False)
-    except AblationsError:
-        return None
-    return len(study.runs) * study.sweep.budget.compute * study.reference.recipe.compute_unit_gpu_hours
 
 
 def show_method(name: "Method", as_json: bool) -> None:

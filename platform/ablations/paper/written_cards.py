@@ -32,11 +32,6 @@ class WrittenCard:
         """The name of its file: a sweep at another scale has `@scale` behind it."""
         return self.sweep.partition("@")[0]
 
-    @property
-    def outcome(self) -> str:
-        """That of the first claim."""
-        return self.claims[0].outcome
-
 
 def read_card(folder: Path) -> WrittenCard | None:
     """The card in a sweep's folder; None without one, AblationsError where it is damaged or of an earlier form."""

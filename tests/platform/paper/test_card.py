@@ -8,7 +8,8 @@ from fixtures_home import changed, make_home
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.cli.reproduce import by_number, outcomes_here, written_card
+from ablations.cli.reproduce import written_card
+from ablations.cli.studies import by_number, outcomes_here
 from ablations.errors import AblationsError
 from ablations.paper.card import PublishedVariant, card_of
 from ablations.paper.card_words import card_line, card_notes, claim_text, tally_text, unlike_the_paper
