@@ -1,11 +1,11 @@
 """What a run log says, with its fit: read once, and kept beside the run.
 
-A reading is kept in the run's folder `readings/`, in a file named by all that it comes from: the run, its log and the
-checkpoint that vouches for it (size and time of each), the settings of the fit, the name, and the code of the fit.
-Whatever of these changes, the log is read again; a file that cannot be read is made again. A log that is damaged is
-read each time, as what is said of it names the file. The folder may be deleted at any time. Where it cannot be
-written, in the home folder of another user or on a full disk, the log is read and fitted each time, and `unkept` says
-why.
+A reading is kept in the run's folder `readings/`, in a file named by all that it comes from: the run, its log, the
+checkpoint that vouches for it and its recipe (size and time of each), the settings of the fit, the name, and the code
+of the fit. Whatever of these changes, the log is read again; a file that cannot be read is made again. A log that is
+damaged is read each time, as what is said of it names the file. The folder may be deleted at any time. Where it cannot
+be written, in the home folder of another user or on a full disk, the log is read and fitted each time, and `unkept`
+says why.
 """
 
 import hashlib
@@ -49,6 +49,7 @@ SECONDS_OF_A_WRITE = 3600.0
 LOCKS = tuple(Lock() for _ in range(64))
 """By the hash of a reading's file: of threads that ask for one reading the first makes it, and the others wait for it.
 Two that made it at once might differ in the last bit, as BLAS splits its sums by the threads that are free."""
+RECIPE = "recipe.json"
 BEGUN_WITH = ("model", "tasks", "warm_start")
 EVERY_ROW = ("kind", "step", "compute_gpu_hours")
 COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
@@ -216,7 +217,7 @@ def is_at_rest(log: Path) -> bool:
 
 def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
     """SHA-256 of all that decides a reading, shortened."""
-    stamps = [_stamp(folder.metrics), _stamp(folder.checkpoint / "manifest.json")]
+    stamps = [_stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
     content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 

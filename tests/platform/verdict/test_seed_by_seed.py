@@ -4,10 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from fixtures_design import study_of, trained_home
 from scipy.linalg import null_space
 from scipy.stats import halfcauchy, multivariate_normal, norm
 
+from ablations.home.started_sweep import read_sweep
 from ablations.verdict.level import Level, level_difference, level_repeats
+from ablations.verdict.results import read_results
 from ablations.verdict.run_to_run import NO_EFFECT, PRIOR_SCALE, Repeats, run_to_run
 from ablations.verdict.variance_components import log_spike_and_slab, restricted_log_likelihood
 
@@ -152,3 +155,17 @@ def test_seeds_that_all_variants_share_leave_the_difference_of_levels():
     assert found.lo is not None
     assert 0.01 < found.lo < found.estimate == pytest.approx(0.02, abs=0.001)
     assert f"({spread.paired_sd:.4f} where they begin alike)" in str(spread)
+
+
+def test_a_start_is_read_again_once_the_recipe_is_whole_again(tmp_path):
+    home = trained_home(tmp_path / "home", study_of(tmp_path))
+    sweep = read_sweep(home, "before")
+    starts = [run.curve.start for run in read_results(sweep).runs]
+    assert len(set(starts)) == 3  # one for each seed, whatever the variant
+    assert starts[:3] == starts[3:]
+    path = home.run(sweep.plan.runs[0].id).path / "recipe.json"
+    whole = path.read_bytes()
+    path.write_bytes(b"{")
+    assert [run.curve.start for run in read_results(sweep).runs] == ["", *starts[1:]]
+    path.write_bytes(whole)
+    assert [run.curve.start for run in read_results(sweep).runs] == starts
