@@ -250,7 +250,7 @@ def theirs(recipe: ResolvedRecipe, task: Task, start: Path, seed: int, target: f
 
     def rewards(completion_ids: list[list[int]], id: list[str], **_: Any) -> list[float | None]:
         return [
-            1.0 if in_budget(answer, recipe) and task.verify(by_id[name], answer) == "right" else -1.0
+            1.0 if in_budget(answer, recipe) and task.judge(by_id[name], answer).outcome == "right" else -1.0
             for answer, name in zip(completion_ids, id, strict=True)
         ]
 

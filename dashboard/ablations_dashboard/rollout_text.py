@@ -58,6 +58,8 @@ def rollout_html(row: Row) -> str:
 def outcome_text(row: Row) -> str:
     """`right, reward 1, advantage +0.34, 9 tokens`."""
     said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
+    if row.get("dropped"):
+        said.append(f"read without {row['dropped']}")
     if row.get("advantage") is not None:
         said.append(f"advantage {row['advantage']:+.2f}")
     said.append(f"{row['tokens']:,} tokens")

@@ -10,6 +10,15 @@ Outcome = Literal["right", "wrong", "unparsable", "timed_out", "crashed"]
 """Verdict on one answer. The last two say that the verifier failed: the answer was not judged."""
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """What a verifier says of one answer: `Judgement("right", dropped="the unit 'apples'")`."""
+
+    outcome: Outcome
+    dropped: str = ""
+    """What was left out of the answer to read it, which makes the outcome doubtful; empty if it was read whole."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
     """One question, known by its task and id.
@@ -49,6 +58,8 @@ class Group:
     rollouts: tuple[Rollout, ...]
     rewards: tuple[float, ...]
     outcomes: tuple[Outcome, ...]
+    dropped: tuple[str, ...] = ()
+    """What was left out of each answer in order to read it (`Judgement`); no entries if every answer was read whole."""
 
     @property
     def start_version(self) -> int:

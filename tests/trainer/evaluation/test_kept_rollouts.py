@@ -8,7 +8,7 @@ from trainer.tiny import tiny_recipe
 
 from scalerl.evaluation.kept_rollouts import END_BYTES, KeptRollouts, evenly_placed, kept_ends, rollout_text, spans
 from scalerl.generator.request import Finished, Request
-from scalerl.rollout import Outcome, Prompt, Rollout
+from scalerl.rollout import Judgement, Prompt, Rollout
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.characters import CharacterTokenizer
 from scalerl.tokens.symbols import SymbolTokenizer
@@ -119,7 +119,7 @@ def test_an_evaluation_keeps_the_first_answer_to_the_same_prompts_whatever_order
         return Finished(request=Request(prompt=rollout.prompt, group=group, index=index, seed=0), rollout=rollout)
 
     asked = [finished(group, index) for group in range(8) for index in range(2)]
-    right: list[Outcome] = ["right" if one.request.group == 2 else "wrong" for one in asked]
+    right = [Judgement("right" if one.request.group == 2 else "wrong") for one in asked]
     kept = KeptRollouts(SYMBOLS.reader, tiny_recipe())
     kept.keep(asked, right)
     found = kept.take()

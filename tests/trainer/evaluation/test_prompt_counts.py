@@ -8,6 +8,7 @@ from scalerl.evaluation.drift import PolicyDrift
 from scalerl.evaluation.evaluator import samples_of
 from scalerl.evaluation.held_out import HeldOutEvaluator
 from scalerl.evaluation.prompt_counts import PromptCounts
+from scalerl.rollout import Judgement
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -59,7 +60,7 @@ def test_a_row_counts_the_answers_of_each_held_out_prompt_in_its_place(samples, 
         # Whatever the policy says: by the length of what it says, some of each, and some that cannot be judged.
         return ("right", "wrong", "crashed", "right")[(len(response) + len(prompt.tokens)) % 4]
 
-    monkeypatch.setattr(task, "verify", verdict)
+    monkeypatch.setattr(task, "judge", lambda prompt, response: Judgement(verdict(prompt, response)))
     evaluator = HeldOutEvaluator(recipe=recipe, task=task, seed=0, drift=PolicyDrift(recipe=recipe, start=policy))
     sampler = PolicySampler(recipe, task, policy)
     (row,) = evaluator.measure(sampler, 2)

@@ -12,6 +12,7 @@ from trainer.tiny import make_cluster, make_group, make_prompt, random_policy, t
 from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.prompts.judge import MAX_LOST_GROUPS, Judge, VerifierFailed
+from scalerl.rollout import Judgement
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import Task
 
@@ -26,10 +27,10 @@ class Scripted:
     def __init__(self, num_judges=1, slow=False):
         self.num_judges, self.slow = num_judges, slow
 
-    def verify(self, prompt, response):
+    def judge(self, prompt, response):
         if self.slow:
             time.sleep(0.02 * (8 - response[1]))
-        return self.outcomes[response[0]]
+        return Judgement(self.outcomes[response[0]])
 
 
 def scripted(**settings: Any) -> Task:
@@ -52,7 +53,7 @@ def test_answers_that_were_not_judged_are_counted_and_leave_their_group():
     assert group.rewards == (1.0, -1.0, -1.0)
     assert [rollout.tokens[1] for rollout in group.rollouts] == [0, 2, 4]
     assert group.pass_rate == pytest.approx(1 / 3)
-    assert judge.take_counts() == {"right": 1, "wrong": 1, "unparsable": 1, "timed_out": 2, "crashed": 1}
+    assert judge.take_counts() == {"right": 1, "wrong": 1, "unparsable": 1, "timed_out": 2, "crashed": 1, "doubtful": 0}
     assert sum(judge.take_counts().values()) == 0
 
 
@@ -94,15 +95,25 @@ def test_a_judge_goes_on_where_its_state_was_taken():
         judged(other, 4, 4)
 
 
+def test_answers_read_by_dropping_something_are_counted_as_doubtful_and_say_what_was_dropped():
+    judge = Judge(scripted(), RECIPE)
+    judge.task.judge = lambda prompt, response: Judgement("right", "the unit 'apples'" if response[1] == 2 else "")
+    group = judged(judge, 0, 0, 0, 0)
+    assert group.dropped == ("", "", "the unit 'apples'", "")
+    assert judge.take_counts()["doubtful"] == 1
+    judge.task.judge = lambda prompt, response: Judgement("right")
+    assert judged(judge, 0, 0).dropped == ()
+
+
 def flaky(task, share):
     """The task, but a share of its answers, by what they say, is never judged."""
-    verify = task.verify
+    judge = task.judge
 
     def fails_at_times(prompt, response):
         draw = np.random.default_rng([*response, len(response)]).random()
-        return "crashed" if draw < share else verify(prompt, response)
+        return Judgement("crashed") if draw < share else judge(prompt, response)
 
-    task.verify = fails_at_times
+    task.judge = fails_at_times
 
 
 @pytest.mark.parametrize("off_policy", [{"type": "pipeline", "k": 4}, {"type": "ppo_off_policy", "k": 2}])

@@ -91,13 +91,13 @@ def test_programs_are_judged_in_the_sandbox_from_threads_while_the_cluster_train
     policy = new_policy(recipe)
     load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, tmp_path / "starts")
     cluster = make_cluster(recipe, policy)
-    threads, verify = set(), cluster.task.verify
+    threads, judge = set(), cluster.task.judge
 
     def noted(prompt, response):
         threads.add(threading.current_thread().name)
-        return verify(prompt, response)
+        return judge(prompt, response)
 
-    cluster.task.verify = noted
+    cluster.task.judge = noted
     steps = [pipeline(cluster) for _ in range(3)]
     counts = cluster.judge.take_counts()
     assert counts["right"] + counts["wrong"] >= 0.8 * sum(counts.values()) >= 14

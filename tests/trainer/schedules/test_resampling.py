@@ -7,6 +7,7 @@ import pytest
 from trainer.schedules.test_schedules import recipe_of
 from trainer.tiny import fixed_policy, make_cluster, random_policy
 
+from scalerl.rollout import Judgement
 from scalerl.schedules import SCHEDULES
 from scalerl.schedules.resampling import MAX_BATCHES
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
@@ -20,8 +21,8 @@ class Drawn:
     def __init__(self, task):
         self.train, self.rng, self.num_judges = task.train, random.Random(0), 1
 
-    def verify(self, prompt, tokens):
-        return "right" if self.rng.random() < 0.25 else "wrong"
+    def judge(self, prompt, tokens):
+        return Judgement("right" if self.rng.random() < 0.25 else "wrong")
 
 
 def steps_of(recipe, num_steps):

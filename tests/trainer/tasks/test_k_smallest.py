@@ -93,11 +93,11 @@ def test_too_few_distinct_prompts_is_an_error():
     ],
 )
 def test_the_judge_on_answers_written_by_hand(task, response, status):
-    assert task.verify(PROMPT, respond(response)) == status
+    assert task.judge(PROMPT, respond(response)).outcome == status
 
 
 def test_the_judge_takes_padding_ids_for_wrong_not_for_an_error(task):
-    assert task.verify(PROMPT, [*respond("29a)29"), 47, EOS_ID]) == "wrong"
+    assert task.judge(PROMPT, [*respond("29a)29"), 47, EOS_ID]).outcome == "wrong"
 
 
 def test_demonstrations_without_noise_are_right(task):
@@ -105,7 +105,7 @@ def test_demonstrations_without_noise_are_right(task):
     kinds = set()
     for _ in range(500):
         prompt, response = task.demonstrate(rng, noise=0.0)
-        assert task.verify(prompt, list(response)) == "right"
+        assert task.judge(prompt, list(response)).outcome == "right"
         thought = decode(response).split("</think>")[0]
         whole = "".join(sorted(prompt.id.split(":")[1]))
         assert thought in (whole, prompt.answer)
@@ -127,7 +127,7 @@ def test_noise_makes_drafts_wrong_and_answers_follow_the_draft(task):
         draft, answer = decode(response).removesuffix("<eos>").split("</think>")
         whole = "".join(sorted(prompt.id.split(":")[1]))
         assert answer == draft[: len(prompt.answer)]
-        assert (task.verify(prompt, list(response)) == "right") == (answer == prompt.answer)
+        assert (task.judge(prompt, list(response)).outcome == "right") == (answer == prompt.answer)
         wrong += answer != prompt.answer
         places += len(draft)
         replaced += sum(a != b for a, b in zip(draft, whole, strict=False))

@@ -111,7 +111,7 @@ def test_an_evaluation_has_a_row_for_each_task_and_one_for_all():
 def test_shares_in_proportion_to_the_samples_add_them_up():
     parts = [{"share": share, "num_samples": n} for share, n in ((0.25, 100), (0.75, 300))]
     rest = {"pass_rate": 1.0, "num_prompts": 1, "mean_tokens": 1, "truncated": 0, "interrupted": 0}
-    outcomes = dict.fromkeys(("right", "wrong", "unparsable", "timed_out", "crashed"), 0)
+    outcomes = dict.fromkeys(("right", "wrong", "unparsable", "timed_out", "crashed", "doubtful"), 0)
     assert mean_of([part | rest | {"outcomes": outcomes} for part in parts])["num_samples"] == 400
 
 

@@ -98,8 +98,8 @@ def test_the_judge_runs_the_program(task, response, status):
         task="modular", id="0123a:258bf", tokens=(), answer=((0, 1, 2, 3, 10), (2, 5, 8, 11, 15)), difficulty=2
     )
     tokens = [*SymbolTokenizer().encode(response), SymbolTokenizer().eos_ids[0]]
-    assert task.verify(prompt, tokens) == status
-    assert task.verify(prompt, tokens[:-1]) == "unparsable"  # cut off
+    assert task.judge(prompt, tokens).outcome == status
+    assert task.judge(prompt, tokens[:-1]).outcome == "unparsable"  # cut off
 
 
 def test_demonstrations_without_noise_are_right_and_with_it_follow_their_draft(task):
@@ -107,13 +107,13 @@ def test_demonstrations_without_noise_are_right_and_with_it_follow_their_draft(t
     for _ in range(200):
         prompt, response = task.demonstrate(rng, noise=0.0)
         assert prompt in task.train
-        assert task.verify(prompt, list(response)) == "right"
+        assert task.judge(prompt, list(response)).outcome == "right"
     outcomes = []
     for _ in range(200):
         prompt, response = task.demonstrate(rng, noise=0.3)
         draft, answer = SymbolTokenizer().decode(response).split("</think>")
         assert draft == answer
-        outcomes.append(task.verify(prompt, list(response)))
+        outcomes.append(task.judge(prompt, list(response)).outcome)
     assert set(outcomes) == {"right", "wrong", "unparsable"}
 
 

@@ -37,14 +37,16 @@ def test_a_right_answer_is_right_with_thinking_and_without(tmp_path, problems, h
             whole = tokenizer._tokenizer.encode(text, add_special_tokens=False)
             letters = [token for letter in text for token in tokenizer.encode(letter)]
             for tokens in (tokenizer.encode(text), whole, letters):
-                assert task.verify(prompt, [*tokens, tokenizer.eos_ids[0]]) == outcome
-    assert task.verify(prompt, list(tokenizer.encode("no"))) == "unparsable"
+                assert task.judge(prompt, [*tokens, tokenizer.eos_ids[0]]).outcome == outcome
+    assert task.judge(prompt, list(tokenizer.encode("no"))).outcome == "unparsable"
 
 
 def test_with_thinking_a_response_without_its_end_has_no_answer(tmp_path, problems):
     tokenizer = PretrainedTokenizer(text_model(tmp_path / "qwen", thinks=False))
     task = make_task(problems, tokenizer)
-    assert task.verify(task.train[0], list(tokenizer.encode(f"\\boxed{{{task.train[0].answer}}}"))) == "unparsable"
+    assert (
+        task.judge(task.train[0], list(tokenizer.encode(f"\\boxed{{{task.train[0].answer}}}"))).outcome == "unparsable"
+    )
 
 
 @pytest.mark.parametrize("thinks", [True, False])
@@ -56,7 +58,7 @@ def test_a_demonstration_is_right_and_read_as_it_was_written(tmp_path, problems,
         task = make_task(settings, tokenizer)
         for _ in range(10):
             prompt, response = task.demonstrate(rng, noise=0.0)
-            assert task.verify(prompt, list(response)) == "right"
+            assert task.judge(prompt, list(response)).outcome == "right"
             assert ("</think>" in tokenizer.decode(response)) == thinks
             assert ("<think>" in tokenizer.decode(prompt.tokens)) == thinks
     assert prompt is not None

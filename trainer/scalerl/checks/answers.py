@@ -75,7 +75,7 @@ def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callab
         if written.answer is None:
             return JudgedAnswer(prompt=prompt, written=written, outcome=None)
         response = demonstrated_solution(tokenizer, written.thought or "", written.answer)
-        outcome = task.verify(prompt, list(response))
+        outcome = task.judge(prompt, list(response)).outcome
         return JudgedAnswer(prompt=prompt, written=written, outcome=outcome)
 
     if task.num_judges == 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.evaluation.held_out import columns
-from scalerl.prompts.judge import NOT_JUDGED, verdicts
+from scalerl.prompts.judge import NOT_JUDGED, judgements
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome
 from scalerl.tasks import Task
@@ -47,10 +47,10 @@ class DownstreamEvaluator:
         self, sampler: Sampler, task: Task, samples: int, ks: Sequence[int], entropy: np.random.SeedSequence
     ) -> dict[str, Any]:
         rollouts = [one.rollout for one in samples_of(self.recipe, sampler, task.validation, samples, entropy)]
-        judged = list(zip(rollouts, verdicts(task, rollouts), strict=True))
+        judged = list(zip(rollouts, judgements(task, rollouts), strict=True))
         by_problem: dict[str, list[Outcome]] = {prompt.id: [] for prompt in task.validation}
-        for rollout, outcome in judged:
-            by_problem[rollout.prompt.id].append(outcome)
+        for rollout, one in judged:
+            by_problem[rollout.prompt.id].append(one.outcome)
         row = {"task": task.name, **columns(task, judged)}
         row[f"mean_at_{samples}"] = row["pass_rate"]
         return row | {f"pass_at_{k}": mean_pass_at_k([*by_problem.values()], k) for k in ks}

@@ -10,9 +10,9 @@ from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.evaluation.prompt_counts import PromptCounts
-from scalerl.prompts.judge import NOT_JUDGED, OUTCOMES, nothing_judged, verdicts
+from scalerl.prompts.judge import COUNTED, NOT_JUDGED, counted, judgements, nothing_judged
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Outcome, Rollout
+from scalerl.rollout import Judgement, Rollout
 from scalerl.tasks import Mix, Task
 
 
@@ -34,10 +34,10 @@ class HeldOutEvaluator:
         finished = samples_of(self.recipe, sampler, self.task.validation, self.recipe.evaluation.samples, entropy)
         rollouts = [one.rollout for one in finished]
         firsts = [one.rollout for one in finished if one.request.index == 0]
-        outcomes = verdicts(self.task, rollouts)
-        judged = list(zip(rollouts, outcomes, strict=True))
+        found = judgements(self.task, rollouts)
+        judged = list(zip(rollouts, found, strict=True))
         if self.kept is not None:
-            self.kept.keep(finished, outcomes)
+            self.kept.keep(finished, found)
         drift = {"kl_start": self.drift(firsts)}
         if not isinstance(self.task, Mix):
             return [{"task": self.task.name, **columns(self.task, judged), **drift}]
@@ -48,22 +48,21 @@ class HeldOutEvaluator:
         return [*parts, {"task": self.task.name, **mean_of(parts), **drift}]
 
 
-def columns(task: Task, judged: Sequence[tuple[Rollout, Outcome]]) -> dict[str, Any]:
+def columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str, Any]:
     """The mean pass rate over the answers that were judged, and what is known of all of them."""
     rollouts: list[Rollout] = [rollout for rollout, _ in judged]
-    outcomes: list[Outcome] = [outcome for _, outcome in judged]
-    counted = [(rollout.prompt.id, outcome == "right") for rollout, outcome in judged if outcome not in NOT_JUDGED]
-    if not counted:
-        raise nothing_judged(task.name, outcomes, "of an evaluation")
+    found = [(rollout.prompt.id, one.outcome == "right") for rollout, one in judged if one.outcome not in NOT_JUDGED]
+    if not found:
+        raise nothing_judged(task.name, [one for _, one in judged], "of an evaluation")
     return {
-        "pass_rate": sum(is_right for _, is_right in counted) / len(counted),
-        "num_prompts": len({prompt_id for prompt_id, _ in counted}),
-        "num_samples": len(counted),
+        "pass_rate": sum(is_right for _, is_right in found) / len(found),
+        "num_prompts": len({prompt_id for prompt_id, _ in found}),
+        "num_samples": len(found),
         "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
-        "outcomes": {outcome: outcomes.count(outcome) for outcome in OUTCOMES},
-        "prompt_counts": PromptCounts.of((prompt.id for prompt in task.validation), counted).to_text(),
+        "outcomes": counted(one for _, one in judged),
+        "prompt_counts": PromptCounts.of((prompt.id for prompt in task.validation), found).to_text(),
     }
 
 
@@ -86,5 +85,5 @@ def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "mean_tokens": mean("mean_tokens"),
         "truncated": mean("truncated"),
         "interrupted": mean("interrupted"),
-        "outcomes": {outcome: sum(part["outcomes"][outcome] for part in parts) for outcome in OUTCOMES},
+        "outcomes": {name: sum(part["outcomes"][name] for part in parts) for name in COUNTED},
     }

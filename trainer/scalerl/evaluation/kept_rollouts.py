@@ -19,7 +19,7 @@ from typing import Any
 from scalerl.generator.request import Finished
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Outcome, Rollout
+from scalerl.rollout import Judgement, Rollout
 from scalerl.tokens.reader import Reader
 
 NUM_KEPT = 4
@@ -99,12 +99,13 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
     }
 
 
-def kept_rollout(reader: Reader, rollout: Rollout, outcome: Outcome, its_reward: float) -> dict[str, Any]:
+def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float) -> dict[str, Any]:
     """The columns that a kept rollout always has."""
     return {
         "task": rollout.prompt.task,
         "prompt_id": rollout.prompt.id,
-        "verdict": outcome,
+        "verdict": judged.outcome,
+        **({"dropped": judged.dropped} if judged.dropped else {}),
         "reward": its_reward,
         "tokens": len(rollout.tokens),
         "truncated": rollout.truncated,
@@ -119,13 +120,13 @@ class KeptRollouts:
         self._reader, self._recipe = reader, recipe
         self._kept: list[dict[str, Any]] = []
 
-    def keep(self, finished: Sequence[Finished], outcomes: Sequence[Outcome]) -> None:
+    def keep(self, finished: Sequence[Finished], judged: Sequence[Judgement]) -> None:
         """Take in the rollouts of an evaluation with their verdicts."""
-        firsts = [pair for pair in zip(finished, outcomes, strict=True) if pair[0].request.index == 0]
+        firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
         firsts.sort(key=lambda pair: pair[0].request.group)
         self._kept = [
-            kept_rollout(self._reader, one.rollout, outcome, reward(outcome, len(one.rollout.tokens), self._recipe))
-            for one, outcome in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
+            kept_rollout(self._reader, one.rollout, its, reward(its.outcome, len(one.rollout.tokens), self._recipe))
+            for one, its in (firsts[place] for place in evenly_placed(len(firsts), NUM_KEPT))
         ]
 
     def take(self) -> list[dict[str, Any]]:

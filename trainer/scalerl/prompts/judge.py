@@ -4,16 +4,17 @@ An answer whose verifier timed out or crashed says nothing of the policy: it is 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Group, Outcome, Prompt, Rollout
+from scalerl.rollout import Group, Judgement, Outcome, Prompt, Rollout
 from scalerl.tasks import Task
 
 OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "unparsable", "timed_out", "crashed")
+COUNTED = (*OUTCOMES, "doubtful")
 NOT_JUDGED = frozenset({"timed_out", "crashed"})
 MAX_LOST_GROUPS = 16
 """Groups of one task in a row with fewer than two judged answers before the run stops."""
@@ -23,12 +24,20 @@ class VerifierFailed(RuntimeError):
     """The verifier of a task no longer judges any answer."""
 
 
-def verdicts(task: Task, rollouts: Sequence[Rollout]) -> list[Outcome]:
+def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
     """What the task says of each rollout, in their order whatever order the threads end in."""
     if task.num_judges == 1:
-        return [task.verify(rollout.prompt, rollout.tokens.tolist()) for rollout in rollouts]
+        return [task.judge(rollout.prompt, rollout.tokens.tolist()) for rollout in rollouts]
     with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        return list(threads.map(lambda rollout: task.verify(rollout.prompt, rollout.tokens.tolist()), rollouts))
+        return list(threads.map(lambda rollout: task.judge(rollout.prompt, rollout.tokens.tolist()), rollouts))
+
+
+def counted(judged: Iterable[Judgement]) -> dict[str, int]:
+    """How many answers got each outcome, and how many of all of them are `doubtful`: read by dropping something."""
+    counts = Counter[str]()
+    for one in judged:
+        counts.update([one.outcome, "doubtful"] if one.dropped else [one.outcome])
+    return {name: counts[name] for name in COUNTED}
 
 
 class Judge:
@@ -45,11 +54,12 @@ class Judge:
 
         Raises VerifierFailed after MAX_LOST_GROUPS groups of the prompt's task in a row.
         """
-        outcomes = verdicts(self.task, rollouts)
-        self.counts.update(outcomes)
+        judged = judgements(self.task, rollouts)
+        self.counts.update(counted(judged))
+        outcomes: list[Outcome] = [one.outcome for one in judged]
         kept = [i for i, outcome in enumerate(outcomes) if outcome not in NOT_JUDGED]
         if len(kept) < 2:
-            self._lose(prompt.task, outcomes)
+            self._lose(prompt.task, judged)
             return None
         self.lost[prompt.task] = 0
         return Group(
@@ -57,16 +67,17 @@ class Judge:
             rollouts=tuple(rollouts[i] for i in kept),
             rewards=tuple(reward(outcomes[i], len(rollouts[i].tokens), self.recipe) for i in kept),
             outcomes=tuple(outcomes[i] for i in kept),
+            dropped=tuple(judged[i].dropped for i in kept) if any(one.dropped for one in judged) else (),
         )
 
-    def _lose(self, name: str, outcomes: Sequence[Outcome]) -> None:
+    def _lose(self, name: str, judged: Sequence[Judgement]) -> None:
         self.lost[name] += 1
         if self.lost[name] == MAX_LOST_GROUPS:
-            raise nothing_judged(name, outcomes, f"of {MAX_LOST_GROUPS} groups in a row")
+            raise nothing_judged(name, judged, f"of {MAX_LOST_GROUPS} groups in a row")
 
     def take_counts(self) -> dict[str, int]:
-        """How many answers got each verdict since this was last asked, those that are not trained on included."""
-        counts = {outcome: self.counts[outcome] for outcome in OUTCOMES}
+        """The counts of `counted` since this was last asked, those of answers that are not trained on included."""
+        counts = {name: self.counts[name] for name in COUNTED}
         self.counts.clear()
         return counts
 
@@ -79,9 +90,9 @@ class Judge:
         self.counts, self.lost = Counter(state["counts"]), Counter(state["lost"])
 
 
-def nothing_judged(name: str, outcomes: Sequence[Outcome], of_what: str) -> VerifierFailed:
+def nothing_judged(name: str, judged: Sequence[Judgement], of_what: str) -> VerifierFailed:
     """The error for answers of which at most one could be judged, those of the last group counted in it."""
-    seen = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in outcomes)
+    seen = ", ".join(f"{count} {outcome}" for outcome, count in counted(judged).items() if count)
     return VerifierFailed(
         f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "
         "causes are a sandbox that does not start and a time limit too short for this machine"

@@ -11,7 +11,7 @@ from scalerl.evaluation.kept_rollouts import NUM_KEPT, evenly_placed, kept_rollo
 from scalerl.objective.advantages import advantages, padded
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import ResolvedRecipe
-from scalerl.rollout import Group
+from scalerl.rollout import Group, Judgement
 from scalerl.run.metrics import EMPTY_LOG, LogMark, Progress
 from scalerl.tokens.reader import Reader
 
@@ -48,13 +48,14 @@ def trained_rollouts(
     for chosen in evenly_placed(len(flat), NUM_KEPT, reading):
         group, place = flat[chosen]
         rollout = group.rollouts[place]
+        judged = Judgement(group.outcomes[place], group.dropped[place] if group.dropped else "")
         masked = None
         if recipe.zero_variance != "keep" and group.zero_variance:
             masked = "no variance"
         elif recipe.truncated == "mask" and rollout.truncated:
             masked = "truncated"
         yield {
-            **kept_rollout(reader, rollout, group.outcomes[place], group.rewards[place]),
+            **kept_rollout(reader, rollout, judged, group.rewards[place]),
             "advantage": None if known is None else known[chosen],
             "masked": masked,
         }

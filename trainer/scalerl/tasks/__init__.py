@@ -34,7 +34,7 @@ import numpy as np
 
 from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
 from scalerl.recipe.tasks import Downstream, Measured
-from scalerl.rollout import Outcome, Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.sandbox import SandboxUnavailable
 from scalerl.tasks.choices import choice_task
 from scalerl.tasks.coding import code_task
@@ -57,7 +57,7 @@ class Task(Protocol):
     train: tuple[Prompt, ...]
     validation: tuple[Prompt, ...]
     num_judges: int
-    """Answers judged at a time; above 1 `verify` is called from threads."""
+    """Answers judged at a time; above 1 `judge` is called from threads."""
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Task(Protocol):
         """Whether `demonstrate` has any to give."""
         ...
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Judge the token ids of one response, thinking part included."""
         ...
 

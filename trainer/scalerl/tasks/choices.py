@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scalerl.recipe import MultipleChoice
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.same_problem import problem_key
@@ -15,9 +15,9 @@ from scalerl.verifiers.choice import LETTERS, verify_choice
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of multiple-choice problems."""
 
-    def judge(text: str, gold: tuple[str, int]) -> Outcome:
+    def judge(text: str, gold: tuple[str, int]) -> Judgement:
         letter, num_choices = gold
-        return verify_choice(text, letter, num_choices=num_choices)
+        return Judgement(verify_choice(text, letter, num_choices=num_choices))
 
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 

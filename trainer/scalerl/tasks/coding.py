@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from scalerl.recipe import Code
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem
@@ -28,13 +28,13 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
     sandbox = Sandbox()
     before = HEADER if settings.form == "livecodebench" else ""
 
-    def judge(text: str, tests: Tests) -> Outcome:
+    def judge(text: str, tests: Tests) -> Judgement:
         program = program_in(text)
         if not program:
-            return "unparsable"
+            return Judgement("unparsable")
         if isinstance(tests, PythonTest):
-            return judge_python(program, tests, sandbox=sandbox, limits=settings.limits)
-        return judge_code(program, tests, sandbox=sandbox, limits=settings.limits, before=before)
+            return Judgement(judge_python(program, tests, sandbox=sandbox, limits=settings.limits))
+        return Judgement(judge_code(program, tests, sandbox=sandbox, limits=settings.limits, before=before))
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)

@@ -13,7 +13,7 @@ import numpy as np
 
 from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
-from scalerl.rollout import Outcome, Prompt
+from scalerl.rollout import Judgement, Outcome, Prompt
 from scalerl.tasks.files import TaskRow, read_rows
 from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
 from scalerl.tasks.responses import demonstrated_solution
@@ -65,7 +65,7 @@ class FileTask:
         tokenizer: Tokenizer,
         *,
         read: Callable[[TaskRow], Problem],
-        judge: Callable[[str, Any], Outcome],
+        judge: Callable[[str, Any], Judgement],
         num_judges: int,
     ) -> None:
         self.name, self.num_judges = settings.title, num_judges
@@ -217,10 +217,14 @@ class FileTask:
         except ValueError:
             raise ValueError(f"{row.where}: difficulty is {text!r}; a number is needed") from None
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Judge what follows the first end of thinking; unparsable if thinking never ends."""
         answer = self.tokenizer.reader.answer(response)
-        return "unparsable" if answer is None else self._judge(answer.text, prompt.answer)
+        return Judgement("unparsable") if answer is None else self._judge(answer.text, prompt.answer)
+
+    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+        """The outcome of `judge` alone."""
+        return self.judge(prompt, response).outcome
 
     def written(self, prompt: Prompt) -> Written:
         """The prompt's row, and how a demonstration of it answers."""

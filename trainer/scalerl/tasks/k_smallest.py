@@ -13,7 +13,7 @@ from itertools import count
 import numpy as np
 
 from scalerl.recipe import KSmallest
-from scalerl.rollout import Outcome, Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.responses import demonstrated, ended_answer
 from scalerl.tasks.split import draw_split
 from scalerl.tasks.written import Written
@@ -52,14 +52,14 @@ class KSmallestTask:
             difficulty=length,
         )
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Right when exactly the answer and the end of the sequence follow the first end of thinking."""
         answer = ended_answer(self.tokenizer, response)
         if answer is None:
-            return "unparsable"
+            return Judgement("unparsable")
         # Padding and ends write nothing, but are no part of the right answer.
         silent = {self.tokenizer.pad_id, *self.tokenizer.eos_ids}
-        return "right" if answer.text == prompt.answer and silent.isdisjoint(answer.tokens) else "wrong"
+        return Judgement("right" if answer.text == prompt.answer and silent.isdisjoint(answer.tokens) else "wrong")
 
     def written(self, prompt: Prompt) -> Written:
         """The prompt itself and its answer."""

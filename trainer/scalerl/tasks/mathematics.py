@@ -3,7 +3,7 @@ r"""Problems with a mathematical answer, as in GSM8K ("... #### 42"), MATH ("...
 import os
 
 from scalerl.recipe import Math
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
@@ -18,8 +18,8 @@ NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", 
 def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of mathematical problems."""
 
-    def judge(text: str, gold: str) -> Outcome:
-        return verify_math(text, gold, time_limit_s=settings.time_limit_s)
+    def judge(text: str, gold: str) -> Judgement:
+        return Judgement(verify_math(text, gold, time_limit_s=settings.time_limit_s))
 
     # More at a time than there are cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scalerl.recipe import ALL, AnyTask
-from scalerl.rollout import Outcome, Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.written import Written
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class Mix:
         """Whether one of the tasks has any."""
         return any(task.has_demonstrations for task in self.tasks.values())
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """The verdict of the prompt's own task."""
-        return self.tasks[prompt.task].verify(prompt, response)
+        return self.tasks[prompt.task].judge(prompt, response)
 
     def written(self, prompt: Prompt) -> Written:
         """What is written of the prompt in its own task."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalerl.recipe import Modular
-from scalerl.rollout import Outcome, Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks.responses import demonstrated, ended_answer
 from scalerl.tasks.split import draw_split
 from scalerl.tasks.written import Written
@@ -84,16 +84,16 @@ class ModularTask:
         tables = (table for count, table in self._shorter.items() if count < length)
         return any(bool((table[:, inputs] == outputs).all(axis=1).any()) for table in tables)
 
-    def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
+    def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
         """Right when a program and the end of the sequence follow the thinking part, and it maps all inputs."""
         answer = ended_answer(self.tokenizer, response)
         if answer is None:
-            return "unparsable"
+            return Judgement("unparsable")
         inputs, outputs = prompt.answer
         found = run(answer.text, list(inputs), self.settings.modulus)
         if found is None:
-            return "unparsable"
-        return "right" if found == list(outputs) else "wrong"
+            return Judgement("unparsable")
+        return Judgement("right" if found == list(outputs) else "wrong")
 
     def written(self, prompt: Prompt) -> Written:
         """The prompt itself and the program that it was made from."""

@@ -1,7 +1,7 @@
 """Questions with short answers, as in NaturalQuestions (a list of answers) and SQuAD ({"text": [...]})."""
 
 from scalerl.recipe import Qa
-from scalerl.rollout import Outcome
+from scalerl.rollout import Judgement
 from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
@@ -11,8 +11,8 @@ from scalerl.verifiers.qa import normalise, verify_qa
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of questions."""
 
-    def judge(text: str, gold: tuple[str, ...]) -> Outcome:
-        return verify_qa(text, gold, min_f1=settings.min_f1)
+    def judge(text: str, gold: tuple[str, ...]) -> Judgement:
+        return Judgement(verify_qa(text, gold, min_f1=settings.min_f1))
 
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 
