@@ -17,7 +17,8 @@ from places import DATA
 
 from scalerl.verifiers import worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
-from scalerl.verifiers.math_reading import COUNTS, UNITS, read
+from scalerl.verifiers.math_reading import read
+from scalerl.verifiers.math_units import COUNTS, UNITS
 
 PAIRS = [json.loads(line) for line in (DATA / "math_pairs.jsonl").read_text().splitlines()]
 LIMIT_S = 5.0
@@ -130,8 +131,11 @@ def test_a_box_that_never_closes_is_no_answer():
 
 def test_units_have_their_defined_sizes():
     # The international inch is 25.4 mm and the avoirdupois pound 453.59237 g, both exactly (agreement of 1959).
-    assert float(read("1 inch").size) == 0.0254
-    assert float(read("1 mile").size) == 1609.344
-    assert float(read("16 oz").size * 16) == 453.59237
-    assert read("3\\text{ square feet}").size == read("1 ft").size ** 2
-    assert len({name for units in UNITS.values() for names in units for name in names.split()} & COUNTS.keys()) == 0
+    assert float(read("1 inch").unit.size) == 0.0254
+    assert float(read("1 mile").unit.size) == 1609.344
+    assert float(read("16 oz").unit.size * 16) == 453.59237
+    assert float(read("2 gallons").unit.size) == 0.003785411784
+    assert float(read("3 acres").unit.size) == 4046.8564224
+    assert float(read("60 mph").unit.size) == 0.44704
+    assert read("3\\text{ square feet}").unit.size == read("1 ft").unit.size ** 2
+    assert not UNITS.keys() & COUNTS.keys()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
+from scalerl.rollout import Judgement
 from scalerl.verifiers import math_equal, worker
 from scalerl.verifiers.math_answer import verify_math
 
@@ -93,7 +94,7 @@ def test_a_forked_child_starts_its_own_keeper_and_the_parents_goes_on():
 
 def test_a_keeper_and_its_engine_end_with_their_trainer():
     keeper = worker.Keeper()
-    assert keeper.ask({"answer": "1", "gold": "1", "place": "marked", "limit_s": 5.0}) == "right"
+    assert keeper.ask({"answer": "1", "gold": "1", "place": "marked", "limit_s": 5.0}) == Judgement("right")
     (engine,) = children(keeper.process.pid)
     keeper._stdin.close()
     keeper.process.wait(timeout=20)
@@ -112,7 +113,7 @@ def engines(monkeypatch):
     do = {}
 
     def judge(answer, gold, place):
-        return do[answer]() if answer in do else "right"
+        return do[answer]() if answer in do else "right", ""
 
     monkeypatch.setattr(math_equal, "judge", judge)
     made = worker.Engines()

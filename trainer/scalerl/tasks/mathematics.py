@@ -8,7 +8,7 @@ from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.math_answer import verify_math
+from scalerl.verifiers.math_answer import judge_math
 from scalerl.verifiers.worker import MAX_KEEPERS
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
@@ -19,7 +19,7 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of mathematical problems."""
 
     def judge(text: str, gold: str) -> Judgement:
-        return Judgement(verify_math(text, gold, time_limit_s=settings.time_limit_s))
+        return judge_math(text, gold, time_limit_s=settings.time_limit_s)
 
     # More at a time than there are cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)

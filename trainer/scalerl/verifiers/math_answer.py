@@ -16,6 +16,9 @@ in `math_equal`; who keeps the time, in `worker`.
 import re
 from typing import TYPE_CHECKING
 
+from scalerl.rollout import Judgement
+from scalerl.verifiers.math_notation import squeeze, without_bold
+from scalerl.verifiers.math_prose import statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
 from scalerl.verifiers.worker import judge_within
 
@@ -32,31 +35,58 @@ _LISTED = re.compile(r"(?:\s|\$|\\[()\[\]]|\\text\s*\{\s*(?:and|or)\s*\}|and|or|
 _AT_THE_END = re.compile(
     r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
 )
-_SAID = re.compile(r"answer\W{0,4}(?:is\b|:)([^\n]*)", re.IGNORECASE)
+_DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*(.{1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
+_ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
+_TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+_SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
+_SAID = re.compile(r"answer\W{0,4}(?:is\b|:)", re.IGNORECASE)
 
 
 def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
+    """The outcome of `judge_math` alone."""
+    return judge_math(answer, gold, time_limit_s=time_limit_s).outcome
+
+
+def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
     r"""Judge what follows the thinking part against a gold answer in any of the forms that `gold_answer` reads.
 
-    `verify_math(r"It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is "right". The limit is on the
+    `judge_math(r"It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is `Judgement("right")`. The limit is on the
     processor time of the judging; the first call also starts the worker, which takes a second or two.
     """
     wanted = gold_answer(gold)
     stated, place = final_answer(answer)
     if not stated or (too_long(stated) and place == "marked"):
-        return "unparsable"
+        return Judgement("unparsable")
     return judge_within(stated, wanted, place, time_limit_s=time_limit_s)
 
 
 def gold_answer(text: str) -> str:
-    r"""The answer of a reference solution: its last \boxed{}, else what follows its last "####", else all of it."""
+    r"""The answer of a reference solution: its last \boxed{}, what follows its last "####", what is tagged <answer>,
+    what it says after "answer is" or at its end, else all of it."""
     boxed = last_boxed(text)
-    answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)
+    if boxed is not None or "####" in text:
+        answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)
+    else:
+        answer = _of_a_phrase(squeeze(text))
     if not answer:
         raise ValueError(f"gold answer: nothing in \\boxed{{}}, after '####' or in the text as a whole: {text[-80:]!r}")
     if too_long(answer):
         raise ValueError(f"gold answer: {len(answer)} characters, at most {MAX_ANSWER_CHARS} are read: {answer[:80]!r}")
     return answer
+
+
+def _of_a_phrase(text: str) -> str:
+    """What a gold answer states that is a sentence; the text itself if it is none."""
+    if tagged := _TAGGED.findall(text):
+        text = tagged[-1].strip()
+    text = re.sub(
+        r"^(?:A|Ans|Answer|Final answer|Result|Solution)\.?\s*:\s*", "", without_bold(text), flags=re.IGNORECASE
+    )
+    if (said := _last_said(text)) and (found := next(statements(said, "said"), None)):
+        text = found[0]
+    elif (found := _SENTENCE.fullmatch(text)) is not None:
+        text = found["value"]
+    return re.sub(r"^=\s*", "", text)
 
 
 def too_long(answer: str) -> bool:
@@ -72,17 +102,28 @@ def final_answer(response: str) -> "tuple[str, Place]":
     if boxed is not None:
         return squeeze(boxed), "marked"
     response = response.strip()
+    response = _DISPLAYED.sub(r"\[\1\]", without_bold(response)).strip()
+    if tagged := _TAGGED.findall(response):
+        return squeeze(tagged[-1]), "said"
     last_line = response.rpartition("\n")[2]
     if "####" in last_line:
         return squeeze(last_line.rpartition("####")[2]), "marked"
     tail = response
     if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer one
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
-    if (said := _SAID.findall(tail)) and said[-1].strip():
-        return squeeze(said[-1]), "said"
-    if end := _AT_THE_END.search(tail):
+    if said := _last_said(tail):
+        return squeeze(said), "said"
+    if (end := _AT_THE_END.search(tail)) and not _ONE_OF_SEVERAL.search(tail[: end.start("inline")]):
         return squeeze(end["inline"] or end["round"] or end["number"]), "said"
     return squeeze(tail), "prose"
+
+
+def _last_said(text: str) -> str:
+    """The rest of the line after the last "answer is" or "answer:" that anything follows."""
+    for found in reversed(list(_SAID.finditer(text))):
+        if rest := text[found.end() :].partition("\n")[0].strip(" *"):
+            return rest
+    return ""
 
 
 def last_boxed(text: str) -> str | None:
@@ -120,8 +161,3 @@ def _boxes(text: str) -> list[tuple[int, int, int | None]]:
         elif token[0] == "}" and open_braces and (box := open_braces.pop()) is not None:
             ends[box] = token.start()
     return [(start, content, ends.get(box)) for box, (start, content) in enumerate(starts)]
-
-
-def squeeze(text: str) -> str:
-    """The text with each run of white space as one space."""
-    return " ".join(text.split())

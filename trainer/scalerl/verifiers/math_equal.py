@@ -1,21 +1,32 @@
-r"""Which mathematical answers count as equal: math-verify decides, after what it gets wrong has been decided here
-and, of the values that it reads, in `math_values`.
+r"""Which mathematical answers count as equal: what an answer says beside its value is compared here, the values in
+`math_values`, and what is left open there by math-verify.
 
-* Words are compared as words, case apart: `even` is not the product of its letters.
-* A percent sign, a degree sign, a number base or a unit counts when both answers have one, and units are converted:
-  5 cm are 50 mm and not 5 m. Beside an answer that has none, 5 cm are 5, 90 degrees are 90 or pi/2, and 50 % are 50 or
-  1/2; 0.5 % are 0.005 only.
-* Brackets nested more than 20 deep are not read: math-verify takes a tenth of a second for each.
+* Words are compared as words, case apart: `even` is not the product of its letters. Symbols keep their case: R is
+  not r.
+* A unit counts if both answers have one: 5 cm are 50 mm and not 5 m; 70 mph are not 70 km/h; unknown units are compared
+  by their words. Beside an answer without a unit the unit is dropped, which makes the judgement doubtful. Words that
+  change the number, as "3 or more", are no unit.
+* Of a percent or degree sign on one side only both meanings count: 90 degrees are 90 or pi/2, and 50 % are 50 or 1/2;
+  0.5 % are 0.005 only.
+* An equation that names a value is that value: x = 5 is 5. If both have names they must be the same, or the equations
+  equivalent.
+* A ratio of two is a quotient, 7:64 is 7/64; ratios of more are proportional. Times of day are compared as such.
+* 2 \pm 1 is both values. A letter with a value, as AMC writes (D) 35, is that letter and that value.
+* 4 (mod 9) is 4, and beside another residue of that modulus it is congruent.
+* Brackets nested more than 20 deep are not read: the parser takes a tenth of a second for each.
 * Sets, and lists without brackets, have no order; tuples have. An inequality equals its interval.
 """
 
 import logging
 import re
-from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
 from latex2sympy2_extended.logic import And
-from math_verify import LatexExtractionConfig, parse
+from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
+from latex2sympy2_extended.sets import FiniteSet as ParsedSet
+from math_verify.grader import should_treat_as_complex
 from sympy import (
     Basic,
     Eq,
@@ -31,53 +42,62 @@ from sympy import (
     Symbol,
     Union,
     pi,
+    simplify,
 )
-from sympy.core.relational import Relational
+from sympy import Tuple as SympyTuple
+from sympy.core.relational import Ge, Gt, Le, Lt, Relational
 
-from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, Reading, nesting, read
+from scalerl.verifiers.math_notation import nesting
+from scalerl.verifiers.math_prose import statements
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, Reading, read
+from scalerl.verifiers.math_units import Unit
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
     from scalerl.rollout import Outcome
 
-logging.disable(logging.CRITICAL)  # math-verify warns that its own time-outs, which need the main thread, are off
+logging.disable(logging.CRITICAL)  # what math-verify warns of is known here
 
 MAX_NESTING = 20
 
 SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
-_NORMALISED = replace(LatexExtractionConfig().normalization_config, units=False)  # it takes the m of 5m for metres
-_IN_A_BOX = (LatexExtractionConfig(boxed_match_priority=0, normalization_config=_NORMALISED),)
-_NO_LIMIT: Any = None  # math-verify's signatures say int, its documentation None
-_PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
+_AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
+_INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
+MOST_SIGNS = 3
+r"""Of \pm in one answer."""
+OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Rational(5, 9), Rational(45967, 180))}
+"""Factor and offset of a temperature to kelvin."""
 
 Place = Literal["marked", "said", "prose"]
 """Where the answer was stated: in a box or after "####", after "the answer is", or somewhere in the text."""
 
 
-def judge(answer: str, gold: str, place: Place) -> "Outcome":
-    """The verdict on a stated answer: right, wrong or unparsable."""
+def judge(answer: str, gold: str, place: Place) -> "tuple[Outcome, str]":
+    """The verdict on a stated answer, right, wrong or unparsable, and what was dropped to read it."""
     if any(len(text) > MAX_ANSWER_CHARS and NUMBER.fullmatch(text) for text in (answer, gold)):
-        return judge_long_number(answer, gold)
-    stated, wanted = read(answer), read(gold)
+        return judge_long_number(answer, gold), ""
+    if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
+        one, other = (int(text.partition(".")[0].replace(",", "")) for text in (answer, gold))
+        return "right" if one == other else "wrong", ""
+    wanted = read(gold)
     if place == "marked":
-        return compare(stated, wanted)
-    if wanted.is_text:
+        stated = read(answer)
+        return compare(stated, wanted), dropped(stated, wanted)
+    for statement, left_out in statements(answer, place):
+        stated = read(statement)
+        if stated.words and not (wanted.words or wanted.letter):
+            continue
+        if wanted.is_text and not (stated.words or compare(stated, wanted) == "right"):
+            continue
         outcome = compare(stated, wanted)
-        return outcome if outcome == "right" or place == "said" else "unparsable"
-    if not stated.words and not _PROSE.search(stated.latex):
-        outcome = compare(stated, wanted)
-        if outcome != "unparsable":
-            return outcome
-    anchor = "The answer is " if place == "said" else ""
-    found = [value for value in parse(anchor + answer, parsing_timeout=_NO_LIMIT) if not isinstance(value, str)]
-    if not found:
-        return "unparsable"
-    value = parsed(wanted.latex)
-    return "right" if value is not None and equal(value, found[0], decimals(answer, wanted.latex)) else "wrong"
+        if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
+            return outcome, dropped(stated, wanted) or left_out
+    return "unparsable", ""
 
 
 def judge_long_number(answer: str, gold: str) -> "Outcome":
-    """The verdict where one of the two is a number too long for the parsers."""
+    """The verdict if one of the two is a number too long for the parsers."""
     stated, wanted = (
         Rational(text.replace(",", "")) if NUMBER.fullmatch(text) else parsed(read(text).latex)
         for text in (answer, gold)
@@ -87,18 +107,51 @@ def judge_long_number(answer: str, gold: str) -> "Outcome":
     return "right" if wanted is not None and equal(wanted, stated, []) else "wrong"
 
 
+def dropped(answer: Reading, gold: Reading) -> str:
+    """What one answer says beside its value and the other does not."""
+    answer, gold = _innermost(answer), _innermost(gold)
+    for one, other in ((answer, gold), (gold, answer)):
+        if one.unit and not other.unit and not other.words:
+            return f"the unit {one.unit_text!r}"
+        if one.sign and not other.sign:
+            return f"the {one.sign} sign"
+        if one.modulus and not other.modulus:
+            return f"the modulus {one.modulus}"
+        if one.clock and one.clock[1] and not (other.clock and other.clock[1]):
+            return f"{one.clock[1]}.m."
+    return ""
+
+
+def _innermost(reading: Reading) -> Reading:
+    while reading.body is not None:
+        reading = reading.body
+    return reading
+
+
 def compare(answer: Reading, gold: Reading) -> "Outcome":
     """The verdict on two answers taken apart."""
     if not answer.latex:
         return "unparsable"
     if answer.text == gold.text:
         return "right"
-    if len(gold.words) > 1 and answer.words == gold.words:
+    if answer.letter or gold.letter:
+        return compare_choices(answer, gold)
+    if answer.words and gold.words and same_words(answer, gold):
         return "right"
-    if gold.is_text:
-        return "right" if answer.words == gold.words else "wrong"
-    if (answer.is_text and len(answer.words) > 1) or answer.clock or gold.clock:
+    if answer.modulus and gold.modulus and answer.modulus != gold.modulus:
         return "wrong"
+    if answer.name or gold.name:
+        return compare_named(answer, gold)
+    if {answer.latex, gold.latex} <= {"no solution", r"\emptyset"}:
+        return "right"
+    if gold.is_text or answer.is_text:
+        return "wrong"
+    if answer.clock or gold.clock:
+        return "right" if same_time(answer, gold) else "wrong"
+    if answer.modulus and gold.modulus and answer.modulus != gold.modulus:
+        return "wrong"
+    if len(answer.ratio) > 2 or len(gold.ratio) > 2 or (answer.ratio and gold.ratio):
+        return compare_ratios(answer.ratio, gold.ratio)
     if gold.base and answer.base:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
@@ -106,22 +159,155 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
         return "unparsable"
     if stated is None or wanted is None:  # beside a gold answer that does not parse only the same text is right
         return "wrong"
+    if answer.integer and gold.integer:
+        stated, wanted = with_integer(stated, answer.integer), with_integer(wanted, gold.integer)
+        if same_progression(wanted, stated):
+            return "right"
     steps = decimals(answer.latex, gold.latex)
+    if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
+        return "wrong"  # as 2 = 3 beside 3
+    if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
+        return "right"
     return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
+
+
+def compare_choices(answer: Reading, gold: Reading) -> "Outcome":
+    """The verdict if at least one of the two is a letter with a value, as (D) 35."""
+    if answer.body is not None and gold.body is not None and answer.letter and gold.letter:
+        return compare(answer.body, gold.body) if answer.letter == gold.letter else "wrong"
+    one, other = (answer, gold) if answer.letter else (gold, answer)
+    if len(other.words) == 1 and other.words.upper() in "ABCDEFGHIJ":
+        return "right" if other.words.upper() == one.letter else "wrong"
+    assert one.body is not None
+    return compare(one.body, gold) if one is answer else compare(answer, one.body)
+
+
+def same_words(answer: Reading, gold: Reading) -> bool:
+    """Whether two runs of letters are the same word, with capitals ignored only in what is clearly a word."""
+    one, other = answer.words, gold.words
+    if one == other:
+        return answer.is_text or gold.is_text or len(one) > 1
+    if one.casefold() != other.casefold() or len(one) < 2:
+        return False
+    short = len(one) <= 5 and one.casefold() not in SHORT_WORDS
+    return not short or (one[1:] == other[1:] and len(one) > 2)
+
+
+def compare_named(answer: Reading, gold: Reading) -> "Outcome":
+    """The verdict if at least one of the two gives a value a name: x = 5."""
+    if answer.body is not None and gold.body is not None:
+        if answer.name == gold.name or not (answer.name.isascii() and len(min(answer.name, gold.name, key=len)) < 4):
+            outcome = compare(answer.body, gold.body)
+            if outcome == "right":
+                return outcome
+        return compare_equations(answer, gold)
+    one, other = (answer, gold) if answer.body is not None else (gold, answer)
+    assert one.body is not None
+    if "=" in other.latex:
+        return compare_equations(answer, gold)
+    outcome = compare(one.body, gold) if one is answer else compare(answer, one.body)
+    return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
+
+
+def compare_equations(answer: Reading, gold: Reading) -> "Outcome":
+    """The verdict on both as they stand."""
+    stated, wanted = parsed(answer.latex), parsed(gold.latex)
+    if stated is None:
+        return "unparsable"
+    return "right" if wanted is not None and equal(wanted, stated, decimals(answer.latex, gold.latex)) else "wrong"
+
+
+def same_time(answer: Reading, gold: Reading) -> bool:
+    """Whether two times of day are the same; of 3:30 and 3:30 p.m. only one says which half of the day."""
+    times_of_day = []
+    for reading in (answer, gold):
+        if reading.clock is not None:
+            times_of_day.append(reading.clock)
+        elif len(reading.ratio) == 2 and all(part.isdecimal() for part in reading.ratio):
+            hour, minute = map(int, reading.ratio)
+            times_of_day.append((hour % 12 * 60 + minute, "p" if hour > 12 else ""))
+        elif reading.latex.isdecimal() and int(reading.latex) <= 12 and not reading.unit:
+            times_of_day.append((int(reading.latex) % 12 * 60, ""))
+        else:
+            return False
+    (one, its_half), (other, other_half) = times_of_day
+    return one == other and (its_half == other_half or not its_half or not other_half)
+
+
+def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outcome":
+    """Whether a : b : ... are in proportion: a_i g_0 = g_i a_0 for all i."""
+    if len(answer) != len(gold):
+        return "wrong"
+    stated, wanted = [parsed(part) for part in answer], [parsed(part) for part in gold]
+    if any(not isinstance(part, Expr) for part in (*stated, *wanted)):
+        return "unparsable"
+    if answer == gold:
+        return "right"
+    if all(part.isdecimal() and len(part) == 2 for part in (answer[-1], gold[-1])) and "00" in (answer[-1], gold[-1]):
+        return "wrong"
+    (a, *others), (g, *golds) = stated, wanted
+    if any(part == 0 for part in (*stated, *wanted)):
+        return "wrong"
+    return "right" if all(equal(x * a, y * g, []) for x, y in zip(golds, others, strict=True)) else "wrong"
+
+
+def with_integer(value: Any, symbol: str) -> Any:
+    """The value with its symbol for any integer under one name."""
+    return value.xreplace({Symbol(symbol, real=True): _ANY}) if isinstance(value, Basic) else value
+
+
+def same_progression(gold: Any, answer: Any) -> bool:
+    """Whether a + b k and c + d k give the same numbers as k runs over all integers."""
+    if not (isinstance(gold, Expr) and isinstance(answer, Expr)):
+        return False
+    (a, b), (c, d) = ((value.xreplace({_ANY: Integer(0)}), value.diff(_ANY)) for value in (gold, answer))
+    if b.has(_ANY) or d.has(_ANY) or b == 0 or simplify(b**2 - d**2) != 0:
+        return False
+    return bool(simplify((a - c) / b).is_integer)
+
+
+def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
+    """Whether both are integers of one residue; without a modulus of its own the answer must be the residue itself."""
+    if not (modulus.isdecimal() and other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)):
+        return False
+    return (int(gold) - int(answer)) % int(modulus) == 0
 
 
 def values(gold: Reading, answer: Reading, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
     """The pairs of values of which one must agree, given the signs and units that the two answers have."""
     if not (isinstance(wanted, Expr) and isinstance(stated, Expr)):
-        return [(wanted, stated)]
+        return [(wanted, stated)] if same_unit(gold.unit, answer.unit) else []
     if gold.unit and answer.unit:
-        pair = (times(wanted, Rational(gold.size)), times(stated, Rational(answer.size)))
-        return [pair] if gold.unit == answer.unit else []
+        return [(in_base(wanted, gold.unit), in_base(stated, answer.unit))] if same_unit(gold.unit, answer.unit) else []
     if gold.sign == answer.sign:
         return [(wanted, stated)]
-    bare = stated if gold.sign else wanted
+    if {gold.sign, answer.sign} == {"percent", "degree"}:
+        return []
+    bare, unit = (stated, answer.unit) if gold.sign else (wanted, gold.unit)
+    if "degree" in (gold.sign, answer.sign) and (bare.has(pi) or (unit and unit.dimensions == (("angle", 1),))):
+        return [(times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]
     pairs = [] if "percent" in (gold.sign, answer.sign) and below_one(bare) else [(wanted, stated)]
     return [*pairs, (times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]
+
+
+def same_unit(gold: Unit | None, answer: Unit | None) -> bool:
+    """Whether two units can be of one quantity; none beside any can."""
+    if gold is None or answer is None:
+        return True
+    temperatures = {(("celsius", 1),), (("fahrenheit", 1),), (("kelvin", 1),)}
+    if gold.dimensions in temperatures and answer.dimensions in temperatures:
+        return True
+    if gold.dimensions is None and answer.dimensions is None:
+        return gold.words <= answer.words or answer.words <= gold.words
+    return gold.dimensions == answer.dimensions
+
+
+def in_base(value: Expr, unit: Unit) -> Expr:
+    """The value in metres, seconds, kelvin and so on."""
+    if unit.dimensions is not None and len(unit.dimensions) == 1 and unit.dimensions[0][0] in OFFSETS:
+        factor, offset = OFFSETS[unit.dimensions[0][0]]
+        return value * factor + offset
+    return times(value, Rational(unit.size)) if unit.dimensions is not None else value
 
 
 def times(value: Expr, factor: Expr) -> Expr:
@@ -140,14 +326,24 @@ def below_one(value: Expr) -> bool:
 
 
 def parsed(latex: str) -> Any:
-    """What math-verify reads, as a SymPy object that is not worked out yet; None where it reads nothing or raises."""
+    """What the parser reads, as a SymPy object that is not worked out yet; None if it reads nothing or raises."""
     if nesting(latex) > MAX_NESTING:
         return None
-    found = parse(rf"\boxed{{{latex}}}", extraction_config=_IN_A_BOX, parsing_timeout=_NO_LIMIT)
-    value = next((value for value in found if isinstance(value, Basic | MatrixBase)), None)
+    if "\\pm" in latex or "\\mp" in latex:
+        return both_signs(latex)
+    try:
+        value = parse_latex(latex)
+    except MemoryError:
+        raise
+    except Exception:  # the parser raises Exception itself
+        return None
     try:
         if not isinstance(value, Expr | MatrixBase):
-            return solutions(value)
+            value = solutions(value)
+        if not isinstance(value, Expr | MatrixBase) and not (
+            isinstance(value, FiniteSet | Eq) and all(isinstance(part, Expr) for part in value.args)
+        ):
+            return value if isinstance(value, Basic) else None
         if num_digits(value) > MAX_DIGITS:  # replacing a symbol works out the numbers beside it
             return value
         return value.xreplace({symbol: _symbol(symbol) for symbol in value.free_symbols})
@@ -157,17 +353,81 @@ def parsed(latex: str) -> Any:
         return None
 
 
+def parse_latex(latex: str) -> Any:
+    """latex2sympy2_extended with symbols as they are written; a chain a = b = c that it does not read is its end."""
+    normal = normalize_latex(latex, _NORMALISED)
+    try:
+        return _sympy(normal)
+    except MemoryError:
+        raise
+    except Exception:  # the parser raises Exception itself
+        *before, last = re.split(r"(?<![\\<>!])=", normal)
+        if len(before) < 2 or "," in normal or ";" in normal:
+            raise
+        return _sympy(last)
+
+
+def _sympy(latex: str) -> Any:
+    is_real = not should_treat_as_complex(latex)
+    return latex2sympy(latex, is_real=is_real, normalization_config=None, conversion_config=_AS_WRITTEN)
+
+
+def both_signs(latex: str) -> Any:
+    r"""The set of values of an answer with \pm: each sign on its own, but of \pm and \mp together one or the other."""
+    places = len(re.findall(r"\\[pm]m(?:p)?(?![A-Za-z])|\\pm(?![A-Za-z])|\\mp(?![A-Za-z])", latex))
+    if places > MOST_SIGNS:
+        return None
+    together = "\\mp" in latex
+    found: list[Any] = []
+    for part in split_list(latex):
+        marks = re.findall(r"\\(pm|mp)(?![A-Za-z])", part)
+        signs = [("+",) * len(marks), ("-",) * len(marks)] if together else list(product("+-", repeat=len(marks)))
+        for chosen in dict.fromkeys(signs):
+            signed = iter(chosen)
+
+            def written(mark: re.Match[str], signed: Any = signed) -> str:
+                sign = next(signed)
+                return f" {sign} " if mark[1] == "pm" else {"+": " - ", "-": " + "}[sign]
+
+            value = parsed(re.sub(r"^\s*\+", "", re.sub(r"\\(pm|mp)(?![A-Za-z])", written, part)))
+            if value is None:
+                return None
+            found += value.args if isinstance(value, FiniteSet) else [value]
+    return ParsedSet(*found)
+
+
+def split_list(latex: str) -> list[str]:
+    """Parts between commas outside brackets."""
+    parts, depth = [""], 0
+    for character in latex:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
 def _symbol(symbol: Any) -> Expr:
     """The same symbol from both answers: math-verify makes them real or not by whether an i stands in the answer."""
     return I if symbol.name == "i" else Symbol(symbol.name, real=True)
 
 
+_ANY = Symbol("any integer", integer=True)
+
+
 def solutions(value: Any) -> Any:
     """The set of solutions of a chain of inequalities, as 1 < x <= 4, or of several joined by "or"; else `value`."""
     parts: tuple[Any, ...] = value.args if isinstance(value, And | FiniteSet) else ()
+    if parts and isinstance(value, FiniteSet) and all(isinstance(part, Eq) for part in parts):
+        if len({part.lhs for part in parts}) == 1 and parts[0].lhs.is_Symbol and len(parts) > 1:
+            return ParsedSet(*(part.rhs for part in parts))
+        return value
     if not parts or not all(isinstance(part, Relational) and not isinstance(part, Eq) for part in parts):
         return value
     if len(value.free_symbols) != 1:
+        if isinstance(value, And) and all(isinstance(part, Lt | Gt | Le | Ge) for part in parts):
+            return ParsedSet(*(SympyTuple(part.lts, part.gts, Integer(part.func in (Lt, Gt))) for part in parts))
         return value
     sets = [part.as_set() for part in parts]
     return Intersection(*sets) if isinstance(value, And) else Union(*sets)

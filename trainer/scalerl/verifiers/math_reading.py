@@ -1,49 +1,30 @@
-r"""What an answer says beside its value: words, a percent or degree sign, a unit, a number base.
+r"""What an answer says beside its value: the letter of a choice, a name, words, a sign, a unit, a number base, a ratio.
 
-\text{(B)}  ->  words "b"                5\,\mathrm{cm}^2  ->  latex "5", unit ("length", 2), size 1/10000
-50\%        ->  latex "50", percent      90^\circ          ->  latex "90", degree
+\text{(B)}  ->  words "B"                    5\,\mathrm{cm}^2       ->  latex "5", unit cm^2
+50\%        ->  latex "50", percent          \textbf{(D)}\ 35       ->  letter "D", body 35
+x = 90^\circ -> name "x", body 90 degrees    4 \pmod{9}             ->  latex "4", modulus "9"
+2:5:6       ->  ratio ("2", "5", "6")        \frac{\pi}{2}+k\pi, k\in\mathbb{Z}  ->  integer "k"
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
+
+from scalerl.verifiers.math_notation import TEXT, tidy
+from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, Unit, unit_of
 
 MAX_ANSWER_CHARS = 1_000
 """Of an answer that is not one long number."""
 NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
-UNITS = {
-    "length": {
-        "mm millimeter millimetre": "1/1000",
-        "cm centimeter centimetre": "1/100",
-        "m meter metre": "1",
-        "km kilometer kilometre": "1000",
-        "in inch": "127/5000",
-        "ft foot feet": "381/1250",
-        "yd yard": "1143/1250",
-        "mi mile": "201168/125",
-    },
-    "time": {"s sec second": "1", "min minute": "60", "h hr hour": "3600", "day": "86400", "week": "604800"},
-    "mass": {
-        "mg milligram": "1/1000",
-        "g gram": "1",
-        "kg kilogram": "1000",
-        "oz ounce": "45359237/1600000",
-        "lb pound": "45359237/100000",
-    },
-    "volume": {"ml milliliter millilitre": "1/1000", "l liter litre": "1"},
-    "money": {"cent": "1/100", "dollar": "1"},
-}
-"""Exact size of each unit in metres, seconds, grams, litres or dollars; the names may take a plural s or es."""
-
-SIZES = {
-    name: (dimension, Fraction(size))
-    for dimension, units in UNITS.items()
-    for names, size in units.items()
-    for name in names.split()
-}
-COUNTS = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
+"""Words that are words in any spelling; other runs of up to five letters may be products of symbols."""
+SYNONYMS = {
+    "does not exist": "DNE", "undefined": "DNE",
+    "no real solution": "no solution", "no solutions": "no solution", "no real solutions": "no solution",
+}  # fmt: skip
+"""Phrases that answers use for one another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,165 +35,348 @@ class Reading:
     """All of it in one notation, without spaces."""
     latex: str
     """What is left for the parser."""
+    letter: str = ""
+    """The letter of a choice that stands before its value, as AMC writes it; the value is `body`."""
+    name: str = ""
+    """The left side of an equation that gives something a value, as x or \\angle A; the value is `body`."""
+    body: "Reading | None" = None
     words: str = ""
-    """The answer in lower case where it is nothing but letters."""
+    """The answer if it is nothing but letters."""
     is_text: bool = False
-    r"""The words are set as text, as \text{no}, or one has four letters or more: no product of variables."""
+    r"""The words are set as text, as \text{no}, or can be no product of symbols."""
     sign: Literal["", "percent", "degree"] = ""
-    unit: tuple[str, int] | None = None
-    """Dimension and power of a unit in `UNITS`; any other unit is dropped."""
-    size: Fraction = Fraction(1)
-    """The unit to its power, in the units named at `UNITS`."""
+    unit: Unit | None = None
+    unit_text: str = ""
     base: str = ""
     """The subscript of 1011_2."""
-    clock: bool = False
-    """Hours and minutes, as 3:30, which are not a quotient."""
+    ratio: tuple[str, ...] = ()
+    clock: tuple[int, str] | None = None
+    """Minutes since midnight or noon, and "a", "p" or "" if the half of the day is not said."""
+    modulus: str = ""
+    """9 of 4 (mod 9)."""
+    integer: str = ""
+    """The symbol that stands for any integer."""
 
 
-_TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt)|mbox|hbox)\s*"
-_ALL_TEXT = re.compile(rf"(?:{_TEXT}\{{[^{{}}]*\}}[\s.]*)+")
-_TEXT_COMMAND = re.compile(rf"{_TEXT}\{{([^{{}}]*)\}}")
+_ALL_TEXT = re.compile(rf"(?:{TEXT}\{{[^{{}}]*\}}[\s.]*)+")
+_TEXT_COMMAND = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}")
+_MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*{TEXT}\{{([^{{}}]*)\}}")
+_QUOTIENT_OF_UNITS = re.compile(rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}")
+_FILLER = re.compile(
+    rf"^(?:{TEXT}\{{)?\s*(?:exactly|about|only|just|approximately|approx\.?|around|roughly"
+    rf"|nearly|(?:a )?total of|simply|still)\s*"
+    r"(?:\}\s*)?(?=[-\d\\])",
+    re.IGNORECASE,
+)
+_NEGATIVE = re.compile(rf"^(?:{TEXT}\{{)?\s*(?:negative|minus)\s*(?:\}}\s*)?(?=[\d\\])", re.IGNORECASE)
+_BASE_IN_WORDS = re.compile(
+    rf"_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
+    re.IGNORECASE,
+)
+_ONE_LETTER = re.compile(rf"{TEXT}\{{\s*([A-Za-z])\s*\}}")
 _WORDS = re.compile(r"\(?[A-Za-z]+(?:[' -][A-Za-z]+)*\)?\.?")
-_LONG_WORD = re.compile(r"[A-Za-z]{4}")
-_CLOCK = re.compile(r"\d{1,2}:\d\d")
+_LETTER = re.compile(
+    rf"(?:\(\s*{TEXT}\{{\s*(?P<e>[A-J])\s*\}}\s*\)|{TEXT}\{{\s*(?:\(\s*(?P<a>[A-J])\s*\)|(?P<b>[A-J])\s*[).:])\s*\}}|\(\s*(?P<c>[A-J])\s*\)(?=\s*(?:-?\d|\\frac|\\sqrt|\\pi|\\text|\$))"
+    r"|(?P<d>[A-J])[).]\s*(?=[-\d\\]))[\s.:]*(?P<rest>[^\s+*/^_=<>,|)].*)"
+)
+_LETTER_INSIDE = re.compile(rf"{TEXT}\{{\s*\(?([A-J])[).:]\)?\s+(?P<rest>[^{{}}]+)\}}")
+_MODULUS = re.compile(
+    rf"\s*(?:\\pmod\s*\{{?(?P<a>[\w\\]+)\}}?|\(\s*(?:{TEXT}\{{\s*)?\\?mod\s*(?:ulo\s*)?\}}?\s*\{{?(?P<b>\w+)\}}?\s*\}}?\s*\))$"
+)
+_INTEGER = re.compile(
+    rf"[\s,;]*\(?\s*(?:{TEXT}\{{\s*(?:where|for|with|and|for (?:all"
+    rf"|any|some|every))(?: (?:all|any|some|every))?\s*\}}\s*|(?:where|for|with)\s+)?"
+    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?Z\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an|any)?\s*integers?\s*\}}?)\s*\)?$"
+)
+_ANY_INTEGER = re.compile(
+    rf"[\s,;]*(?:{TEXT}\{{)?\s*(?:where|for|with)"
+    rf"\s+(?:all |any |some |every |an )?integers?\s*\}}?\s*(?P<symbol>[a-z])\}}?$"
+)
+_NAME = re.compile(
+    r"(?:m\s*)?(?:\\(?:angle|triangle|overline|widehat|vec|hat|bar|mathrm|mathbf|text|measuredangle|operatorname)(?![A-Za-z])\s*)*"
+    r"(?:\{[A-Za-z ]+\}|\|?[A-Za-z]{1,4}\|?|\[[A-Z]+\]|"
+    r"\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda"
+    r"|mu|phi|varphi|psi|omega|sigma|rho|tau|Delta|Omega))"
+    r"(?:_(?:\{[^{}]*\}|\w))?(?:\^\{(?:\\prime)+\})?(?:\((?:[a-zA-Z]|-?\d+)(?:,(?:[a-zA-Z]|-?\d+))*\))?"
+)
+_WORD_NAME = re.compile(
+    rf"(?:{TEXT}\{{[A-Za-z ,']+\}}|[A-Za-z]{{3,}}(?: [A-Za-z]+)*)(?:\s*(?:of|\\triangle)?\s*[A-Z]*)"
+)
+_EQUALS = re.compile(r"(?<![<>!\\])(?:=|\\equiv(?![A-Za-z])|\\approx(?![A-Za-z]))(?!=)")
+_RELATION = re.compile(r"[<>]|\\(?:le|ge|lt|gt|ne|in|neq|leq|geq|subset)(?![A-Za-z])")
+_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2})(?:(?::|\.(?=\d\d\s*[ap]))(?P<minute>\d\d))?\s*(?P<half>[ap])\.?\s*m\.?|(?P<h>\d{1,2}):(?P<m>0\d)",
+    re.IGNORECASE,
+)
 _BASE = re.compile(r"\(?(?P<digits>[0-9A-Za-z]+)\)?_\{?(?P<base>\d{1,2})\}?")
+_TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A-Za-z]))\s*(?=[\d\w\\])")
+_RATIO = re.compile(r"[^:=,<>{}|()]+(?:\{[^:=,<>|]*\}[^:=,<>{}|()]*)*(?::[^:=,<>]+)+")
 
-_FRACTION = r"\\frac(?:\{[\d.]+\}\{[\d.]+\}|\d\d)"
-_VALUE = rf"(?P<value>[-+]?(?:[\d.,/ ]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+\}}?|\\sqrt\{{?\d+\}}?)+?)"
+_FRACTION = r"\\frac(?:\{[\d.\\a-z]+\}\{[\d.\\a-z]+\}|\d\d)"
+_VALUE = (
+    rf"(?P<value>[-+]?(?:[\d.,/ ()+-]|{_FRACTION}|\\times|\\cdot|\\pi|\^\{{?-?\d+\}}?|\\sqrt(?:\{{[^{{}}]*\}}|\d))+?)"
+)
+_POWER = r"\s*(?:\^\s*\{?(?P<power>[1-9])\}?)?"
 _UNIT = re.compile(
-    rf"{_VALUE}(?:\s*{_TEXT}\{{(?P<text>[^{{}}\d]*)\}}|\s(?P<apart>[A-Za-z][A-Za-z. ]*)|(?P<joined>[a-z]{{2,}}))"
-    r"\s*(?:\^\{?(?P<power>[1-9])\}?)?"
+    rf"{_VALUE}(?:\s*{TEXT}\{{(?P<text>[^{{}}]*)\}}"
+    rf"|\s(?P<apart>[A-Za-z$€£¥₹Ωμ][A-Za-z./ ]*)|(?P<joined>[a-z]{{2,}})){_POWER}\.?"
 )
-_TEXT_UNIT = re.compile(
-    rf"(?P<value>.*\d.*[\d)}}])\s*{_TEXT}\{{(?P<text>[^{{}}\d^]*)(?:\^(?P<inside>[1-9]))?\}}\s*(?:\^\{{?(?P<power>[1-9])\}}?)?"
-)
+_TEXT_UNIT = re.compile(rf"(?P<value>.*\d.*[\d)}}])\s*{TEXT}\{{(?P<text>[^{{}}]*)\}}{_POWER}\.?")
+_INSIDE_POWER = re.compile(r"\s*\^\s*\{?([1-9])\}?$")
 _PERCENT = re.compile(
-    rf"(?P<value>[^%]*\d[^%]*?)\s*(?:\\?%|(?:{_TEXT}\{{)?\s*(?:percent|per cent|percentage|pct)\s*\}}?)"
+    rf"(?P<value>[^%]*\d[^%]*?)\s*(?:\\?%|(?:{TEXT}\{{)?\s*(?:percent|per cent|percentage|pct)\s*\}}?)"
 )
-_DEGREE = re.compile(rf"{_VALUE}\s*(?:\^\s*\{{?\s*\\circ\s*\}}?|(?:{_TEXT}\{{)?\s*degrees?\s*\}}?)")
-_ORDINAL = re.compile(rf"(?<=\d)\s*\^?\{{?(?:{_TEXT}\{{)?(?:st|nd|rd|th)\}}{{0,2}}$")
+_DEGREE_MARK = rf"(?:\^\s*\{{?\s*(?:\\circ|o)\s*\}}?|(?:{TEXT}\{{)?\s*degrees?\s*\}}?)"
+_DEGREE = re.compile(rf"(?P<value>[^,]*?[\d)}}])\s*{_DEGREE_MARK}")
+_MINUTES = re.compile(
+    r"(?P<whole>\d+)\s*\^\s*\{?\\circ\}?\s*(?P<minutes>\d{1,2})\s*\^\{\\prime\}(?:\s*(?P<seconds>\d{1,2})\s*\^\{\\prime\\prime\})?"
+)
+_TEMPERATURE = re.compile(
+    rf"(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
+    re.IGNORECASE,
+)
+_TRANSPOSED = re.compile(
+    rf"(?<=[A-Za-z}}])\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\mathsf\s*\{{\s*T\s*\}}"
+    rf"|{TEXT}\{{\s*T\s*\}}|\\mathsf T)\s*\}}?(?!\w)"
+)
+_CALCULUS = re.compile(r"\\int|\\frac\s*\{\s*d|\\partial|\\mathrm\s*\{d\}|d\s*/\s*d")
+_LETTERS = re.compile(r"\\[A-Za-z]+(?:\s*\{[A-Za-z* ]*\})?|_\{?[A-Za-z]+\}?|\{[a-z]*matrix\*?\}|[A-Za-z]+")
+_ORDINAL = re.compile(rf"(?<=\d)\s*\^?\{{?(?:{TEXT}\{{)?(?:st|nd|rd|th)\}}{{0,2}}$")
 _SET_BUILDER = re.compile(r"\\\{\s*(?P<symbol>[a-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?::|\\mid|\|)(?P<condition>.*)\\\}")
-_ROOT = re.compile(r"√\s*(\d+|[a-z])")
-_SHAPE = re.compile(r"(?P<shape>square|sq\.?|cubic|cu\.?)\s+")
-
-_ONE_NOTATION = {
-    r"\mathbb{R}^+": r"(0,\infty)", r"\mathbb{R}^{+}": r"(0,\infty)",
-    "−": "-", "–": "-", "×": r"\times ", "·": r"\cdot ", "÷": r"\div ", "π": r"\pi ", "∞": r"\infty ", "°": r"^\circ ",
-    "≤": r"\le ", "≥": r"\ge ", "±": r"\pm ", "∪": r"\cup ", "€": "", "£": "", "**": "^", "~": " ", r"\quad": " ",
-    r"\bmod": r"\mod", r"\dfrac": r"\frac", r"\tfrac": r"\frac", r"\cfrac": r"\frac", r"\displaystyle": "",
-    r"\varnothing": r"\emptyset ",
-}  # fmt: skip
-_DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
-_MONEY = re.compile(r"\\\$|^[^$]*\$[^$]*$")
-_SPACE = re.compile(r"(?<!\\)\\[ ,;:]")
-_THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\})(?=\d{3}(?!\d))")
-_THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
+_REALS = re.compile(r"[\s,;]*\(?(?<=[\s,;(])[a-z]\s*\\in\s*\\mathbb\{R\}\)?$")
 _SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 _MIXED = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
 _NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 _E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
-_REPEATING = re.compile(r"(\d*)\.(\d*)\\overline\s*\{?(\d+)\}?")
+_REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
 _ANGLE = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
+_TRIGONOMETRY = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)")
 _CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
-_FUNCTION = re.compile(r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])")
+_COMBINATIONS = re.compile(r"(?:\{\}|\b)_\{?(\w+)\}?\s*C_\{?(\w+)\}?")
 _IMAGINARY = re.compile(r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))")
+_CAPITAL_I = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
+_GAMMAS = re.compile(r"\\(gamma|Gamma)(?![A-Za-z(])(?!\s*\()")
+_QUANTITY = re.compile(
+    rf"(?P<number>\d[\d.,]*(?:\s+\d+/\d+)?|{_FRACTION})\s*(?:{TEXT}\{{(?P<text>[^{{}}\d]*)\}}|(?P<bare>[A-Za-z]+\.?))"
+    rf"\s*,?\s*(?:{TEXT}\{{\s*and\s*\}}|and(?![A-Za-z]))?\s*"
+)
 
 
 def read(answer: str) -> Reading:
     """Take an answer apart."""
     text = tidy(answer)
-    if _MONEY.search(answer) and re.fullmatch(_VALUE, text):
-        text += r"\text{dollar}"
+    text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2}", text)
+    text = _NEGATIVE.sub("-", _FILLER.sub("", text))
+    text = _BASE_IN_WORDS.sub(lambda found: f"_{{{NUMBER_WORDS[found[1].lower()]}}}", text)
+    if text == r"\mathbf{R}" or re.fullmatch(rf"(?:{TEXT}\{{)?[aA]ll real(?:s| numbers)\}}?", text):
+        text = r"\mathbb{R}"
+    if text in (r"\text{infinity}", "infinity"):
+        text = r"\infty"
+    while (merged := _MERGE.sub(r"\\text{\1 \2}", text)) != text:
+        text = merged
+    if (found := _LETTER.fullmatch(text)) or (found := _LETTER_INSIDE.fullmatch(text)):
+        letter = next(one for one in found.groups() if one)
+        rest = found["rest"] if found.re is _LETTER else rf"\text{{{found['rest']}}}"
+        body = _read(tidy(rest))
+        if not (body.words and not body.is_text):  # as A) x, which is a choice of symbols only beside a value
+            return replace(body, text=_whole(text), letter=letter, body=body)
+    return _read(text)
+
+
+def _whole(text: str) -> str:
+    whole = _TEXT_COMMAND.sub(r"\1", _MIXED.sub(r"(\1+\2/\3)", text))
+    return _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
+
+
+def _read(text: str) -> Reading:
+    whole = _whole(text)
+    modulus = integer = ""
+    if (found := _MODULUS.search(text)) and found.start():
+        text, modulus = text[: found.start()].rstrip(), found["a"] or found["b"]
+    for pattern in (_INTEGER, _ANY_INTEGER):
+        if (found := pattern.search(text)) and found.start() and found["symbol"] in text[: found.start()]:
+            text, integer = text[: found.start()].rstrip(" ,;"), found["symbol"]
+    if (found := _REALS.search(text)) and _RELATION.search(text[: found.start()]):
+        text = text[: found.start()]
+    name, value = _named(text)
+    if name:
+        body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer)
+        return Reading(text=whole, latex=plain(text), name=name, body=body, modulus=modulus, integer=integer)
+    return replace(_value(text, whole), modulus=modulus, integer=integer)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name that is given a value, and the value; of x = 10/2 = 5 the last. Empty for what is no such equation."""
+    if "=" not in text and "\\equiv" not in text and "\\approx" not in text:
+        return "", ""
+    sides = [side.strip() for side in _EQUALS.split(text)]
+    if len(sides) < 2 or not all(sides) or _RELATION.search(text) or (";" in text or _listed(text)):
+        return "", ""
+    if len(sides) == 2 and _is_name(sides[1]) and not _is_name(sides[0]):
+        sides.reverse()
+    first = sides[0]
+    if _is_name(first) or (len(sides[-1]) < 40 and ":" in first and ":" in sides[-1]):
+        name = _TEXT_COMMAND.sub(r"\1", first)
+        return re.sub(r"\\(?:angle|triangle|measuredangle)|^m(?=\s*\\)|[\s{}|]", "", name), sides[-1]
+    return "", ""
+
+
+def _listed(text: str) -> bool:
+    """Whether several equations are listed: a comma outside brackets with an equation on either side."""
+    depth, commas = 0, 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        commas += character == "," and depth <= 0
+    return bool(commas or re.search(r"(?<![a-z])(?:or|and)(?![a-z])", text)) and text.count("=") > 1
+
+
+def _is_name(text: str) -> bool:
+    return bool(_NAME.fullmatch(text) or _WORD_NAME.fullmatch(text))
+
+
+def _value(text: str, whole: str) -> Reading:
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
-    whole = _MIXED.sub(r"(\1+\2/\3)", text)
-    whole = _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
-    if _ALL_TEXT.fullmatch(text) and not _WORDS.fullmatch(words):
+    is_set_as_text = bool(_ALL_TEXT.fullmatch(text))
+    if found := _CLOCK.fullmatch(words):
+        return _clock(found, whole)
+    if is_set_as_text and not _WORDS.fullmatch(words):
         text = words
     if _WORDS.fullmatch(words):
-        is_text = bool(_ALL_TEXT.fullmatch(text)) or bool(_LONG_WORD.search(words))
-        return Reading(text=whole, latex=words.strip("(). "), words=words.strip("(). ").casefold(), is_text=is_text)
-    if _CLOCK.fullmatch(text):
-        return Reading(text=whole, latex=text, clock=True)
-    if base := _BASE.fullmatch(text):
-        return Reading(text=whole, latex=base["digits"], base=base["base"])
-    if percent := _PERCENT.fullmatch(text):
-        return Reading(text=whole, latex=plain(percent["value"]), sign="percent")
-    if degree := _DEGREE.fullmatch(text):
-        return Reading(text=whole, latex=plain(degree["value"]), sign="degree")
-    return _read_unit(text, whole) or Reading(text=whole, latex=plain(text))
+        bare = words.strip("(). ")
+        if (number := NUMBER_WORDS.get(bare.lower().replace("-", " "))) is not None:
+            return Reading(text=whole, latex=str(number))
+        bare = re.sub(r"^(?:an?|the) (?=[a-z])", "", SYNONYMS.get(bare.lower(), bare))
+        return Reading(text=whole, latex=plain(bare), words=bare, is_text=is_set_as_text or not _may_be_a_product(bare))
+    if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
+        return Reading(text=whole, latex=found["digits"], base=found["base"])
+    spelt = _TO.sub(":", text)
+    if _RATIO.fullmatch(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
+        return Reading(text=whole, latex=plain(spelt), ratio=tuple(plain(part) for part in spelt.split(":")))
+    if found := _PERCENT.fullmatch(text):
+        return Reading(text=whole, latex=plain(found["value"]), sign="percent")
+    if found := _TEMPERATURE.fullmatch(text):
+        scale = "celsius" if found["scale"][0] in "Cc" else "fahrenheit"
+        return Reading(text=whole, latex=plain(found["value"]), unit=unit_of(scale), unit_text=scale)
+    if found := _MINUTES.fullmatch(text):
+        latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
+        return Reading(text=whole, latex=latex, sign="degree")
+    if not _TRIGONOMETRY.search(text) and "\\circ" in text:
+        bare = _ANGLE.sub(r"\1", text)
+        if "\\circ" not in bare or _DEGREE.fullmatch(bare):
+            return Reading(text=whole, latex=plain(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
+    if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
+        return Reading(text=whole, latex=plain(found["value"]), sign="degree")
+    return _with_unit(text, whole) or Reading(text=whole, latex=plain(text))
 
 
-def _read_unit(text: str, whole: str) -> Reading | None:
-    """A number with a unit; None where the letters are a product of variables, as in 2ab or 5 x."""
+def _may_be_a_product(word: str) -> bool:
+    """Whether letters may be symbols side by side: abcd, AB, xy, but not even, Friday, no solution or ABC."""
+    if all(len(part) <= 2 for part in word.split("-")) and " " not in word and "'" not in word:
+        return word.lower() not in SHORT_WORDS
+    if word.lower() in SHORT_WORDS or not word.isalpha() or len(word) > 5:
+        return False
+    if word.isupper() or word[1:] != word[1:].lower() or (word[0].isupper() and len(word) > 3):
+        return False
+    return len(word) == 3 or len(set(word)) == len(word)
+
+
+def _is_of_base(digits: str, base: int) -> bool:
+    """Whether this can be a number in that base, and not a symbol with a subscript."""
+    values = [int(digit, 36) for digit in digits]
+    return 1 < base <= 36 and max(values) < base and any(digit.isdecimal() for digit in digits)
+
+
+def _clock(found: re.Match[str], whole: str) -> Reading:
+    hour, minute = int(found["hour"] or found["h"]), int(found["minute"] or found["m"] or 0)
+    half = (found["half"] or "").lower()
+    if not half and hour > 12:
+        half = "p"
+    return Reading(text=whole, latex=str(hour), clock=(hour % 12 * 60 + minute, half))
+
+
+def _with_unit(text: str, whole: str) -> Reading | None:
+    """A number with a unit; None if the letters are a product of symbols, as in 2ab or 5 x."""
+    if (added := _added(text, whole)) is not None:
+        return added
     found = _UNIT.fullmatch(text) or _TEXT_UNIT.fullmatch(text)
     if found is None:
         return None
     parts = found.groupdict("")
-    value = plain(parts["value"])
-    name = (parts["text"] or parts.get("apart") or parts.get("joined") or "").strip(" .").lower()
-    power = int(parts["power"] or parts.get("inside") or 1)
-    if shape := _SHAPE.match(name):
-        power = 2 if shape["shape"].startswith("sq") else 3
-        name = name[shape.end() :]
-    if name in COUNTS:
-        return Reading(text=whole, latex=f"{value} \\cdot {COUNTS[name]}")
-    for known in (name, name.removesuffix("s"), name.removesuffix("es")):
-        if known in SIZES:
-            dimension, size = SIZES[known]
-            return Reading(text=whole, latex=value, unit=(dimension, power), size=size**power)
-    if not parts["text"] and (parts["joined"] or len(name) < 3):
+    name = (parts["text"] or parts.get("apart") or parts.get("joined") or "").strip(" .,()")
+    power = parts["power"] or ""
+    if inside := _INSIDE_POWER.search(name):
+        name, power = name[: inside.start()], inside[1]
+    value = plain(parts["value"].strip(" ("))
+    first, _, rest = name.partition(" ")
+    singular = first.lower().removesuffix("s")
+    if (times := COUNTS.get(first.lower()) or COUNTS.get(singular)) is not None:
+        value, name = (
+            rf"({value})\cdot \frac{{{times.numerator}}}{{{times.denominator}}}",
+            rest.removeprefix("of ").strip(),
+        )
+        if not name or name.startswith("a "):
+            return Reading(text=whole, latex=value)
+    if not parts["text"] and len(name) < 3 and parts.get("joined") == name and name in ("in", "hr", "as", "is"):
         return None
-    return Reading(text=whole, latex=value)
+    unit = unit_of(f"{name}^{power}" if power else name)
+    if unit is None or (unit.dimensions is None and not parts["text"] and (parts.get("joined") or len(name) < 3)):
+        return None
+    return Reading(text=whole, latex=value, unit=unit, unit_text=name)
 
 
-def tidy(text: str) -> str:
-    """One notation for what has several, without currency, delimiters, full stop and brackets around the whole."""
-    text = _THIN_COMMAS.sub("", text.strip().strip("*"))
-    for old, new in _ONE_NOTATION.items():
-        text = text.replace(old, new)
-    text = _SPACE.sub(" ", _DELIMITER.sub("", _THOUSANDS.sub("", text))).strip()
-    if text.endswith(".") and not text.endswith(("..", "\\.")):
-        text = text[:-1].rstrip()
-    text = _FUNCTION.sub(r"\\\g<0> ", text)
-    braces = num_enclosing(text, "{}")
-    text = text[braces : len(text) - braces].strip()
-    needless = max(0, num_enclosing(text, "()") - 1)
-    return text[needless : len(text) - needless]
-
-
-def num_enclosing(text: str, pair: str) -> int:
-    """How many `pair`s of brackets surround the whole text: 2 for "{{3}}", 1 for "{{3}+{4}}"."""
-    at_ends = min(len(text) - len(text.lstrip(pair[0])), len(text) - len(text.rstrip(pair[1])))
-    lowest = depth = at_ends
-    for character in text[at_ends : len(text) - at_ends]:
-        depth += (character == pair[0]) - (character == pair[1])
-        lowest = min(lowest, depth)
-    return max(lowest, 0) if depth == at_ends else 0
-
-
-def nesting(text: str) -> int:
-    """The depth of its round and square brackets."""
-    deepest = depth = 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        deepest = max(deepest, depth)
-    return deepest
+def _added(text: str, whole: str) -> Reading | None:
+    """A quantity in several units, as 1 hour 20 minutes: the sum, in the smallest of them; of money, in the largest."""
+    pairs = [(found["number"], (found["text"] or found["bare"]).strip(" ,")) for found in _QUANTITY.finditer(text)]
+    if len(pairs) < 2 or _QUANTITY.sub("", text).strip(" ."):
+        return None
+    units = [unit_of(re.sub(r"\s*and$", "", name)) for _, name in pairs]
+    first = units[0]
+    if (
+        first is None
+        or first.dimensions is None
+        or any(unit is None or unit.dimensions != first.dimensions for unit in units)
+    ):
+        return None
+    known = [unit for unit in units if unit is not None]
+    one = known[0] if first.dimensions == (("money", 1),) else known[-1]
+    shares = [Fraction(unit.size, one.size) for unit in known]
+    latex = "+".join(
+        rf"({plain(value.strip())})\cdot \frac{{{share.numerator}}}{{{share.denominator}}}"
+        for (value, _), share in zip(pairs, shares, strict=True)
+    )
+    return Reading(text=whole, latex=latex, unit=one, unit_text=pairs[-1][1])
 
 
 def plain(text: str) -> str:
-    """Numbers as the parser reads them, where it does not read the usual ways to write them."""
+    """Numbers as the parser reads them, if it does not read the usual ways to write them."""
     text = _ORDINAL.sub("", text)
     if _SPACED.fullmatch(text):
         return text.replace(" ", "")
     text = _MIXED.sub(r"(\1+\\frac{\2}{\3})", text)
     if builder := _SET_BUILDER.fullmatch(text):
         text = builder["condition"]
-    text = _ROOT.sub(r"\\sqrt{\1}", text)
+    text = _TRANSPOSED.sub(r"^{t_{ranspose}}", text)
+    text = _ONE_LETTER.sub(r" \1 ", text)
+    if not _CALCULUS.search(text):
+        text = _LETTERS.sub(_no_differential, text)
     text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
     text = _REPEATING.sub(_repeating, text)
     text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
+    text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
     text = _ANGLE.sub(r"(\\frac{\1\\pi}{180})", text)
+    text = (
+        _CAPITAL_I.sub("I_{0}", _GAMMAS.sub(r"\1_{0}", text))
+        .replace("gamma_{0}", "g_{amma}")
+        .replace("Gamma_{0}", "G_{amma}")
+    )
+    text = re.sub(r"\\langle(.*?)\\rangle", r"(\1)", text)
     return _IMAGINARY.sub(" i ", text).strip()
+
+
+def _no_differential(run: re.Match[str]) -> str:
+    """Letters in which d is a symbol: the parser takes the dc of dcba for a differential."""
+    letters = run[0]
+    return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
 
 
 def _repeating(match: re.Match[str]) -> str:

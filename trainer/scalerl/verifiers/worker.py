@@ -39,6 +39,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from scalerl.rollout import Judgement
+
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
     from scalerl.rollout import Outcome
     from scalerl.verifiers.math_equal import Place
@@ -55,23 +57,23 @@ MOST_QUESTIONS = 3
 KNOWN_PAIR = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
-def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float) -> "Outcome":
-    """The engine's verdict on one pair, `wrong` past `time_limit_s` of processor time. Safe in any thread."""
+def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float) -> Judgement:
+    """The engine's judgement of one pair, `wrong` past `time_limit_s` of processor time. Safe in any thread."""
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
     keepers = _pool.keepers
     keeper = keepers.get()
-    outcome: Outcome | None = None
+    judgement: Judgement | None = None
     try:
         keeper = keeper or Keeper()
-        outcome = keeper.ask({"answer": answer, "gold": gold, "place": place, "limit_s": time_limit_s})
+        judgement = keeper.ask({"answer": answer, "gold": gold, "place": place, "limit_s": time_limit_s})
     except OSError:  # no process or no pipe to be had
-        return "crashed"
+        return Judgement("crashed")
     finally:
-        if keeper and not outcome:
+        if keeper and not judgement:
             keeper.close()
-        keepers.put(keeper if outcome else None)
-    return outcome or "crashed"
+        keepers.put(keeper if judgement else None)
+    return judgement or Judgement("crashed")
 
 
 class Pool:
@@ -106,14 +108,15 @@ class Keeper:
             self.close()
             raise RuntimeError("the math verifier did not start; what its process wrote to stderr says why")
 
-    def ask(self, request: dict[str, object]) -> "Outcome | None":
-        """The verdict on one request, None where the keeper is gone or silent."""
+    def ask(self, request: dict[str, object]) -> Judgement | None:
+        """The judgement of one request, None where the keeper is gone or silent."""
         try:
             self._stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             return None
         line = self._line(MOST_QUESTIONS * wall_limit_s(cast(float, request["limit_s"])) + WALL_GRACE_S)
-        return cast("Outcome", line.decode()) if line else None
+        outcome, _, dropped = line.decode().partition("\t")
+        return Judgement(cast("Outcome", outcome), dropped) if line else None
 
     def _line(self, limit_s: float) -> bytes:
         """The next line the keeper writes, b"" where it ends or writes none within the limit."""
@@ -289,7 +292,8 @@ def work(requests: int, verdicts: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, wall_limit_s(request["limit_s"]) + 1.0)
             signal.setitimer(signal.ITIMER_PROF, request["limit_s"])
             try:
-                verdict: str = judge(request["answer"], request["gold"], request["place"])
+                outcome, dropped = judge(request["answer"], request["gold"], request["place"])
+                verdict = f"{outcome}\t{' '.join(dropped.split())}" if dropped else outcome
             except Exception:  # of SymPy or of a parser, any may come
                 verdict = "raised"
             signal.setitimer(signal.ITIMER_PROF, 0.0)

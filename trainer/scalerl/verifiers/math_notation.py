@@ -1,0 +1,168 @@
+r"""One notation for what answers write in several: marks of Unicode, spacing, currency, brackets around the whole.
+
+tidy("**\$1,250**")  ->  "1,250\text{ dollar}"      tidy("\left( ２½ \right)")  ->  "(2 1/2)"
+"""
+
+import re
+import unicodedata
+
+TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt|normal)|mbox|hbox|operatorname)\s*"
+"""A command that sets its argument as text."""
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", "0123456789+-=()")
+_SUPERSCRIPT = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ]+")
+_SUBSCRIPT = re.compile(r"[₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎]+")
+_UNICODE_FRACTION = re.compile(r"(\d*)\s*([¼½¾⅐-⅞])")
+_UNICODE_ROOT = re.compile(r"([√∛∜])\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+(?:\.\d+)?|[A-Za-z]))")
+_MARKS = {
+    "−": "-", "–": "-", "—": "-", "―": "-", "‐": "-", "‑": "-", "‒": "-", "×": r"\times ", "⋅": r"\cdot ",
+    "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/",
+    "∞": r"\infty ", "°": r"^\circ ", "º": r"^\circ ", "˚": r"^\circ ",
+    "℃": r"^\circ \text{C}", "℉": r"^\circ \text{F}",
+    "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ", "≠": r"\ne ", "±": r"\pm ", "∓": r"\mp ", "∪": r"\cup ",
+    "∩": r"\cap ", "∈": r"\in ", "≈": r"\approx ", "≡": r"\equiv ", "∅": r"\emptyset ",
+    "∠": r"\angle ", "△": r"\triangle ",
+    "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "′": "'", "’": "'", "‘": "'",
+    "″": "''", "“": '"', "”": '"',
+    "、": ",", "∶": ":", "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
+}  # fmt: skip
+_GREEK = {
+    chr(code): "\\" + unicodedata.name(chr(code)).split()[-1].lower() + " "
+    for code in [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)]
+    if "OMICRON" not in unicodedata.name(chr(code))
+} | {"Γ": r"\Gamma ", "Δ": r"\Delta ", "Θ": r"\Theta ", "Λ": r"\Lambda ", "Π": r"\Pi ", "Σ": r"\Sigma ", "Φ": r"\Phi ",
+     "Ψ": r"\Psi ", "Ω": r"\Omega ", "λ": r"\lambda "}  # fmt: skip
+_COMMANDS = {
+    r"\mathbb{R}^+": r"(0,\infty)", r"\mathbb{R}^{+}": r"(0,\infty)", r"\bmod": r"\mod", r"\dfrac": r"\frac",
+    r"\tfrac": r"\frac", r"\cfrac": r"\frac", r"\displaystyle": "", r"\textstyle": "", r"\varnothing": r"\emptyset ",
+    r"\leqslant": r"\le ", r"\geqslant": r"\ge ", r"\leq": r"\le", r"\geq": r"\ge", r"\neq": r"\ne", r"\lbrace": r"\{",
+    r"\rbrace": r"\}", r"\degree": r"^\circ ", r"\textdegree": r"^\circ ",
+    r"\quad": " ", r"\qquad": " ", r"\thinspace": " ",
+    r"\nobreak": "", r"\large": "", r"\Large": "", r"\LARGE": "", r"\huge": "", r"\Huge": "",
+    r"\small": "",
+    r"\normalsize": "", r"\boldsymbol": "", r"\bm": "", r"\pmb": "", r"\rm": "", r"\bf": "", r"\it": "",
+    r"\not=": r"\ne ", r"\underline": "", r"\log_e": r"\ln ", r"\log_{e}": r"\ln ", r"\not =": r"\ne ",
+    r"\limits": "", r"\mathstrut": "", r"\enspace": " ", r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin",
+    r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":", r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}",
+    r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€", r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€",
+    r"\rupee": "₹", r"\lt": "<", r"\gt": ">", r"\dotsc": r"\dots", r"\ldots": r"\dots", r"\cdots": r"\dots",
+}  # fmt: skip
+_COMMAND = re.compile(
+    "|".join(
+        re.escape(name) + ("(?![A-Za-z])" if name[-1].isalpha() else "")
+        for name in sorted(_COMMANDS, key=len, reverse=True)
+    )
+)
+_LEFT_RIGHT = re.compile(r"\\(?:left|right|[bB]igg?[lr]?)\s*(?=[\\(){}\[\]|.<>/])\.?")
+_COLOUR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}|\\phantom\s*\{[^{}]*\}|\\(?:tag|label)\s*\{[^{}]*\}")
+_DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
+_BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]+?)(?<=\S)\1(?![*\w])")
+_SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
+_THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
+_THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
+_UPRIGHT = re.compile(TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))")
+_UNIT_VECTOR = re.compile(
+    r"\\(?:hat|vec|widehat|mathbf)\s*(?:\{\s*(?:\\mathbf\s*\{\s*)?([ijk]|\\[ij]math)\s*\}{1,2}|([ijk])(?![A-Za-z]))"
+)
+_LABEL = re.compile(r"(?:^|(?<=,))\s*\(([a-e])\)\s*(?=[-\d\\])")
+_CURRENCY = {"$": "dollar", "€": "€", "£": "£", "¥": "¥", "₹": "₹"}
+_IN_FRONT = re.compile(
+    r"^(?P<sign>-?)\s*(?:(?:US|A|C)?(?P<mark>\\?\$|€|£|¥|₹)|(?P<code>USD|EUR|GBP|INR|Rs\.?)\s)\s*(?P<number>-?[\d.][\d.,]*(?:\{,\}\d{3})*)(?P<rest>[^$]*)$"
+)
+_BEHIND = re.compile(r"(?<=[\d}])\s*(€|£|¥|₹)$")
+_DOLLAR_BEHIND = re.compile(r"^[^$]*\d\s*\\?\$$")
+_TRAILING = re.compile(r"(?:\s*(?:[,;:?。]|\\text\s*\{[\s.,]*\}|\\+(?![A-Za-z%${}|,;:!]))|\s+!)+$")
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_LEADING = re.compile(
+    r"^(?:\s|=|:(?!\d)|\\(?:approx|equiv|sim|simeq|implies|Rightarrow|Longrightarrow|therefore|to|rightarrow)(?![A-Za-z])|~)+"
+)
+_FUNCTION = re.compile(r"(?<![A-Za-z\\])(?:pi|ln|log|exp|sin|cos|tan)(?![A-Za-z])")
+_PLAIN_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt\s*(?:\(([^()]*)\)|\{([^{}]*)\}|(\d+))")
+_PRIMES = re.compile(r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}?")
+
+
+def tidy(text: str) -> str:
+    """One notation, without currency, delimiters, marks around the whole, and brackets around the whole."""
+    text = without_bold(_INVISIBLE.sub("", text).strip())
+    text = _UNICODE_FRACTION.sub(_fraction, text)
+    text = _SUPERSCRIPT.sub(lambda found: f"^{{{found[0].translate(_SUPERSCRIPTS)}}}", text)
+    text = _SUBSCRIPT.sub(lambda found: f"_{{{found[0].translate(_SUBSCRIPTS)}}}", text)
+    if not text.isascii():
+        text = "".join(_MARKS.get(one) or _GREEK.get(one) or one for one in text)
+        text = _UNICODE_ROOT.sub(_root, text)
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(_MARKS.get(one) or one for one in text)
+    text = _COLOUR.sub("", _LEFT_RIGHT.sub("", _THIN_COMMAS.sub("", text)))
+    text = _money(_THOUSANDS.sub("", text))
+    text = _COMMAND.sub(lambda found: _COMMANDS[found[0]], text).replace("**", "^")
+    text = _SPACE.sub(" ", _DELIMITER.sub("", text)).strip()
+    text = _TRAILING.sub("", _LEADING.sub("", text))
+    if text.endswith(".") and not text.endswith(("..", "\\.")):
+        text = text[:-1].rstrip()
+    text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
+    text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
+    if len(labels := _LABEL.findall(text)) > 1 and labels[:2] == ["a", "b"]:
+        text = _LABEL.sub("", text)
+    text = text.replace("{-}", "-").replace("{+}", "+").replace("{:}", ":")
+    text = re.sub(r"\\\{\s*\\\}", r"\\emptyset ", text)
+    text = _UPRIGHT.sub("", _FUNCTION.sub(r"\\\g<0> ", text))
+    text = _PRIMES.sub(lambda found: "^{" + r"\prime" * (len(found[1] or "") or found[2].count("prime")) + "}", text)
+    text = _TRAILING.sub("", text)
+    braces = num_enclosing(text, "{}")
+    text = text[braces : len(text) - braces].strip()
+    needless = max(0, num_enclosing(text, "()") - 1)
+    return text[needless : len(text) - needless]
+
+
+def without_bold(text: str) -> str:
+    """The text without the marks of Markdown around bold words."""
+    while (plain := _BOLD.sub(r"\2", text)) != text:
+        text = plain
+    return text
+
+
+def _fraction(found: re.Match[str]) -> str:
+    fraction = unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    return f"{found[1]} {fraction}" if found[1] else fraction
+
+
+def _root(found: re.Match[str]) -> str:
+    degree = {"√": "", "∛": "[3]", "∜": "[4]"}[found[1]]
+    return rf"\sqrt{degree}{{{found[2] or found[3] or found[4]}}}"
+
+
+def _money(text: str) -> str:
+    """An amount with its currency behind it, as a unit; a $ that opens a formula is no currency."""
+    whole = text[1:-1] if len(text) > 2 and text[0] == text[-1] == "$" and text[-2] != "\\" else text
+    if (found := _IN_FRONT.match(whole)) is not None:
+        mark = (found["mark"] or found["code"]).lstrip("\\")
+        number = found["number"].rstrip(".,")
+        return rf"{found['sign']}{number}\text{{ {_CURRENCY.get(mark, mark)}}} {found['rest']}"
+    if _DOLLAR_BEHIND.match(whole):
+        return whole.rstrip("$\\ ") + r"\text{ dollar}"
+    return _BEHIND.sub(r"\\text{ \1}", whole) if _BEHIND.search(whole) else text
+
+
+def num_enclosing(text: str, pair: str) -> int:
+    """How many `pair`s of brackets surround the whole text: 2 for "{{3}}", 1 for "{{3}+{4}}"."""
+    at_ends = min(len(text) - len(text.lstrip(pair[0])), len(text) - len(text.rstrip(pair[1])))
+    lowest = depth = at_ends
+    for character in text[at_ends : len(text) - at_ends]:
+        depth += (character == pair[0]) - (character == pair[1])
+        lowest = min(lowest, depth)
+    return max(lowest, 0) if depth == at_ends else 0
+
+
+def nesting(text: str) -> int:
+    """The depth of its round and square brackets."""
+    deepest = depth = 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def squeeze(text: str) -> str:
+    """The text with each run of white space as one space."""
+    return " ".join(text.split())

@@ -1,0 +1,310 @@
+r"""Units of measure in answers: which names mean the same, how large they are, and which words are no unit.
+
+unit_of("square feet")     ->  Unit(dimensions=(("length", 2),), size=(381/1250)^2)
+unit_of("km/h")            ->  Unit(dimensions=(("length", 1), ("time", -1)), size=5/18)
+unit_of("red apples")      ->  Unit(dimensions=None, words={"red", "apple"}): compared by its words
+unit_of("or more")         ->  None: the words change the number
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+Dimensions = tuple[tuple[str, int], ...]
+
+BASE = {
+    "length": {
+        "nm nanometer nanometre": "1/1000000000",
+        "μm um micron micrometer micrometre": "1/1000000",
+        "mm millimeter millimetre": "1/1000",
+        "cm centimeter centimetre": "1/100",
+        "dm decimeter decimetre": "1/10",
+        "m meter metre": "1",
+        "km kilometer kilometre": "1000",
+        "in inch inches": "127/5000",
+        "ft foot feet": "381/1250",
+        "yd yard": "1143/1250",
+        "mi mile": "201168/125",
+    },
+    "time": {
+        "ms millisecond": "1/1000",
+        "s sec second": "1",
+        "min minute": "60",
+        "h hr hour": "3600",
+        "day": "86400",
+        "week wk": "604800",
+        "month": "2628000",
+        "yr year": "31536000",
+        "decade": "315360000",
+        "century centuries": "3153600000",
+    },
+    "mass": {
+        "mg milligram": "1/1000",
+        "g gram gm": "1",
+        "kg kilogram kilo": "1000",
+        "tonne": "1000000",
+        "oz ounce": "45359237/1600000",
+        "lb pound": "45359237/100000",
+        "ton": "45359237/50",
+    },
+    "money": {"cent ¢": "1/100", "dollar $ usd buck": "1"},
+    "euro": {"euro € eur": "1"},
+    "pound sterling": {"£ gbp": "1"},
+    "yen": {"¥ yen jpy": "1"},
+    "rupee": {"₹ rupee rs inr": "1"},
+    "celsius": {"celsius": "1"},
+    "fahrenheit": {"fahrenheit": "1"},
+    "kelvin": {"K kelvin": "1"},
+    "current": {"A amp ampere": "1", "mA milliampere": "1/1000"},
+    "amount": {"mol mole": "1"},
+    "data": {
+        "bit": "1",
+        "byte B": "8",
+        "kB KB kilobyte": "8000",
+        "MB megabyte": "8000000",
+        "GB gigabyte": "8000000000",
+    },
+    "angle": {"rad radian": "1"},
+    "unit": {"unit": "1"},
+}
+"""Exact size of each unit in metres, seconds, grams, dollars and so on; a name may take a plural s or es. A year is 365
+days and twelve months."""
+DERIVED = {
+    "ml milliliter millilitre mL cc": "1/1000000 m^3",
+    "cl centiliter centilitre cL": "1/100000 m^3",
+    "l L liter litre": "1/1000 m^3",
+    "gal gallon": "473176473/125000000000 m^3",
+    "qt quart": "473176473/500000000000 m^3",
+    "pt pint": "473176473/1000000000000 m^3",
+    "cup": "473176473/2000000000000 m^3",
+    "acre": "316160658/78125 m^2",
+    "ha hectare": "10000 m^2",
+    "mph": "1397/3125 m/s",
+    "kph kmh kmph": "5/18 m/s",
+    "fps": "381/1250 m/s",
+    "N newton": "1000 g m/s^2",
+    "J joule": "1000 g m^2/s^2",
+    "kJ kilojoule": "1000000 g m^2/s^2",
+    "cal calorie": "4184 g m^2/s^2",
+    "kcal kilocalorie": "4184000 g m^2/s^2",
+    "W watt": "1000 g m^2/s^3",
+    "kW kilowatt": "1000000 g m^2/s^3",
+    "MW megawatt": "1000000000 g m^2/s^3",
+    "kWh": "3600000000 g m^2/s^2",
+    "Pa pascal": "1000 g/m s^2",
+    "kPa kilopascal": "1000000 g/m s^2",
+    "Hz hertz": "1 1/s",
+    "kHz kilohertz": "1000 1/s",
+    "V volt": "1000 g m^2/A s^3",
+    "Ω ohm": "1000 g m^2/A^2 s^3",
+    "C coulomb": "1 A s",
+}
+COUNTS = {
+    "dozen": Fraction(12), "score": Fraction(20), "hundred": Fraction(100), "thousand": Fraction(1000),
+    "million": Fraction(10**6), "billion": Fraction(10**9), "trillion": Fraction(10**12),
+    "half": Fraction(1, 2), "halves": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4),
+    "fourth": Fraction(1, 4), "fifth": Fraction(1, 5), "sixth": Fraction(1, 6), "seventh": Fraction(1, 7),
+    "eighth": Fraction(1, 8), "ninth": Fraction(1, 9), "tenth": Fraction(1, 10), "twelfth": Fraction(1, 12),
+    "hundredth": Fraction(1, 100), "thousandth": Fraction(1, 1000), "millionth": Fraction(1, 10**6),
+}  # fmt: skip
+"""Words after a number that multiply it: 3 dozen, 3 tenths."""
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())}
+NUMBER_WORDS |= {word: 20 + 10 * place for place, word in enumerate(_TENS.split())} | {
+    "one hundred": 100,
+    "a hundred": 100,
+}
+NUMBER_WORDS |= {
+    f"{ten} {one}": 20 + 10 * place + number
+    for place, ten in enumerate(_TENS.split())
+    for number, one in enumerate(_ONES.split()[1:10], 1)
+}
+CHANGING = frozenset(
+    [
+        "or",
+        "and",
+        "than",
+        "least",
+        "most",
+        "at",
+        "up",
+        "over",
+        "under",
+        "above",
+        "below",
+        "between",
+        "not",
+        "no",
+        "non",
+        "plus",
+        "minus",
+        "times",
+        "multiplied",
+        "divided",
+        "by",
+        "squared",
+        "cubed",
+        "square",
+        "cube",
+        "root",
+        "factorial",
+        "power",
+        "to",
+        "mod",
+        "modulo",
+        "base",
+        "remainder",
+        "percent",
+        "point",
+        "if",
+        "when",
+        "unless",
+        "else",
+        "but",
+        "except",
+        "either",
+        "neither",
+        "nor",
+        "if",
+        "any",
+        "all",
+        "none",
+        "undefined",
+        "infinite",
+        "infinity",
+        "am",
+        "pm",
+        "a.m",
+        "p.m",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "false",
+        "true",
+        "yes",
+        "wrong",
+        "incorrect",
+        "isn't",
+    ]
+)
+"""Words that make another answer of the number that they follow."""
+AFTER_A_UNIT = re.compile(
+    r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining|later|ago|from now)\b.*"
+)
+
+_SHAPES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+_FACTOR = re.compile(r"(?P<name>[^\s\d^]+?)\^?\{?(?P<power>-?\d)?\}?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """What stands after a number."""
+
+    dimensions: Dimensions | None
+    """Powers of the base dimensions, sorted; None for words that name no known unit."""
+    size: Fraction = Fraction(1)
+    """The unit in metres, seconds, grams and so on."""
+    words: frozenset[str] = frozenset()
+    """The words in the singular, of an unknown unit."""
+
+
+def _product(*factors: tuple[Unit, int]) -> Unit:
+    powers: dict[str, int] = {}
+    size = Fraction(1)
+    for unit, power in factors:
+        size *= unit.size**power
+        for dimension, of_unit in unit.dimensions or ():
+            powers[dimension] = powers.get(dimension, 0) + power * of_unit
+    return Unit(dimensions=tuple(sorted((name, power) for name, power in powers.items() if power)), size=size)
+
+
+def _table() -> Mapping[str, Unit]:
+    known: dict[str, Unit] = {}
+    for dimension, units in BASE.items():
+        for names, size in units.items():
+            for name in names.split():
+                known[name] = Unit(dimensions=((dimension, 1),), size=Fraction(size))
+    for names, written in DERIVED.items():
+        factor, _, rest = written.partition(" ")
+        above, _, below = rest.partition("/")
+        parts = [*_factors(above, 1, known), *_factors(below, -1, known)]
+        unit = _product((Unit(dimensions=(), size=Fraction(factor)), 1), *parts)
+        known.update(dict.fromkeys(names.split(), unit))
+    return MappingProxyType(known)
+
+
+def _factors(text: str, sign: int, known: Mapping[str, Unit]) -> list[tuple[Unit, int]]:
+    found = []
+    for factor in text.split():
+        if factor != "1" and (match := _FACTOR.fullmatch(factor)) is not None:
+            found.append((known[match["name"]], sign * int(match["power"] or 1)))
+    return found
+
+
+UNITS = _table()
+
+
+def known_unit(name: str) -> Unit | None:
+    """The unit of one name, in singular or plural; capitals count where two names differ in them alone."""
+    for spelt in (name, name.lower()):
+        for form in (spelt, spelt.removesuffix("s"), spelt.removesuffix("es")):
+            if form in UNITS and not (form != spelt and len(form) < 2):
+                return UNITS[form]
+    return None
+
+
+def unit_of(text: str) -> Unit | None:
+    """The unit that `text` names, known or not; None if its words change the number before them."""
+    text = " ".join(text.replace("\\", " ").replace("·", " ").replace("-", " ").split()).strip(" .")
+    if not text:
+        return None
+    if (unit := _known(text)) is not None or (unit := _known(AFTER_A_UNIT.sub("", text))) is not None:
+        return unit
+    words = [word.strip(".,()'") for word in text.lower().split()]
+    if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNTS.keys() & set(words):
+        return None
+    if all(len(word) < 3 for word in words):
+        return None
+    return Unit(dimensions=None, words=frozenset(word.removesuffix("s") for word in words))
+
+
+def _known(text: str) -> Unit | None:
+    """A known unit, or a quotient of known ones, with its shape or power."""
+    above, *below = re.split(r"\s*/\s*|\s+per\s+|^per\s+", text)
+    if len(below) > 1:
+        return None
+    factors: list[tuple[Unit, int]] = []
+    for part, sign in ((above, 1), *((one, -1) for one in below)):
+        power, words = 1, part.replace(".", " ").split()
+        for word in words:
+            if word.lower() in _SHAPES and power == 1:
+                power = _SHAPES[word.lower()]
+                continue
+            if word.lower() in ("squared", "cubed") and factors:
+                unit, _ = factors[-1]
+                factors[-1] = (unit, sign * (2 if word.lower() == "squared" else 3))
+                continue
+            match = _FACTOR.fullmatch(word)
+            unit = known_unit(match["name"]) if match else None
+            if unit is None or match is None:
+                return None
+            factors.append((unit, sign * int(match["power"] or power)))
+            power = 1
+        if power != 1 or (not words and sign < 0):
+            return None
+    return _product(*factors) if factors else None
