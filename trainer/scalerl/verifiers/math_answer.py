@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from scalerl.rollout import Judgement
 from scalerl.verifiers.math_notation import squeeze, without_bold
-from scalerl.verifiers.math_prose import statements
+from scalerl.verifiers.math_prose import changes_what_follows, statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER
 from scalerl.verifiers.worker import judge_within
 
@@ -31,7 +31,11 @@ TAIL_CHARS = 2_000
 
 _TOKENS = re.compile(r"(?P<box>\\(?:boxed|fbox)\s*\{)|\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\(?:boxed|fbox)\s+([^\s{}$\\]+)")
-_LISTED = re.compile(r"(?:\s|\$|\\[()\[\]]|\\text\s*\{\s*(?:and|or)\s*\}|and|or|[,;]){0,20}")
+_LISTED = re.compile(
+    r"(?:\s|\$|\\[()\[\]\\]|\\text\s*\{\s*(?:and|or)\s*\}|and\b|or\b|[,;./&]|\\q?quad|\\[ ,;:]"
+    r"|(?:Case|Part|Answer)?\s*\(?(?:\d{1,2}|[a-eA-E]|i{1,3}|iv)[).:]|(?<=[\s,;$])[A-Za-z](?:_\{?\w\}?)?\s*=){0,30}"
+)
+"""What may stand between boxes that are one list: separators, numbers of parts, names of unknowns."""
 _AT_THE_END = re.compile(
     r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
 )
@@ -39,7 +43,7 @@ _DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*(.{1,1000}?)\s*(?:\\\]|\$\$)", re.DOTA
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 _TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")
-_SAID = re.compile(r"answer\W{0,4}(?:is\b|:)", re.IGNORECASE)
+_SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
 
 
 def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
@@ -80,8 +84,12 @@ def _of_a_phrase(text: str) -> str:
     if tagged := _TAGGED.findall(text):
         text = tagged[-1].strip()
     text = re.sub(
-        r"^(?:A|Ans|Answer|Final answer|Result|Solution)\.?\s*:\s*", "", without_bold(text), flags=re.IGNORECASE
+        r"^(?:(?:Thus|So|Therefore|Hence|Then|Finally),?\s+)?(?:A|Ans|Answer|Final answer|Result|Solution)\.?\s*:\s*",
+        "",
+        without_bold(text),
+        flags=re.IGNORECASE,
     )
+    text = re.sub(r"^(?:Thus|So|Therefore|Hence|Then|Finally),?\s+(?=\S+\s*=)", "", text)
     if (said := _last_said(text)) and (found := next(statements(said, "said"), None)):
         text = found[0]
     elif (found := _SENTENCE.fullmatch(text)) is not None:
@@ -113,7 +121,11 @@ def final_answer(response: str) -> "tuple[str, Place]":
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
     if said := _last_said(tail):
         return squeeze(said), "said"
-    if (end := _AT_THE_END.search(tail)) and not _ONE_OF_SEVERAL.search(tail[: end.start("inline")]):
+    if (
+        (end := _AT_THE_END.search(tail))
+        and not changes_what_follows(tail[: end.start("number")])
+        and not _ONE_OF_SEVERAL.search(tail[: end.start("inline")])
+    ):
         return squeeze(end["inline"] or end["round"] or end["number"]), "said"
     return squeeze(tail), "prose"
 

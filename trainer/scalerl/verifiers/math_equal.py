@@ -29,6 +29,7 @@ from latex2sympy2_extended.sets import FiniteSet as ParsedSet
 from math_verify.grader import should_treat_as_complex
 from sympy import (
     Basic,
+    Derivative,
     Eq,
     Expr,
     FiniteSet,
@@ -66,6 +67,8 @@ _AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
 MOST_SIGNS = 3
 r"""Of \pm in one answer."""
+_OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
+"""The parser works a greatest common divisor out where it stands: that of symbols is 1."""
 OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Rational(5, 9), Rational(45967, 180))}
 """Factor and offset of a temperature to kelvin."""
 
@@ -140,6 +143,8 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
         return "right"
     if answer.modulus and gold.modulus and answer.modulus != gold.modulus:
         return "wrong"
+    if answer.domain and gold.domain and answer.domain != gold.domain:
+        return "wrong"
     if answer.name or gold.name:
         return compare_named(answer, gold)
     if {answer.latex, gold.latex} <= {"no solution", r"\emptyset"}:
@@ -148,8 +153,6 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
         return "wrong"
     if answer.clock or gold.clock:
         return "right" if same_time(answer, gold) else "wrong"
-    if answer.modulus and gold.modulus and answer.modulus != gold.modulus:
-        return "wrong"
     if len(answer.ratio) > 2 or len(gold.ratio) > 2 or (answer.ratio and gold.ratio):
         return compare_ratios(answer.ratio, gold.ratio)
     if gold.base and answer.base:
@@ -159,9 +162,10 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
         return "unparsable"
     if stated is None or wanted is None:  # beside a gold answer that does not parse only the same text is right
         return "wrong"
-    if answer.integer and gold.integer:
-        stated, wanted = with_integer(stated, answer.integer), with_integer(wanted, gold.integer)
-        if same_progression(wanted, stated):
+    periods = [reading.integer or _period(value) for reading, value in ((answer, stated), (gold, wanted))]
+    if all(periods):
+        stated, wanted = with_integer(stated, periods[0]), with_integer(wanted, periods[1])
+        if answer.domain in ("", "Z") and same_progression(wanted, stated):
             return "right"
     steps = decimals(answer.latex, gold.latex)
     if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
@@ -196,7 +200,9 @@ def same_words(answer: Reading, gold: Reading) -> bool:
 def compare_named(answer: Reading, gold: Reading) -> "Outcome":
     """The verdict if at least one of the two gives a value a name: x = 5."""
     if answer.body is not None and gold.body is not None:
-        if answer.name == gold.name or not (answer.name.isascii() and len(min(answer.name, gold.name, key=len)) < 4):
+        if answer.name == gold.name or (
+            answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
+        ):
             outcome = compare(answer.body, gold.body)
             if outcome == "right":
                 return outcome
@@ -249,6 +255,12 @@ def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outco
     if any(part == 0 for part in (*stated, *wanted)):
         return "wrong"
     return "right" if all(equal(x * a, y * g, []) for x, y in zip(golds, others, strict=True)) else "wrong"
+
+
+def _period(value: Any) -> str:
+    """The only symbol of pi/6 + 2 pi k, which can only stand for any integer; "" for other values."""
+    symbols = [symbol.name for symbol in value.free_symbols] if isinstance(value, Expr) else []
+    return symbols[0] if len(symbols) == 1 and symbols[0] in ("k", "n", "m") and value.has(pi) else ""
 
 
 def with_integer(value: Any, symbol: str) -> Any:
@@ -332,7 +344,7 @@ def parsed(latex: str) -> Any:
     if "\\pm" in latex or "\\mp" in latex:
         return both_signs(latex)
     try:
-        value = parse_latex(latex)
+        value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
     except MemoryError:
         raise
     except Exception:  # the parser raises Exception itself
@@ -346,7 +358,8 @@ def parsed(latex: str) -> Any:
             return value if isinstance(value, Basic) else None
         if num_digits(value) > MAX_DIGITS:  # replacing a symbol works out the numbers beside it
             return value
-        return value.xreplace({symbol: _symbol(symbol) for symbol in value.free_symbols})
+        named: Any = value.replace(lambda part: isinstance(part, Derivative) and part.expr.is_Symbol, _derivative)
+        return named.xreplace({symbol: _symbol(symbol) for symbol in named.free_symbols})
     except MemoryError:
         raise
     except Exception:  # of SymPy any may come, as the ValueError of an integral over 2
@@ -406,6 +419,11 @@ def split_list(latex: str) -> list[str]:
         else:
             parts[-1] += character
     return parts
+
+
+def _derivative(derivative: Any) -> Symbol:
+    """dy/dx as a symbol: worked out with y as a symbol it is 0."""
+    return Symbol(f"d{derivative.expr}/d{derivative.variables}", real=True)
 
 
 def _symbol(symbol: Any) -> Expr:

@@ -25,7 +25,7 @@ _MARKS = {
     "∠": r"\angle ", "△": r"\triangle ",
     "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "′": "'", "’": "'", "‘": "'",
     "″": "''", "“": '"', "”": '"',
-    "、": ",", "∶": ":", "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
+    "、": ",", "∶": ":", "∣": "|", "…": r"\dots ", "：": ":", "。": ".", "《": "", "⟨": r"\langle ", "⟩": r"\rangle ",
 }  # fmt: skip
 _GREEK = {
     chr(code): "\\" + unicodedata.name(chr(code)).split()[-1].lower() + " "
@@ -42,7 +42,9 @@ _COMMANDS = {
     r"\nobreak": "", r"\large": "", r"\Large": "", r"\LARGE": "", r"\huge": "", r"\Huge": "",
     r"\small": "",
     r"\normalsize": "", r"\boldsymbol": "", r"\bm": "", r"\pmb": "", r"\rm": "", r"\bf": "", r"\it": "",
-    r"\not=": r"\ne ", r"\underline": "", r"\log_e": r"\ln ", r"\log_{e}": r"\ln ", r"\not =": r"\ne ",
+    r"\not=": r"\ne ", r"\underline": "",
+    r"\emph": "", r"\rightarrow": r"\to", r"\lnot": r"\neg", r"\mid": "|", r"\log_e": r"\ln ",
+    r"\log_{e}": r"\ln ", r"\not =": r"\ne ",
     r"\limits": "", r"\mathstrut": "", r"\enspace": " ", r"\tan^{-1}": r"\arctan", r"\sin^{-1}": r"\arcsin",
     r"\cos^{-1}": r"\arccos", r"\colon": ":", r"\ratio": ":", r"\mathbb Z": r"\mathbb{Z}", r"\mathbb R": r"\mathbb{R}",
     r"\mathbb N": r"\mathbb{N}", "~": " ", r"\euro": "€", r"\pounds": "£", r"\textsterling": "£", r"\texteuro": "€",
@@ -55,12 +57,18 @@ _COMMAND = re.compile(
     )
 )
 _LEFT_RIGHT = re.compile(r"\\(?:left|right|[bB]igg?[lr]?)\s*(?=[\\(){}\[\]|.<>/])\.?")
-_COLOUR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}|\\phantom\s*\{[^{}]*\}|\\(?:tag|label)\s*\{[^{}]*\}")
+_COLOUR = re.compile(
+    r"\\[hv]space\*?\s*\{[^{}]*\}|\\[vh]phantom\s*\{[^{}]*\}|\\(?:color|textcolor)\s*\{[^{}]*\}|\\phantom\s*\{[^{}]*\}|\\(?:tag|label)\s*\{[^{}]*\}"
+)
 _DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
+_SEPARATED = re.compile(r"\d(?:,\s|;|\s*(?:\\text\s*\{\s*)?(?:and|or)\b)")
+_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]+?)(?<=\S)\1(?![*\w])")
 _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
+_NAMED_FUNCTION = re.compile(TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}")
+_MOD = re.compile(rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)")
 _UPRIGHT = re.compile(TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))")
 _UNIT_VECTOR = re.compile(
     r"\\(?:hat|vec|widehat|mathbf)\s*(?:\{\s*(?:\\mathbf\s*\{\s*)?([ijk]|\\[ij]math)\s*\}{1,2}|([ijk])(?![A-Za-z]))"
@@ -94,13 +102,16 @@ def tidy(text: str) -> str:
         text = unicodedata.normalize("NFKC", text)
         text = "".join(_MARKS.get(one) or one for one in text)
     text = _COLOUR.sub("", _LEFT_RIGHT.sub("", _THIN_COMMAS.sub("", text)))
-    text = _money(_THOUSANDS.sub("", text))
-    text = _COMMAND.sub(lambda found: _COMMANDS[found[0]], text).replace("**", "^")
+    text = _COMMAND.sub(lambda found: _COMMANDS[found[0]], _THOUSANDS.sub("", text)).replace("**", "^")
+    text = _money(text)
+    if _SEPARATED.search(text):
+        text = _GROUPS.sub("", text)
     text = _SPACE.sub(" ", _DELIMITER.sub("", text)).strip()
     text = _TRAILING.sub("", _LEADING.sub("", text))
     if text.endswith(".") and not text.endswith(("..", "\\.")):
         text = text[:-1].rstrip()
     text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
+    text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
     text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
     if len(labels := _LABEL.findall(text)) > 1 and labels[:2] == ["a", "b"]:
         text = _LABEL.sub("", text)

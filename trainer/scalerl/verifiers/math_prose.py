@@ -18,10 +18,11 @@ _CLAUSE_END = re.compile(
     r"after|before|during|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|and\s+(?!\d+\s*/)|than\s+expected)\b"
 )
 _CHANGED_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bnever|\bless than|\bmore than|\bfewer than|\bgreater than|\bat least|\bat most"
-    r"|\bover|\bunder|\babove|\bbelow|"
-    r"\bbetween|\bup to|\bminimum of|\bmaximum of|\bhalf of|\btwice|\bdouble|\btriple"
-    r"|\bminus|\bnegative|\bno more than|\bnor|\bor|[*/^])\s*$",
+    r"(?:\b(?:not|never|cannot|no longer|different from|other than|unlike|less than|more than|"
+    r"fewer than|greater than|at least|"
+    r"at most|over|under|above|below|between|up to|(?:mini|maxi)mum of|half of|twice|double|triple|"
+    r"minus|negative|nor|or)|n't"
+    r"|[*/^])(?:\s+(?:be|equal to|equal|exactly|quite|really|simply|just))*[\s$*_(\"'`]*$",
     re.IGNORECASE,
 )
 _CHANGED_AFTER = re.compile(
@@ -47,12 +48,17 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
             return
         found = list(_values(bare))
         if found:
-            value = found[0] if place == "said" else found[-1]
+            value = found[0] if place == "said" and not (" but " in bare and not found[0]) else found[-1]
             if value:
                 yield value, "words around the answer"
             return
         if place == "said":
             yield bare, ""
+
+
+def changes_what_follows(text: str) -> bool:
+    """Whether the words at the end deny or change a value that comes next: "it is not", "at least"."""
+    return bool(_CHANGED_BEFORE.search(text[-60:]))
 
 
 def _values(sentence: str) -> Iterator[str]:
@@ -72,7 +78,7 @@ def _values(sentence: str) -> Iterator[str]:
             rest = sentence[end:]
             stop = _CLAUSE_END.search(rest)
             words = rest[: stop.start()] if stop else rest
-            is_changed = _CHANGED_BEFORE.search(sentence[:start]) or _CHANGED_AFTER.match(rest)
+            is_changed = changes_what_follows(sentence[:start]) or _CHANGED_AFTER.match(rest)
             yield "" if is_changed else f"{content}{words}".rstrip(" .*_")
         return
     place = 0
@@ -81,5 +87,5 @@ def _values(sentence: str) -> Iterator[str]:
         stop = _CLAUSE_END.search(rest)
         words = rest[: stop.start()] if stop else rest
         place = found.end("value")
-        is_changed = _CHANGED_BEFORE.search(sentence[: found.start()]) or _CHANGED_AFTER.match(rest)
+        is_changed = changes_what_follows(sentence[: found.start()]) or _CHANGED_AFTER.match(rest)
         yield "" if is_changed else f"{found['value']}{words}".rstrip(" .*_")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from scalerl.verifiers.math_notation import TEXT, tidy
-from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, Unit, unit_of
+from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, Unit, number_of_words, unit_of
 
 MAX_ANSWER_CHARS = 1_000
 """Of an answer that is not one long number."""
@@ -55,15 +55,18 @@ class Reading:
     modulus: str = ""
     """9 of 4 (mod 9)."""
     integer: str = ""
-    """The symbol that stands for any integer."""
+    """The symbol that stands for any number of `domain`."""
+    domain: str = ""
+    """Z, N or R."""
 
 
 _ALL_TEXT = re.compile(rf"(?:{TEXT}\{{[^{{}}]*\}}[\s.]*)+")
 _TEXT_COMMAND = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}")
-_MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*{TEXT}\{{([^{{}}]*)\}}")
+_MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*(/?)\s*{TEXT}\{{([^{{}}]*)\}}")
 _QUOTIENT_OF_UNITS = re.compile(rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}")
 _FILLER = re.compile(
-    rf"^(?:{TEXT}\{{)?\s*(?:exactly|about|only|just|approximately|approx\.?|around|roughly"
+    rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|exactly|about"
+    rf"|only|just|approximately|approx\.?|around|roughly"
     rf"|nearly|(?:a )?total of|simply|still)\s*"
     r"(?:\}\s*)?(?=[-\d\\])",
     re.IGNORECASE,
@@ -71,6 +74,12 @@ _FILLER = re.compile(
 _NEGATIVE = re.compile(rf"^(?:{TEXT}\{{)?\s*(?:negative|minus)\s*(?:\}}\s*)?(?=[\d\\])", re.IGNORECASE)
 _BASE_IN_WORDS = re.compile(
     rf"_\s*\{{?\s*{TEXT}\{{\s*({'|'.join(word for word in NUMBER_WORDS if ' ' not in word)})\s*\}}\s*\}}?",
+    re.IGNORECASE,
+)
+_ROMAN = re.compile(r"[IVX]{2,}")
+_POINT = re.compile(r"[A-Z]\s*(\(\s*-?\d[^()]*,[^()]*\))")
+_OPTION = re.compile(
+    rf"(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
     re.IGNORECASE,
 )
 _ONE_LETTER = re.compile(rf"{TEXT}\{{\s*([A-Za-z])\s*\}}")
@@ -86,7 +95,7 @@ _MODULUS = re.compile(
 _INTEGER = re.compile(
     rf"[\s,;]*\(?\s*(?:{TEXT}\{{\s*(?:where|for|with|and|for (?:all"
     rf"|any|some|every))(?: (?:all|any|some|every))?\s*\}}\s*|(?:where|for|with)\s+)?"
-    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?Z\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an|any)?\s*integers?\s*\}}?)\s*\)?$"
+    rf"(?P<symbol>[a-z])\s*(?:\\in\s*(?:\\mathbb\s*\{{?(?P<domain>[ZNR])\}}?|Z)(?:\^?[+*]|\^\{{[+*]\}})?|(?:{TEXT}\{{)?\s*(?:is|=)?\s*(?:an|any)?\s*integers?\s*\}}?)\s*\)?$"
 )
 _ANY_INTEGER = re.compile(
     rf"[\s,;]*(?:{TEXT}\{{)?\s*(?:where|for|with)"
@@ -167,12 +176,16 @@ def read(answer: str) -> Reading:
     text = tidy(answer)
     text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2}", text)
     text = _NEGATIVE.sub("-", _FILLER.sub("", text))
+    if found := _OPTION.fullmatch(text):
+        text = found["letter"]
+    if found := _POINT.fullmatch(text):
+        text = found[1]
     text = _BASE_IN_WORDS.sub(lambda found: f"_{{{NUMBER_WORDS[found[1].lower()]}}}", text)
     if text == r"\mathbf{R}" or re.fullmatch(rf"(?:{TEXT}\{{)?[aA]ll real(?:s| numbers)\}}?", text):
         text = r"\mathbb{R}"
     if text in (r"\text{infinity}", "infinity"):
         text = r"\infty"
-    while (merged := _MERGE.sub(r"\\text{\1 \2}", text)) != text:
+    while (merged := _MERGE.sub(r"\\text{\1 \2\3}", text)) != text:
         text = merged
     if (found := _LETTER.fullmatch(text)) or (found := _LETTER_INSIDE.fullmatch(text)):
         letter = next(one for one in found.groups() if one)
@@ -185,24 +198,29 @@ def read(answer: str) -> Reading:
 
 def _whole(text: str) -> str:
     whole = _TEXT_COMMAND.sub(r"\1", _MIXED.sub(r"(\1+\2/\3)", text))
+    if "{cases}" in whole:
+        whole = re.sub(r"(?<![A-Za-z])(?:if|for|when|otherwise)(?![A-Za-z])", "", whole)
     return _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
 
 
 def _read(text: str) -> Reading:
     whole = _whole(text)
-    modulus = integer = ""
+    modulus = integer = domain = ""
     if (found := _MODULUS.search(text)) and found.start():
         text, modulus = text[: found.start()].rstrip(), found["a"] or found["b"]
+    if (found := _REALS.search(text)) and _RELATION.search(text[: found.start()]):
+        text = text[: found.start()]
     for pattern in (_INTEGER, _ANY_INTEGER):
         if (found := pattern.search(text)) and found.start() and found["symbol"] in text[: found.start()]:
             text, integer = text[: found.start()].rstrip(" ,;"), found["symbol"]
-    if (found := _REALS.search(text)) and _RELATION.search(text[: found.start()]):
-        text = text[: found.start()]
+            domain = found.groupdict().get("domain") or "Z"
     name, value = _named(text)
     if name:
-        body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer)
-        return Reading(text=whole, latex=plain(text), name=name, body=body, modulus=modulus, integer=integer)
-    return replace(_value(text, whole), modulus=modulus, integer=integer)
+        body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer, domain=domain)
+        return Reading(
+            text=whole, latex=plain(text), name=name, body=body, modulus=modulus, integer=integer, domain=domain
+        )
+    return replace(_value(text, whole), modulus=modulus, integer=integer, domain=domain)
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -215,7 +233,7 @@ def _named(text: str) -> tuple[str, str]:
     if len(sides) == 2 and _is_name(sides[1]) and not _is_name(sides[0]):
         sides.reverse()
     first = sides[0]
-    if _is_name(first) or (len(sides[-1]) < 40 and ":" in first and ":" in sides[-1]):
+    if "\\equiv" in text or _is_name(first) or (len(sides[-1]) < 40 and ":" in first and ":" in sides[-1]):
         name = _TEXT_COMMAND.sub(r"\1", first)
         return re.sub(r"\\(?:angle|triangle|measuredangle)|^m(?=\s*\\)|[\s{}|]", "", name), sides[-1]
     return "", ""
@@ -243,8 +261,10 @@ def _value(text: str, whole: str) -> Reading:
         text = words
     if _WORDS.fullmatch(words):
         bare = words.strip("(). ")
-        if (number := NUMBER_WORDS.get(bare.lower().replace("-", " "))) is not None:
+        if (number := number_of_words(bare)) is not None:
             return Reading(text=whole, latex=str(number))
+        if bare.lower() in ("noon", "midnight"):
+            return Reading(text=whole, latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
         bare = re.sub(r"^(?:an?|the) (?=[a-z])", "", SYNONYMS.get(bare.lower(), bare))
         return Reading(text=whole, latex=plain(bare), words=bare, is_text=is_set_as_text or not _may_be_a_product(bare))
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
@@ -271,6 +291,8 @@ def _value(text: str, whole: str) -> Reading:
 
 def _may_be_a_product(word: str) -> bool:
     """Whether letters may be symbols side by side: abcd, AB, xy, but not even, Friday, no solution or ABC."""
+    if _ROMAN.fullmatch(word):
+        return False
     if all(len(part) <= 2 for part in word.split("-")) and " " not in word and "'" not in word:
         return word.lower() not in SHORT_WORDS
     if word.lower() in SHORT_WORDS or not word.isalpha() or len(word) > 5:

@@ -61,7 +61,7 @@ BASE = {
     "amount": {"mol mole": "1"},
     "data": {
         "bit": "1",
-        "byte B": "8",
+        "byte": "8",
         "kB KB kilobyte": "8000",
         "MB megabyte": "8000000",
         "GB gigabyte": "8000000000",
@@ -83,6 +83,7 @@ DERIVED = {
     "ha hectare": "10000 m^2",
     "mph": "1397/3125 m/s",
     "kph kmh kmph": "5/18 m/s",
+    "mpg": "48000000000/112903 1/m^2",
     "fps": "381/1250 m/s",
     "N newton": "1000 g m/s^2",
     "J joule": "1000 g m^2/s^2",
@@ -125,6 +126,26 @@ NUMBER_WORDS |= {
     for place, ten in enumerate(_TENS.split())
     for number, one in enumerate(_ONES.split()[1:10], 1)
 }
+
+
+def number_of_words(text: str) -> Fraction | None:
+    """The number that words say: "negative six", "forty-two", "three quarters", "half", "a dozen"; None for others."""
+    words = text.lower().replace("-", " ").split()
+    if words and words[0] in ("negative", "minus"):
+        number = number_of_words(" ".join(words[1:]))
+        return None if number is None else -number
+    if (whole := NUMBER_WORDS.get(" ".join(words))) is not None:
+        return Fraction(whole)
+    last = words[-1] if words else ""
+    times = COUNTS.get(last, COUNTS.get(last.removesuffix("s")))
+    if times is None or len(words) > 3:
+        return None
+    first = " ".join(words[:-1])
+    if first in ("a", "an") or (not first and last == "half"):
+        return times
+    return None if first not in NUMBER_WORDS else NUMBER_WORDS[first] * times
+
+
 CHANGING = frozenset(
     [
         "or",
@@ -204,7 +225,7 @@ CHANGING = frozenset(
 )
 """Words that make another answer of the number that they follow."""
 AFTER_A_UNIT = re.compile(
-    r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining|later|ago|from now)\b.*"
+    r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining)\b.*"
 )
 
 _SHAPES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
@@ -261,7 +282,8 @@ UNITS = _table()
 
 def known_unit(name: str) -> Unit | None:
     """The unit of one name, in singular or plural; capitals count where two names differ in them alone."""
-    for spelt in (name, name.lower()):
+    spellings = (name, name.lower()) if len(name) > 2 or (len(name) == 2 and name.isupper()) else (name,)
+    for spelt in spellings:
         for form in (spelt, spelt.removesuffix("s"), spelt.removesuffix("es")):
             if form in UNITS and not (form != spelt and len(form) < 2):
                 return UNITS[form]

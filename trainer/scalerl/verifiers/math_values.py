@@ -46,8 +46,9 @@ LARGEST_EXACT = 10**15
 
 PLACES = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
 """Where two expressions are compared before they are simplified; equal ones agree anywhere."""
-SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(12), Rational(12))
-"""Of the places, at each comparison: |x - 3| is 3 - x at all small ones."""
+SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
+"""Of the places, at each comparison: |x - 3| is 3 - x at all small ones, and rounding up is rounding down plus 1 at all
+but integers, which the last two give, even and odd."""
 
 _NO_LIMIT: Any = None  # math-verify's signatures say int, its documentation None
 _DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
