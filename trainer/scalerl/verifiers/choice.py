@@ -3,67 +3,197 @@ r"""The letter of a multiple-choice answer, as ARC and HellaSwag ask for it.
 After the thinking part the letter is looked for in this order. Within one rule the last letter counts, so that a model
 may correct itself:
 
-1. the content of the last \boxed{}: `B`, `(B)`, `\text{B}`, `B. Paris`;
-2. what follows "answer is", "answer:", "choice is" or "option is": `The answer is (B)`, `**Answer:** b`;
-3. a line that is the letter, or starts with the letter and a bracket, a full stop or a colon: `B`, `(B)`, `B. Paris`;
-4. the letter in brackets, where the text has one only: `I would pick (B) here`.
+1. the last \boxed{} that holds a letter: `B`, `(B)`, `\text{B}`, `B. Paris`; then what is tagged <answer>;
+2. a statement: `The answer is (B)`, `**Answer:** b`, `Option B is correct`, `B is the right one`, `I choose B`,
+   `leaving B`, `答案：B`;
+3. a line that is the letter;
+4. lines that start with a letter and a bracket, a full stop or a colon, as `B. Paris`, if one is left after the choices
+   themselves, A, B and so on, have been taken away;
+5. the letter in brackets, if the text has one only: `I would pick (B) here`;
+6. the text of exactly one choice.
 
-A small letter counts only where no word follows: "the answer is a bird" is no A. "A or B" settles on no letter. An
-answer without a letter, or with one past the last choice, is unparsable. Of an answer of more than 100,000 characters
-the last 100,000 are read, in time that grows in proportion.
+"Not B", "B is wrong" and "anything but B" state nothing. "A or B" settles on no letter. A small letter counts only if no
+word follows: "the answer is a bird" is no A. An answer without a letter, or with one past the last choice, is
+unparsable. Of an answer of more than 100,000 characters the last 100,000 are read, in time that grows in proportion.
 """
 
 import re
-from typing import TYPE_CHECKING
+import unicodedata
+from collections.abc import Sequence
 
+from scalerl.rollout import Judgement, Outcome
 from scalerl.verifiers.math_answer import last_boxed
-
-if TYPE_CHECKING:  # the judges load without torch
-    from scalerl.rollout import Outcome
+from scalerl.verifiers.qa import normalise
 
 MAX_CHARS = 100_000
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-_OPENING = re.compile(r"""(?:[\s*_"'`$(\[{]|\\(?:text|mathrm|textbf|mathbf)\s*\{)*""")
-_SAID = re.compile(
-    r"\b(?:answer|choice|option)\W{0,4}(?:\bis\b|:)(?:\W*(?:answer|option|choice|letter)\b)?:?([^\n]*)", re.IGNORECASE
+_TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,200})\}")
+_MARKS = re.compile(r"[*`\"$“”„«»]|\\[()\[\]]|\\(?=[\s,;!])|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])")
+_TAGGED = re.compile(r"<answer>(.{0,1000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+_ALONE = r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])|(?P<{0}small>(?-i:[a-z]))(?=\s{{0,3}}(?:[)\].,;:!?]|\n|$)(?!\w)))[)\]]?"
+_FILLER = (
+    r"(?:\W{0,5}\b(?:the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most|likely|probably|"
+    r"therefore|thus|indeed|number|correct|best|right|one|labell?ed|marked|simply|just|actually|now|again|that|my|final|"
+    r"in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
 )
-_LINE = re.compile(r"""^(?:[^\S\n]|[*_"'`$(\[])*[A-Za-z][*_"'`$ ]*(?:[)\].:][^\n]*|$)""", re.MULTILINE)
-_OR_ANOTHER = re.compile(r"""[\s*_)\]}.,"'`$]*(?:\b(?:or|and)\b|[,/&])[\s*_(\[{"'`$]*[A-HJ-Z]\b""")
+_CUE = (
+    r"(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick)\b|答案|选项|答え|正解)\W{0,4}"
+    r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は)"
+)
+_PICKED = (
+    r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for|settle on|answer with)"
+    r"|leav(?:es|ing)(?: us with| only| just)?|only|so|therefore|thus|hence|but(?: rather)?|it(?:'s| is| must be| has to be))"
+)
+_STATED = re.compile(
+    rf"{_CUE}{_FILLER}{_ALONE.format('a')}|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n]|$|here|as|because|since|for))"
+    rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:is|must be|has to be|seems|looks|would be|should be)\W{{1,3}}"
+    r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
+    r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer|appropriate|accurate|likely|suitable|valid|choice)\b",
+    re.IGNORECASE,
+)
+_TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only")
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*|\bincorrect\w*|\bwithout|"
+    r"\bexcept|\banything but|\bother than|\bif)\W{0,3}(?:\w+\W{1,2}){0,2}$",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    r"[\s)\].,]{0,4}(?:is|was|would be|can|must|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b|excluded|eliminated|too\b)",
+    re.IGNORECASE,
+)
+_SAID = re.compile(_CUE, re.IGNORECASE)
+_LONE_LINE = re.compile(
+    r"^[\s#>(\[-]{0,8}(?:(?:[Ff]inal )?(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\s{1,2}[(\[]?)?([A-Za-z])[\s.)\]:]{0,6}$",
+    re.MULTILINE,
+)
+_LABELLED = re.compile(r"^[\s#>(\[-]{0,8}([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE)
+_OR_ANOTHER = re.compile(
+    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as)\b|[,/&])(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly|also|both)\b){0,2}[\s(\[{]{0,4}"
+    r"(?-i:[A-HJ-Z])(?![\w'])(?!\W{0,3}(?:is|was|are|would|can|does|do|has)\b)",
+    re.IGNORECASE,
+)
 _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
-def verify_choice(answer: str, gold: str, *, num_choices: int) -> "Outcome":
-    """Judge what follows the thinking part: `verify_choice("The answer is (B).", "B", num_choices=4)` is "right"."""
+def verify_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Outcome:
+    """The outcome of `judge_choice` alone."""
+    return judge_choice(answer, gold, num_choices=num_choices, texts=texts).outcome
+
+
+def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Judgement:
+    """Judge what follows the thinking part: `judge_choice("The answer is (B).", "B", num_choices=4)` is right.
+
+    `texts` are the choices as the prompt shows them; with them the text of exactly one is its letter.
+    """
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
         raise ValueError(f"gold choice {gold!r}: one of the letters {choices[:1]} to {choices[-1:]} is needed")
-    letter = chosen_letter(answer[-MAX_CHARS:])
+    letter, dropped = chosen_letter(answer[-MAX_CHARS:], texts)
     if letter is None or letter not in choices:
-        return "unparsable"
-    return "right" if letter == gold else "wrong"
+        return Judgement("unparsable")
+    return Judgement("right" if letter == gold else "wrong", dropped)
 
 
-def chosen_letter(response: str) -> str | None:
-    """The letter the response settles on, as a capital; None where no rule finds one."""
+def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None, str]:
+    """The letter that the response settles on, as a capital, None if no rule finds one; and what was dropped for it."""
     boxed = last_boxed(response)
-    if boxed is not None:
-        return first_letter(boxed)
-    for rule in (_SAID.findall, lambda text: [line[0] for line in _LINE.finditer(text)]):
-        letters = [letter for place in rule(response) if (letter := first_letter(place))]
-        if letters:
-            return letters[-1]
-    bracketed = set(_BRACKETED.findall(response))
-    return bracketed.pop() if len(bracketed) == 1 else None
+    if boxed == "":
+        return None, ""
+    tagged = _TAGGED.findall(response)
+    for content in (boxed, tagged[-1] if tagged else None):
+        if content is not None:
+            plain = _plain(content)
+            if letter := _first_letter(plain) or _of_text(plain, texts):
+                return letter, ""
+            if _first_letter(plain, undecided=True):
+                return None, ""
+    plain = _plain(response)
+    if stated := _stated(plain):
+        return (None if stated == "?" else stated), ""
+    alone = [found[1].upper() for found in _LONE_LINE.finditer(plain)]
+    if alone:
+        return alone[-1], ""
+    labels = [found[1].upper() for found in _LABELLED.finditer(plain) if not _OR_ANOTHER.match(plain, found.end(1))]
+    if left := _without_the_choices(labels):
+        return (left[-1] if len(set(left)) == 1 else None), ""
+    if not labels and (letter := _first_letter(plain.strip())):
+        return letter, ""
+    bracketed = set(_BRACKETED.findall(plain))
+    if len(bracketed) == 1:
+        return bracketed.pop(), "words around the letter"
+    said = list(_SAID.finditer(plain))
+    return _of_text(plain, texts) or (_of_text(plain[said[-1].end() :], texts) if said else None), ""
 
 
-def first_letter(text: str) -> str | None:
-    """The single letter that `text` starts with, marks aside, as a capital; None where it is not alone."""
-    start = _OPENING.match(text)
-    rest = text[start.end() if start else 0 :]
-    if not rest[:1].isascii() or not rest[:1].isalpha() or rest[1:2].isalnum() or rest[1:2] == "'":
+def _plain(text: str) -> str:
+    """The text without marks of Markdown and LaTeX, with letters of full width as ordinary ones."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _MARKS.sub("", _TEXT.sub(r"\1", text))
+
+
+def _stated(text: str) -> str:
+    """The letter of the last statement, "?" if that names several, "" without one."""
+    last = ""
+    for found in _STATED.finditer(text):
+        name = next(name for name, value in found.groupdict().items() if value)
+        letter, start, end = found[name], found.start(name), found.end(name)
+        if name.endswith("small") and not name.startswith("a"):
+            continue
+        between = text[max(found.start(), start - 60) : start]
+        before = text[max(0, found.start() - 40) : found.start()]
+        told = before.rpartition(".")[2] if name.startswith("c") or found[0].lower().startswith(_TAKES) else ""
+        if _DENIED.search(between) or _DENIED.search(told):
+            continue
+        if _DENIED_AFTER.match(text, end):
+            continue
+        last = (
+            "?"
+            if _OR_ANOTHER.match(text, end) or (name.startswith("c") and _joined_before(text, start))
+            else letter.upper()
+        )
+    return last
+
+
+def _joined_before(text: str, start: int) -> bool:
+    """Whether another letter and a conjunction stand before: "A and B are right", "A or B is right"."""
+    return bool(re.search(r"(?<![\w'])[A-Z][)\]]?\s{1,2}(?:and|or)\s{1,2}[(\[]?$", text[max(0, start - 12) : start]))
+
+
+def _first_letter(text: str, *, undecided: bool = False) -> str | None:
+    """The single letter that the text starts with, as a capital; with `undecided` also one of several."""
+    rest = text.lstrip(" \t\n([{-#>.:")
+    if not rest[:1].isascii() or not rest[:1].isalpha() or rest[1:2].isalnum() or rest[1:2] in ("'", "’"):
         return None
     if _OR_ANOTHER.match(rest, 1):
+        return rest[0].upper() if undecided else None
+    follows = rest[1:].lstrip(")]}")
+    if undecided or not any(character.isalnum() for character in follows):
+        return rest[0].upper()
+    if follows[:1] in (".", ":", ")", ",", "-") or rest[1:2] in (")", "]", "."):
+        return rest[0].upper()
+    return None
+
+
+def _without_the_choices(labels: list[str]) -> list[str]:
+    """Labels of lines without a run A, B and so on, which quotes or discusses the choices."""
+    left, i = [], 0
+    while i < len(labels):
+        run = 0
+        while i + run < len(labels) and labels[i + run] == LETTERS[run : run + 1]:
+            run += 1
+        if run >= 2:
+            i += run
+        else:
+            left.append(labels[i])
+            i += 1
+    return left
+
+
+def _of_text(text: str, texts: Sequence[str]) -> str | None:
+    """The letter of the only choice whose text this is."""
+    if len(text) > 1_000 or not (wanted := normalise(text)):
         return None
-    follows = any(character.isalnum() for character in rest[1:])
-    return None if rest[0].islower() and follows else rest[0].upper()
+    places = [place for place, one in enumerate(texts) if normalise(one) == wanted]
+    return LETTERS[places[0]] if len(places) == 1 else None
