@@ -54,7 +54,7 @@ CHECKS = (
         run=lambda subject, say: check_engines(subject), blocks=("generator", "learner"), needs_tokenizer=False
     ),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
-    Examination(run=check_answers, blocks=("warm_start",)),
+    Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control")),
     Examination(run=lambda subject, say: check_noise(subject), blocks=("evaluation",)),
     Examination(run=lambda subject, say: check_memory(subject), blocks=EVERYTHING, is_quick=False),
