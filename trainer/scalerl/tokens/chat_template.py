@@ -59,7 +59,7 @@ class ChatTemplate:
         for token in self._tokenizer.encode(after, add_special_tokens=False):
             if token in self._tokenizer.added_tokens_decoder:
                 return token
-            if self._tokenizer.decode([token]).strip():
+            if str(self._tokenizer.decode([token])).strip():
                 return None
         return None
 
