@@ -11,6 +11,7 @@ from scalerl.checks.examine import examine_recipes
 from scalerl.checks.other_forms import check_other_forms, other_forms
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.recipe import PretrainedModel
+from scalerl.rollout import Judgement
 from scalerl.tasks import make_task
 from scalerl.tasks.written import Written
 from scalerl.tokens import CharacterTokenizer
@@ -184,9 +185,10 @@ class Deaf:
     def written(self, prompt):
         return self.task.written(prompt)
 
-    def verify(self, prompt, response):
+    def judge(self, prompt, response):
+        written = self.task.written(prompt).answer
         text = self.task.tokenizer.reader.answer(response).text
-        return "right" if text in (str(prompt.answer), f"\\boxed{{{prompt.answer}}}") else "wrong"
+        return Judgement("right" if text == written else "wrong")
 
 
 @pytest.mark.parametrize(
@@ -230,6 +232,17 @@ def test_a_gold_answer_that_is_compared_with_more_than_itself_is_named(tmp_path)
     assert finding.level == "refused"
     assert {"train.jsonl:1", "held.jsonl:28"} <= {fault.where for fault in finding.faults}
     assert "does not take" in finding.faults[0].what
+
+
+def test_a_gold_answer_that_is_met_without_its_unit_is_listed(tmp_path):
+    rows = sums(0, 60)
+    rows[3] |= {"answer": "8 apples"}
+    rows[5] |= {"answer": "3 tenths"}
+    finding = of_part(recipe_of(tmp_path, "math", rows), "math read in part")
+    assert finding is not None
+    assert [(fault.where, fault.what) for fault in finding.faults] == [
+        ("train.jsonl:4", "'8 apples' is read without the unit 'apples'")
+    ]
 
 
 def test_an_order_that_the_prompts_lack_is_refused_before_a_run_is(tmp_path):

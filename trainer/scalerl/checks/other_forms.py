@@ -18,9 +18,9 @@ from typing import Any
 from scalerl.checks.finding import Checked, Fault, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
-from scalerl.rollout import Prompt
+from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks import Task
-from scalerl.tasks.responses import demonstrated, demonstrated_solution
+from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
@@ -33,16 +33,17 @@ LONGEST = 100
 Gold = tuple[Prompt, Written, tuple[str, ...]]
 """A prompt, what is written of it, and the forms that its right answer may have."""
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?")
+_BEGINS = re.compile(rf"\\?\$?({_NUMBER.pattern})(?=\D)")
 _PHRASE = re.compile(rf"[^\d\\$]*(?:[:=>]|\bis)\s*(?P<number>{_NUMBER.pattern})\s*(?:</\w+>)?\s*\.?")
 
 
 def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
-    """A line for each task in a file."""
+    """A line for each task in a file, and one on right answers that are read only in part."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if made.task is not None and (golds := distinct_golds(made, made.task)):
             say(f"judging {plural(len(golds), 'right answer')} of {made.name} in other forms")
-            yield _of_task(made, made.task, golds, subject.tokenizer)
+            yield from _of_task(made, made.task, golds, subject.tokenizer)
 
 
 def other_forms(settings: object, answer: Any, written: Written) -> tuple[str, ...]:
@@ -86,35 +87,59 @@ def distinct_golds(made: MadeTask, task: Task) -> list[Gold]:
     return golds[:MOST_PROGRAMS] if isinstance(made.settings, Code) else golds
 
 
-def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Checked:
-    def refused(gold: Gold) -> list[str] | None:
-        """The forms that are not right; None for an answer that is not even right as it is written."""
+def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Iterator[Checked]:
+    """What is refused in another form, and what is read only in part."""
+
+    def judge(prompt: Prompt, form: str, thought: str = "") -> Judgement:
+        return task.judge(prompt, list(demonstrated_solution(tokenizer, thought, form)))
+
+    def examined(gold: Gold) -> tuple[list[str], str] | None:
+        """The forms that are not right, and what was left out; None for an answer that its own verifier refuses."""
         prompt, written, forms = gold
-        own = demonstrated_solution(tokenizer, written.thought or "", written.answer or "")
-        if task.verify(prompt, list(own)) != "right":
+        if judge(prompt, written.answer or "", written.thought or "").outcome != "right":
             return None
-        return [form for form in forms if task.verify(prompt, list(demonstrated(tokenizer, "", form))) != "right"]
+        judged = {form: judge(prompt, form) for form in forms}
+        if isinstance(made.settings, Math) and (number := _BEGINS.match(prompt.answer)):
+            judged |= {"": one} if (one := judge(prompt, f"\\boxed{{{number[1]}}}")).outcome == "right" else {}
+        refused = [form for form, one in judged.items() if one.outcome != "right"]
+        in_boxes = (one for form, one in judged.items() if not form or form.startswith("\\boxed"))
+        return refused, next((one.dropped for one in in_boxes if one.dropped), "")  # a sentence has words to drop
 
     with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
-        found = list(threads.map(refused, golds))
+        found = list(threads.map(examined, golds))
+    both = [(prompt, written.where, *one) for (prompt, written, _), one in zip(golds, found, strict=True) if one]
     faults = [
-        Fault(where=written.where, what=f"the verifier does not take {_shortened(forms[0])} for {_gold(prompt)}")
-        for (prompt, written, _), forms in zip(golds, found, strict=True)
+        Fault(where=where, what=f"the verifier does not take {_shortened(forms[0])} for {_gold(prompt)}")
+        for prompt, where, forms, _ in both
         if forms
     ]
-    name, number = f"{made.name} in other forms", sum(forms is not None for forms in found)
-    num_right = number - len(faults)
-    said = f"{num_right:,} of {plural(number, 'different right answer')} are right however they are written"
-    if not faults:
-        return Checked(part="answers", name=name, level="ok", found=said)
-    return Checked(
-        part="answers",
-        name=name,
-        level="refused" if num_right < LEAST_ACCEPTED * number else "warning",
-        found=said,
-        remedy="write the answers alone into their column: all that stands there is compared with what a policy writes",
-        faults=in_file_order(faults),
-    )
+    partly = [
+        Fault(where=where, what=f"{_gold(prompt)} is read without {left_out}")
+        for prompt, where, _, left_out in both
+        if left_out
+    ]
+    name, num_right = f"{made.name} in other forms", len(both) - len(faults)
+    said = f"{num_right:,} of {plural(len(both), 'different right answer')} are right however they are written"
+    if faults:
+        yield Checked(
+            part="answers",
+            name=name,
+            level="refused" if num_right < LEAST_ACCEPTED * len(both) else "warning",
+            found=said,
+            remedy="write the answers alone into their column: all that stands there is compared",
+            faults=in_file_order(faults),
+        )
+    elif both:
+        yield Checked(part="answers", name=name, level="ok", found=said)
+    if partly:
+        yield Checked(
+            part="answers",
+            name=f"{made.name} read in part",
+            level="warning",
+            found=f"{len(partly):,} of {plural(len(both), 'different right answer')} may be met without a part of them",
+            remedy="if that part matters, ask for it in another way; if not, take it out of the file",
+            faults=in_file_order(partly),
+        )
 
 
 def _gold(prompt: Prompt) -> str:

@@ -1,6 +1,6 @@
 """The text of a prompt: a template filled from a row.
 
-asked(row, "{context} {question}", {"question": "Who?"}, ("answer",))    Asked(text="He. Who?", columns={...})
+asked(row, "{context} {question}", {"question": "Who?"}, ("answer",))    PromptText(text="He. Who?", columns={...})
 """
 
 import re
@@ -19,14 +19,14 @@ class TemplateFault(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PromptText:
     """What a prompt says, and the columns that it shows beside the parts of the problem."""
 
     text: str
     columns: Mapping[str, str]
 
 
-def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Container[str]) -> Asked:
+def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Container[str]) -> PromptText:
     """The template filled with parts of the problem and columns of the row.
 
     TemplateFault if the row has no such column, or if the column is one of `answers`, which would give the answer away.
@@ -51,7 +51,7 @@ def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Contai
             f"{{{{{name}}}}} if the text {{{name}}} itself is meant"
         )
 
-    return Asked(text=fill(template, parts, column), columns=columns)
+    return PromptText(text=fill(template, parts, column), columns=columns)
 
 
 def _text(row: TaskRow, name: str) -> str:

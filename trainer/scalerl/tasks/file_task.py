@@ -15,7 +15,7 @@ import numpy as np
 from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
 from scalerl.rollout import Judgement, Outcome, Prompt
-from scalerl.tasks.asked import Asked, TemplateFault
+from scalerl.tasks.asked import PromptText, TemplateFault
 from scalerl.tasks.files import TaskRow, is_missing, read_rows
 from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
 from scalerl.tasks.responses import demonstrated_solution
@@ -31,11 +31,11 @@ class UnusableError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One row understood: `Problem(question="2+2?", asked=Asked(...), answer="4", thought="2 and 2 are 4")`."""
+    """One row understood: `Problem(question="2+2?", asked=PromptText(...), answer="4", thought="2 and 2 are 4")`."""
 
     question: str
     """What the id is the hash of, with the columns that are shown beside it, unless a column names the problem."""
-    asked: Asked
+    asked: PromptText
     """What the prompt says."""
     answer: Any
     """What the judge is given."""
