@@ -120,6 +120,18 @@ def test_a_sweep_file_is_checked_variant_by_variant():
     assert len(data[0]["variants"]) > 5
 
 
+def test_a_learning_rate_that_ends_before_the_budget_is_refused_as_the_sweep_refuses_it(tmp_path):
+    file = tmp_path / "falling.yaml"
+    variants = "{falling: {optimiser: {schedule: {type: cosine, horizon: 0.4}}}}"
+    file.write_text(
+        f"name: falling\nreference: scalerl\nscale: smoke\nbudget: {{compute: 0.5}}\nvariants: {variants}\n"
+    )
+    found = json.loads(run("check", str(file), "--quick", "--json", code=1))
+    (refused,) = [one for one in found["checks"] if one["name"] == "learning rate"]
+    assert refused["variants"] == ["falling"]
+    assert refused["found"].startswith("optimiser.schedule.horizon 0.4 is below the budget of 0.5")
+
+
 def test_the_quick_checks_load_no_torch():
     code = (
         "import sys; sys.argv = ['platform', 'check', 'scalerl', '--scale', 'smoke', '--quick']\n"
