@@ -96,3 +96,12 @@ def test_an_article_that_no_prompt_shows_is_counted(tmp_path):
     # The question may be that column, and a row may repeat its article in the question.
     inside = [{**row, "question": f"{row['context']} {row['question']}"} for row in SHELVES]
     assert not task_of(Qa, tmp_path, inside).never_shown
+
+
+def test_a_story_in_a_column_of_another_name_is_counted_too(tmp_path):
+    # As SVAMP writes it.
+    rows = [
+        {"Body": f"Dan has {n} pens and buys one.", "Question": f"How many has {n}?", "Answer": n} for n in range(9)
+    ]
+    task = task_of(Math, tmp_path, rows, question="Question", answer="Answer")
+    assert task.never_shown == {"Body": 9}

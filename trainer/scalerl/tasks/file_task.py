@@ -276,15 +276,19 @@ class FileTask:
         return prompt, demonstrated_solution(self.tokenizer, "".join(thought), problem.response)
 
 
-ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise")
-"""What columns are usually called that a question is about."""
+ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise", "body")
+"""What columns are usually called that a question is about, in small letters."""
 
 
 def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
     """Those columns of the row, unless the prompt holds their text."""
-    for name in ABOUT:
-        value = row.values.get(name)
-        if is_missing(value) or value in ("", problem.thought) or name in problem.asked.columns:
+    for name, value in row.values.items():
+        if (
+            name.lower() not in ABOUT
+            or is_missing(value)
+            or value in ("", problem.thought)
+            or name in problem.asked.columns
+        ):
             continue
         if not (isinstance(value, str) and value.strip() in problem.asked.text):
             yield name
