@@ -79,7 +79,7 @@ def recipes_of(recipe: str, scale: str | None, sets: Iterable[str]) -> "dict[str
 
 
 def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[Examined]":
-    """Whether runs of a sweep file will have enough readings to be fitted."""
+    """Whether runs of a sweep file will have enough readings to be fitted, and move until their budget is spent."""
     from ablations.study.expand import expand
     from ablations.study.fittable import too_few_readings
     from scalerl.checks.examine import Examined
@@ -91,6 +91,13 @@ def readings_of(file: str, scale: str | None, sets: Iterable[str]) -> "Iterator[
         found, right = f"{problem.place}: {problem.found}", problem.right
         refused = Checked(part="evaluation", name="readings", level="refused", found=found, remedy=right)
         yield Examined(names=names, checked=refused)
+    for variant in study.variants:
+        try:
+            variant.recipe.check_budget(study.sweep.budget.compute)
+        except ValueError as error:
+            found, _, right = str(error).partition("; ")
+            refused = Checked(part="evaluation", name="learning rate", level="refused", found=found, remedy=right)
+            yield Examined(names=(variant.name,), checked=refused)
 
 
 def is_sweep(file: str) -> bool:

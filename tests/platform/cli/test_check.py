@@ -64,9 +64,9 @@ def test_the_table_names_ten_rows_and_json_all(scale):
     assert "sums.jsonl:101:" not in printed
     assert "and 4 more; --json lists all" in printed
     found = json.loads(run("check", "scalerl", "--scale", where, "--quick", "--json"))
-    (answers,) = [one for one in found["checks"] if one["part"] == "answers"]
+    answers = next(one for one in found["checks"] if one["part"] == "answers" and one["name"] == "math")
     assert [fault["where"] for fault in answers["faults"]] == [f"sums.jsonl:{line}" for line in range(91, 105)]
-    assert (found["refused"], found["warnings"], answers["variants"]) == (0, 1, ["scalerl"])
+    assert (found["refused"], found["warnings"], answers["variants"]) == (0, 2, ["scalerl"])  # and that nothing teaches
 
 
 def test_many_faults_of_one_kind_do_not_hide_another():
@@ -118,6 +118,18 @@ def test_a_sweep_file_is_checked_variant_by_variant():
     data = [one for one in found["checks"] if one["part"] == "data"]
     assert [one["found"] for one in data] == ["1,024 prompts to train on, 200 held out"]
     assert len(data[0]["variants"]) > 5
+
+
+def test_a_learning_rate_that_ends_before_the_budget_is_refused_as_the_sweep_refuses_it(tmp_path):
+    file = tmp_path / "falling.yaml"
+    variants = "{falling: {optimiser: {schedule: {type: cosine, horizon: 0.4}}}}"
+    file.write_text(
+        f"name: falling\nreference: scalerl\nscale: smoke\nbudget: {{compute: 0.5}}\nvariants: {variants}\n"
+    )
+    found = json.loads(run("check", str(file), "--quick", "--json", code=1))
+    (refused,) = [one for one in found["checks"] if one["name"] == "learning rate"]
+    assert refused["variants"] == ["falling"]
+    assert refused["found"].startswith("optimiser.schedule.horizon 0.4 is below the budget of 0.5")
 
 
 def test_the_quick_checks_load_no_torch():

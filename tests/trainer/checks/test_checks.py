@@ -134,7 +134,10 @@ def test_recipes_that_a_check_cannot_tell_apart_are_examined_once(tmp_path):
     said: list[str] = []
     recipes = {"one": recipe, "other": other, "longer": longer}
     found = list(examine_recipes(recipes, quick=True, say=said.append))
-    assert [text for text in said if text] == ["judging 100 written answers of math"]
+    assert [text for text in said if text] == [
+        "judging 100 written answers of math",
+        "judging 100 right answers of math in other forms",
+    ]
     assert [one.names for one in found if one.checked.part == "data"] == [("one", "other", "longer")]
     lengths = [one.names for one in found if one.checked.part == "lengths" and one.checked.name == "math"]
     assert lengths == [("one", "other"), ("longer",)]
@@ -147,3 +150,17 @@ def test_a_task_that_cannot_be_made_is_refused_with_its_reason(tmp_path):
     finding = found_in(recipe)["data", "math"]
     assert finding.level == "refused"
     assert "sums.jsonl" in finding.faults[0].what
+
+
+def test_an_interruption_that_the_tokenizer_cannot_end_is_refused_as_a_run_refuses_it(tmp_path):
+    # Symbols have no word for the phrase, as a run finds when it makes its generator.
+    control = {"type": "interruption", "phrase": "Time is up! </think>"}
+    finding = found_in(tiny_recipe(length_control=control))["lengths", "rollouts"]
+    assert finding.level == "refused"
+
+
+def test_a_cache_below_one_rollout_is_refused(tmp_path):
+    generator = {"type": "vllm", "cache_tokens": 32, "block_size": 32}
+    finding = found_in(math_recipe(tmp_path, SUMS, generator=generator))["lengths", "rollouts"]
+    assert finding.level == "refused"
+    assert finding.found.startswith("generator.cache_tokens 32 cannot hold one rollout of ")

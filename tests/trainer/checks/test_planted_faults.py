@@ -1,13 +1,23 @@
 """Files with planted faults: one pass of the checks names every one of them by file and line."""
 
 import json
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
 
 from scalerl.checks.examine import examine_recipes
+from scalerl.checks.other_forms import check_other_forms, other_forms
+from scalerl.checks.subject import MadeTask, Subject
 from scalerl.recipe import PretrainedModel
+from scalerl.rollout import Judgement
+from scalerl.tasks import make_task
+from scalerl.tasks.written import Written
+from scalerl.tokens import CharacterTokenizer
+
+if TYPE_CHECKING:
+    from scalerl.tasks import Task
 
 OPEN = r"\frac{1}{"
 """A brace that is never closed: no box holds it."""
@@ -147,3 +157,137 @@ def test_prompts_beyond_the_context_or_the_tokenizer_are_named(tmp_path):
     assert set(faults) == {"train.jsonl:11", "train.jsonl:21"}
     assert "do not fit the context of 256" in faults["train.jsonl:11"][0]
     assert "'Un caf\u00e9?' instead of 'Un cafe\u0301?'" in faults["train.jsonl:21"][0]
+
+
+def of_part(recipe, name):
+    """What is found under a name, if anything."""
+    found = [one.checked for one in examine_recipes({"a": recipe}, quick=True, say=lambda _: None)]
+    return next((one for one in found if one.name == name), None)
+
+
+CHARACTERS = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "tokenizer": "characters"}
+
+
+def recipe_of(tmp_path, kind, rows, **settings):
+    held = lines(tmp_path / "held.jsonl", rows[-30:])
+    task = {"type": kind, "path": lines(tmp_path / "train.jsonl", rows[:-30]), "validation_path": held, **settings}
+    return tiny_recipe(
+        model=CHARACTERS, tasks=[task], warm_start={"steps": 0}, generation={"thinking": 8, "answer": 60}
+    )
+
+
+class Deaf:
+    """A task whose verifier takes an answer only as it is written in the row."""
+
+    def __init__(self, task):
+        self.task, self.train, self.validation, self.num_judges = task, task.train, task.validation, 1
+
+    def written(self, prompt):
+        return self.task.written(prompt)
+
+    def judge(self, prompt, response):
+        written = self.task.written(prompt).answer
+        text = self.task.tokenizer.reader.answer(response).text
+        return Judgement("right" if text == written else "wrong")
+
+
+@pytest.mark.parametrize(
+    ("gold", "forms"),
+    [
+        ("27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\n27"]),
+        ("The answer is: 27", ["\\boxed{27}", "The answer is 27.", "So we have it.\n\n27"]),
+        ("<answer>84</answer>", ["\\boxed{84}", "The answer is 84.", "So we have it.\n\n84"]),
+        ("-12,345", ["\\boxed{-12345}", "The answer is -12345.", "So we have it.\n\n-12345", "\\boxed{-12,345}"]),
+        ("3 tenths", ["The answer is 3 tenths."]),
+        (r"\frac{1}{2}", [r"The answer is $\frac{1}{2}$."]),
+    ],
+)
+def test_a_right_answer_is_written_in_forms_of_its_own(tmp_path, gold, forms):
+    recipe = recipe_of(tmp_path, "math", sums(0, 60))
+    written = Written(where="a.jsonl:1", text="", answer=f"\\boxed{{{gold}}}")
+    assert list(other_forms(recipe.tasks[0], gold, written)) == forms
+
+
+def test_right_answers_of_every_kind_are_right_in_other_forms(tmp_path):
+    choices = [{"question": f"{n}?", "choices": [f"a{n}", "b", "c"], "answer": "ABC"[n % 3]} for n in range(60)]
+    words = [{"question": f"Who is {n}?", "answers": [f"Person {n}", f"Number {n}"]} for n in range(60)]
+    cases = (("math", sums(0, 60)), ("choice", choices), ("qa", words), ("code", list(map(adding, range(60)))))
+    for kind, rows in cases:
+        folder = tmp_path / kind
+        folder.mkdir()
+        finding = of_part(recipe_of(folder, kind, rows), f"{kind} in other forms")
+        assert finding is not None
+        assert finding.level == "ok", finding.faults
+
+
+def test_a_gold_answer_that_is_compared_with_more_than_itself_is_named(tmp_path):
+    """The judge takes the whole phrase alone, as a wrong reading of the column would."""
+    rows = [*sums(0, 57), *({"question": f"{n}?", "answer": f"The answer is: {n}"} for n in range(3))]
+    recipe = recipe_of(tmp_path, "math", rows)
+    task = make_task(recipe.tasks[0], CharacterTokenizer())
+    subject = Subject(recipe)
+    subject.tokenizer = CharacterTokenizer()
+    subject.tasks = (MadeTask(settings=recipe.tasks[0], is_downstream=False, task=cast("Task", Deaf(task))),)
+    (finding,) = check_other_forms(subject, lambda _: None)
+    assert finding.level == "refused"
+    assert {"train.jsonl:1", "held.jsonl:28"} <= {fault.where for fault in finding.faults}
+    assert "does not take" in finding.faults[0].what
+
+
+def test_a_gold_answer_that_is_met_without_its_unit_is_listed(tmp_path):
+    rows = sums(0, 60)
+    rows[3] |= {"answer": "8 apples"}
+    rows[5] |= {"answer": "3 tenths"}
+    finding = of_part(recipe_of(tmp_path, "math", rows), "math read in part")
+    assert finding is not None
+    assert [(fault.where, fault.what) for fault in finding.faults] == [
+        ("train.jsonl:4", "'8 apples' is read without the unit 'apples'")
+    ]
+
+
+def test_an_order_that_the_prompts_lack_is_refused_before_a_run_is(tmp_path):
+    curriculum = {"type": "ordered", "by": "difficulty"}
+    recipe = recipe_of(tmp_path, "math", sums(0, 60))
+    ordered = tiny_recipe(
+        model=CHARACTERS, tasks=[recipe.tasks[0].model_dump(exclude_none=True)], curriculum=curriculum,
+        warm_start={"steps": 0}, generation={"thinking": 8, "answer": 60},
+    )  # fmt: skip
+    finding = of_part(ordered, "math order")
+    assert finding is not None
+    assert finding.level == "refused"
+    assert "all training prompts have the same difficulty" in finding.found
+    assert of_part(recipe, "math order") is None
+
+
+def test_a_column_that_no_prompt_shows_is_a_warning(tmp_path):
+    rows = [{**row, "context": "Sums are sums."} for row in sums(0, 60)]
+    finding = of_part(recipe_of(tmp_path, "math", rows), "math columns")
+    assert finding is not None
+    assert finding.found == "no prompt shows the column context (60 rows)"
+    assert "{context}" in finding.remedy
+    assert of_part(recipe_of(tmp_path, "math", rows, template="{context} {question}"), "math columns") is None
+
+
+def test_no_warm_start_of_a_model_made_from_scratch_is_a_warning_and_no_refusal(tmp_path):
+    finding = of_part(recipe_of(tmp_path, "math", sums(0, 60)), "demonstrations")
+    assert finding is not None
+    assert finding.level == "warning"
+
+
+def test_a_chat_template_that_asks_no_model_is_refused_and_a_foreign_end_a_warning(tmp_path):
+    no_turn = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    template = text_model(tmp_path / "silent", template=no_turn)
+    base = text_model(tmp_path / "base")
+    (base / "generation_config.json").unlink()
+    settings = json.loads((base / "tokenizer_config.json").read_text())
+    (base / "tokenizer_config.json").write_text(json.dumps(settings | {"eos_token": "<|endoftext|>"}))
+    rows = recipe_of(tmp_path, "math", sums(0, 60)).tasks[0].model_dump(exclude_none=True)
+    for folder, name, level, said in (
+        (template, "model", "refused", "opens no turn of the model"),
+        (base, "chat template", "warning", "ends an answer with '<|im_end|>'"),
+    ):
+        model = PretrainedModel.model_validate({"path": str(folder)})
+        finding = of_part(tiny_recipe(model=model, tasks=[rows], warm_start={"steps": 0}), name)
+        assert finding is not None
+        assert finding.level == level
+        assert said in finding.found

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 from trainer.tiny import make_cluster, tiny_recipe
 
 from scalerl.model.build import new_policy
@@ -106,12 +107,18 @@ def test_programs_are_judged_in_the_sandbox_from_threads_while_the_cluster_train
     assert all("ThreadPool" in name for name in threads)
 
 
-def test_a_scratch_model_without_demonstrations_is_refused_with_advice(tmp_path):
+def test_a_warm_start_without_demonstrations_is_refused_and_one_of_no_steps_begins_at_random(tmp_path):
     path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
     recipe = recipe_for([{"type": "math", "path": path}])
     task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
-    with pytest.raises(ValueError, match=r"task 'math' has no demonstrations.*by the task's `solution`"):
+    with pytest.raises(ValueError, match=r"no task has written solutions.*`solution`, or set warm_start.steps to 0"):
         load_or_train(new_policy(recipe), task, recipe, 0, tmp_path / "starts")
+    untaught = recipe.model_copy(update={"warm_start": recipe.warm_start.model_copy(update={"steps": 0})})
+    policy, drawn = new_policy(untaught), new_policy(untaught)
+    load_or_train(policy, task, untaught, 0, tmp_path / "starts")
+    drawn.init_weights(torch.Generator().manual_seed(0))
+    both = zip(policy.parameters(), drawn.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in both)
 
 
 def test_a_mix_is_demonstrated_by_the_tasks_that_have_solutions(tmp_path, sums):

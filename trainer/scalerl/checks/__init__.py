@@ -6,6 +6,8 @@ finding      what a check says
 the checks
   data         prompts counted: kept, left out and why
   answers      written answers, judged by the verifier of their own task
+  other_forms  right answers in forms that do not come from the task, judged so too
+  curriculum   whether the prompts have the order that a curriculum asks for
   round_trip   text comes back from the tokenizer as it went in
   lengths      prompts and answers against budget and context
   noise        the standard error of an evaluation

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Checked, Fault, Verdict, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
-from scalerl.prompts.judge import NOT_JUDGED
+from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
+from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
 from scalerl.rollout import Outcome, Prompt
-from scalerl.tasks import Task
+from scalerl.tasks import Task, TaskError
 from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
@@ -38,10 +39,16 @@ def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Chec
             if teaches and not made.is_downstream and made.task.has_demonstrations:
                 yield _of_demonstrations(made, made.task, judged)
     trained = [made.task for made in subject.tasks if not made.is_downstream and made.task is not None]
-    if teaches and trained and not any(task.has_demonstrations for task in trained):
-        found = "the warm start has nothing to learn from: no task has written solutions"
-        remedy = "name a column of written solutions by a task's `solution`, or set warm_start.steps to 0"
-        yield Checked(part="answers", name="demonstrations", level="refused", found=found, remedy=remedy)
+    if teaches and trained:
+        try:
+            refuse_without_demonstrations(trained)
+        except TaskError as error:
+            found, _, remedy = str(error).partition("; ")
+            yield Checked(part="answers", name="demonstrations", level="refused", found=found, remedy=remedy)
+    elif trained and subject.recipe.model.type != "pretrained":
+        found = "a model made from scratch begins with random weights, and no warm start teaches it to answer"
+        remedy = "set warm_start.steps, unless a right answer can be found by chance"
+        yield Checked(part="answers", name="demonstrations", level="warning", found=found, remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,15 +129,23 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
         return Checked(part="answers", name=name, level="ok", found="the task writes its own demonstrations")
     refused = [one for one in demonstrated if one.is_refused]
     num_right = len(demonstrated) - len(refused)
+    level: Verdict = "warning"
+    remedy = "correct these solutions, or name another column by the task's `solution`"
+    try:
+        refuse_demonstrations(task.name, [(one.written.where, one.outcome) for one in demonstrated if one.outcome])
+    except VerifierFailed:
+        level, remedy = "refused", "run the command again; `platform doctor` says whether programs can be run here"
+    except TaskError:
+        level = "refused"
     found = f"{num_right:,} of {plural(len(demonstrated), 'demonstration')} are right by the verifier"
     if not refused:
         return Checked(part="answers", name=name, level="ok", found=found)
     return Checked(
         part="answers",
         name=name,
-        level="refused" if len(refused) == len(demonstrated) else "warning",
+        level=level,
         found=found,
-        remedy="correct these solutions, or name another column by the task's `solution`",
+        remedy=remedy,
         faults=in_file_order(one.fault() for one in refused),
     )
 

@@ -12,6 +12,8 @@ def check_data(subject: Subject) -> Iterator[Checked]:
     """A line for each task."""
     for made in subject.tasks:
         yield _of_task(made)
+        if isinstance(made.task, FileTask) and made.task.never_shown:
+            yield _of_columns(made, made.task)
 
 
 def _of_task(made: MadeTask) -> Checked:
@@ -42,6 +44,14 @@ def _of_task(made: MadeTask) -> Checked:
         return Checked(part="data", name=made.name, level="ok", found=kept)
     found = f"{kept}; left out: {reasons_text(left_out)}"
     return Checked(part="data", name=made.name, level="warning", found=found, faults=_faults(left_out))
+
+
+def _of_columns(made: MadeTask, task: FileTask) -> Checked:
+    columns = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in task.never_shown.items())
+    name = next(iter(task.never_shown))
+    remedy = f"write {{{name}}} into the task's `template` to show it, or take the column out of the file"
+    found = f"no prompt shows the column {columns}"
+    return Checked(part="data", name=f"{made.name} columns", level="warning", found=found, remedy=remedy)
 
 
 def _faults(rows: Iterable[LeftOut]) -> tuple[Fault, ...]:

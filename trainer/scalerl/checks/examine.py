@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalerl.checks.answers import check_answers
+from scalerl.checks.curriculum import check_curriculum
 from scalerl.checks.data import check_data
 from scalerl.checks.engines import check_engines
 from scalerl.checks.finding import Checked
 from scalerl.checks.lengths import check_lengths
 from scalerl.checks.noise import check_noise
+from scalerl.checks.other_forms import check_other_forms
 from scalerl.checks.peak import check_memory
 from scalerl.checks.programs import check_sandbox
 from scalerl.checks.round_trip import check_tokenizer
@@ -54,8 +56,10 @@ CHECKS = (
         run=lambda subject, say: check_engines(subject), blocks=("generator", "learner"), needs_tokenizer=False
     ),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
-    Examination(run=check_answers, blocks=("warm_start",)),
-    Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control")),
+    Examination(run=check_answers, blocks=("warm_start", "model")),
+    Examination(run=check_other_forms, blocks=()),
+    Examination(run=lambda subject, say: check_curriculum(subject), blocks=("curriculum",)),
+    Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control", "generator")),
     Examination(run=lambda subject, say: check_noise(subject), blocks=("evaluation",)),
     Examination(run=lambda subject, say: check_memory(subject), blocks=EVERYTHING, is_quick=False),
     Examination(run=_step, blocks=EVERYTHING, is_quick=False),

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from scalerl.checks.finding import Checked, Fault, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
-from scalerl.recipe import ResolvedRecipe
+from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
+from scalerl.recipe import ResolvedRecipe, Vllm
+from scalerl.recipe.generator import refuse_small_cache
 from scalerl.recipe.models import read_config
 from scalerl.recipe.tasks import TaskFile
 from scalerl.rollout import Prompt
@@ -16,6 +18,15 @@ from scalerl.tokens import Tokenizer
 def check_lengths(subject: Subject) -> Iterator[Checked]:
     """For each task its prompts against the context, and its written answers against the answer budget."""
     assert not isinstance(subject.tokenizer, str)
+    try:
+        budget = most_tokens(subject.recipe, subject.tokenizer)
+        longest = max((len(prompt.tokens) for made in subject.tasks for prompt in made.prompts()), default=0)
+        if isinstance(subject.recipe.generator, Vllm):
+            refuse_small_cache(subject.recipe.generator, longest + budget)
+    except ValueError as error:
+        found, _, remedy = str(error).partition("; ")
+        yield Checked(part="lengths", name="rollouts", level="refused", found=found, remedy=remedy)
+        return
     for made in subject.tasks:
         if made.task is not None and any(made.prompts()):
             yield _of_prompts(made, made.task, subject.recipe, subject.tokenizer)
@@ -29,11 +40,7 @@ def quantile(sorted_lengths: Sequence[int], share: float) -> int:
 
 def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
     """The most tokens of one rollout: thinking, what an interruption forces, and the answer."""
-    if not recipe.generation.thinks:
-        return recipe.generation.max_tokens
-    control = recipe.length_control
-    phrase = control.phrase if control.type == "interruption" else None
-    return recipe.generation.max_tokens - 1 + len(tokenizer.encode(phrase or tokenizer.interruption))
+    return tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
 
 
 def context_of(recipe: ResolvedRecipe) -> int | None:

@@ -1,4 +1,4 @@
-"""Whether text comes back from the tokenizer as it went in."""
+"""Whether text comes back from the tokenizer as it went in, and whether its chat template is as others are."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ from scalerl.checks.finding import Checked, Fault, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.tasks import Task
 from scalerl.tokens import Tokenizer
+
+DOUBT = "mend chat_template.jinja, or chat_template in tokenizer_config.json, unless the model was trained so"
 
 
 def check_tokenizer(subject: Subject) -> Iterator[Checked]:
@@ -19,6 +21,8 @@ def check_tokenizer(subject: Subject) -> Iterator[Checked]:
     mark = f"`</think>` is {plural(len(tokenizer.end_think), 'token')}"
     found = f"{tokenizer.size:,} ids; {mark if tokenizer.reader.thinks else 'no thinking'}; sequences end with {ends}"
     yield Checked(part="tokenizer", name="model", level="ok", found=found)
+    for doubt in tokenizer.doubts:
+        yield Checked(part="tokenizer", name="chat template", level="warning", found=doubt, remedy=DOUBT)
     for made in subject.tasks:
         if made.task is not None:
             yield _of_task(made, made.task, tokenizer)

@@ -17,6 +17,7 @@ from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import peak_memory
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
+from scalerl.processes import local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout
 from scalerl.tokens import Tokenizer
@@ -52,7 +53,7 @@ def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked
         return
     try:
         yield _try_step(subject.recipe, prompts, subject.tokenizer, say)
-    except (ValueError, RuntimeError, MemoryError) as error:
+    except (ValueError, RuntimeError, MemoryError, OSError, KeyError, ImportError) as error:
         found = f"one optimiser step fails: {type(error).__name__}: {error}"
         yield Checked(part="step", name="optimiser", level="refused", found=found, remedy="see the message")
 
@@ -62,6 +63,8 @@ def _try_step(
 ) -> Checked:
     say("taking one optimiser step")
     torch.set_num_threads(recipe.threads)
+    if recipe.cluster.type == "wall":
+        local_units(recipe)
     policy = first_policy(recipe)
     longest = max(prompts, key=lambda prompt: len(prompt.tokens))
     tried = part_of_step(recipe, policy.size.active_parameters, len(longest.tokens), most_tokens(recipe, tokenizer))

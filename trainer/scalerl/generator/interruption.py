@@ -1,6 +1,6 @@
 """What an interruption forces (ScaleRL A.10), and how many tokens a rollout may have with it."""
 
-from scalerl.recipe import Generation
+from scalerl.recipe import Generation, ResolvedRecipe
 from scalerl.tokens import Tokenizer
 
 
@@ -19,6 +19,18 @@ def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple
             f"the tokenizer writes the interruption as {reader.text(phrase)!r}, but it must end with '</think>'"
         )
     return phrase
+
+
+def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
+    """The recipe's own phrase; None for the tokenizer's."""
+    if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
+        return None
+    return tokenizer.encode(recipe.length_control.phrase)
+
+
+def rollout_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """What interruptions of this recipe force; ValueError as `ending_phrase` says."""
+    return ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
 
 
 def tokens_with_phrase(settings: Generation, phrase: tuple[int, ...]) -> int:

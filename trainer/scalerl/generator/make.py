@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scalerl.generator.interruption import ending_phrase, tokens_with_phrase
+from scalerl.generator.interruption import forced_phrase, rollout_phrase, tokens_with_phrase
 from scalerl.generator.request import NEVER
 from scalerl.generator.torch_generator import TorchGenerator
 from scalerl.generator.vllm_async import AsyncEngine
@@ -13,7 +13,7 @@ from scalerl.generator.vllm_generator import VllmGenerator
 from scalerl.generator.vllm_steps import SteppedEngine
 from scalerl.model.policy import Policy
 from scalerl.recipe import ResolvedRecipe
-from scalerl.tokens import Tokenizer, make_tokenizer
+from scalerl.tokens import make_tokenizer
 
 DRIVERS = {"steps": SteppedEngine, "async": AsyncEngine}
 
@@ -49,7 +49,7 @@ def make_generator(
 def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:
     """vLLM for the recipe's token limits, with the weights of a model's folder."""
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
-    phrase = ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
+    phrase = rollout_phrase(recipe, tokenizer)
     max_tokens = tokens_with_phrase(recipe.generation, phrase)
     arguments = engine_arguments(recipe, folder, slots=slots, positions=max_prompt + max_tokens)
     assert recipe.generator.type == "vllm"
@@ -64,10 +64,3 @@ def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max
         phrase=phrase,
         recompute=recipe.kv == "recompute",
     )
-
-
-def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
-    """The recipe's own phrase; None for the tokenizer's."""
-    if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
-        return None
-    return tokenizer.encode(recipe.length_control.phrase)

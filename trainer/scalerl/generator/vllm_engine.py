@@ -15,7 +15,7 @@ from safetensors.torch import save
 from scalerl.generator.vllm_import import vllm_module
 from scalerl.model.device import UnfitMachine, device_of
 from scalerl.recipe import ResolvedRecipe, Vllm
-from scalerl.recipe.generator import refuse_on_cpu, refuse_split
+from scalerl.recipe.generator import refuse_on_cpu, refuse_small_cache, refuse_split
 from scalerl.weights.hugging_face import Weights
 
 DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
@@ -102,12 +102,8 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
     block = settings.block_size
     sequences = slots + 1  # the probe's
     blocks_of_one = -(-positions // block)
+    refuse_small_cache(settings, positions)
     blocks = sequences * blocks_of_one if settings.cache_tokens is None else settings.cache_tokens // block
-    if blocks < blocks_of_one:
-        raise ValueError(
-            f"generator.cache_tokens {settings.cache_tokens} cannot hold one rollout of {positions} tokens; use at "
-            f"least {blocks_of_one * block}, or null"
-        )
     arguments = {
         "model": str(folder),
         "skip_tokenizer_init": True,

@@ -78,3 +78,13 @@ def refuse_split(settings: Vllm, *, heads: int, kv_heads: int, mlp: int) -> None
                 f"generator.tensor_parallel {devices}: the model's {size} {name} cannot be shared equally by {devices} "
                 f"devices; use a number that divides {size}"
             )
+
+
+def refuse_small_cache(settings: Vllm, positions: int) -> None:
+    """Raises ValueError where the cache cannot hold one rollout with its prompt, of so many tokens."""
+    least = -(-positions // settings.block_size) * settings.block_size
+    if settings.cache_tokens is not None and settings.cache_tokens // settings.block_size * settings.block_size < least:
+        raise ValueError(
+            f"generator.cache_tokens {settings.cache_tokens} cannot hold one rollout of {positions} tokens; use at "
+            f"least {least}, or null"
+        )

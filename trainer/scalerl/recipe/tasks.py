@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
 from scalerl.recipe.content_hash import content_sha256
+from scalerl.recipe.template import shows
 from scalerl.sandbox.limits import Limits
 
 ALL = "all"
@@ -179,12 +180,13 @@ def _absent_if_null(form: str | None) -> bool:
 
 
 def _asks(template: str) -> str:
-    if "{question}" not in template:
+    if not shows(template, "question"):
         raise ValueError(f"found {template[:60]!r}; a template says where {{question}} goes")
     return template
 
 
 Template = Annotated[str, AfterValidator(_asks)]
+"""Text with {question}, and with {name} wherever a column of the row is shown (`scalerl.recipe.template`)."""
 
 
 class Math(TaskFile):
@@ -203,7 +205,7 @@ class Math(TaskFile):
     """Column of a written solution, demonstrated in the warm start; null takes solution where there is one, else the
     part of the answer before "####"."""
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
-    """Text of the prompt."""
+    """Text of the prompt; {name} stands for the column of that name, and {{name}} writes {name}."""
     time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
     """Processor seconds for one comparison; an answer that takes longer is wrong."""
 
@@ -225,8 +227,8 @@ class Code(TaskFile):
     """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
     canonical_solution."""
     template: Template = f"{{question}}\n\n{PYTHON_BLOCK}"
-    """Text of the prompt; {tests} stands for tests that are Python text. The forms humaneval and mbpp have templates of
-    their own."""
+    """Text of the prompt; {tests} stands for tests that are Python text, {name} for the column of that name, and
+    {{name}} writes {name}. The forms humaneval and mbpp have templates of their own."""
     limits: Limits = Limits()
     """What one program may use for all its tests together."""
 
@@ -243,7 +245,7 @@ class Code(TaskFile):
             raise ValueError(
                 "tests has no effect with form livecodebench, whose tests are in two columns; leave it out"
             )
-        if self.form == "mbpp" and "{tests}" not in self.template:
+        if self.form == "mbpp" and not shows(self.template, "tests"):
             raise ValueError(
                 "template: mbpp names the function to write in its tests alone; a template says where {tests} go"
             )
@@ -266,12 +268,13 @@ class MultipleChoice(TaskFile):
     """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
     one."""
     template: Template = "{question}\n\n{choices}\n\nAnswer with the letter of the right choice."
-    """Text of the prompt; {choices} stands for lines such as "A. Paris"."""
+    """Text of the prompt; {choices} stands for lines such as "A. Paris", {name} for the column of that name, and
+    {{name}} writes {name}."""
 
     @field_validator("template")
     @classmethod
     def _shows_choices(cls, template: str) -> str:
-        if "{choices}" not in template:
+        if not shows(template, "choices"):
             raise ValueError(f"found {template[:60]!r}; a template says where {{choices}} go")
         return template
 
@@ -289,7 +292,8 @@ class Qa(TaskFile):
     """Column of a written thought, demonstrated in the warm start before the first answer; null takes solution where
     there is one."""
     template: Template = "{question}\n\nAnswer in a few words."
-    """Text of the prompt."""
+    """Text of the prompt; {name} stands for the column of that name, as in "{context}\\n\\n{question}", and {{name}}
+    writes {name}."""
     min_f1: Annotated[float, Field(gt=0, le=1), Unit("F1")] = 1.0
     """An answer whose F1 against one of the right answers reaches this counts as right; at 1 only exact matches do."""
 

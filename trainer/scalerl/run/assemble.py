@@ -131,6 +131,8 @@ def assemble(
     shape = shape_of(recipe.model)
     refuse_unservable(recipe, head_size=shape.head_size, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
+    for doubt in tokenizer.doubts:
+        print(f"model: warning: {doubt}", flush=True)
     tasks = all_tasks(recipe.tasks, recipe.evaluation.downstream, tokenizer)
     for line in tasks.lines():
         print(line, flush=True)

@@ -33,7 +33,7 @@ from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.metrics import MetricsLog, read_rows
 from scalerl.run.run_folder import remove_leftovers, replace_folder, write_atomically
 from scalerl.run.save_interval import SaveInterval
-from scalerl.tasks import Task, TaskError
+from scalerl.tasks import Task
 from scalerl.tokens import make_tokenizer
 
 LOG, SUMS = "warm_start.jsonl", "SHA256SUMS"
@@ -208,12 +208,8 @@ def train(
     From random weights, unless the model is a pretrained one. With a folder `partial` it keeps its log and checkpoints
     there, and resumes from them to the bit. Raises Diverged if the loss is not finite.
     """
-    if not task.has_demonstrations:
-        raise TaskError(
-            f"warm_start: task {task.name!r} has no demonstrations, and a model made from scratch never answers "
-            "correctly without them; name a column of written solutions by the task's `solution`"
-        )
-    keep_right_demonstrations(task)
+    if recipe.warm_start.steps > 0:
+        keep_right_demonstrations(task)
     if recipe.model.type != "pretrained":
         policy.init_weights(torch.Generator().manual_seed(seed))
     training = _Training(policy, task, recipe, seed)

@@ -13,6 +13,7 @@ in a file, asked and judged as text
   choices        ARC, HellaSwag
   questions      NaturalQuestions, SQuAD
   forms          columns and right answers of published data sets by name; live_code_bench: one that needs more
+  asked          what a prompt says: a template filled from a row
   file_task      what these four have in common; files: JSON lines, Parquet and `datasets` folders row by row
 mix              several tasks as one
 written          where a prompt stands, what it asks, a right answer
@@ -122,6 +123,8 @@ class Tasks:
                 used = f"{len(task.train)} + {len(task.validation)} problems"
                 yield f"task {task.name}: {used}; left out: {reasons_text(rows)}"
                 yield from (f"task {task.name}: {sentence}" for sentence in pairs_of_files(rows))
+            if isinstance(task, FileTask) and task.never_shown:
+                yield f"task {task.name}: warning: no prompt shows the column {', '.join(task.never_shown)}"
             num_measured = len(task.validation)
             if num_measured < FEW_HELD_OUT:
                 yield f"task {task.name}: warning: {few_held_out(num_measured)}"

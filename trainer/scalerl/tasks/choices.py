@@ -5,11 +5,14 @@ from typing import Any
 
 from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Judgement
+from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, verify_choice
+
+ANSWERS = ("answerKey", "answer", "label")
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
@@ -27,13 +30,14 @@ def problem(row: TaskRow, settings: MultipleChoice) -> Problem:
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     written = row.value("choices", settings.choices, ("choices", "options", "endings"))
     texts, labels = _choices(written, row.where)
-    answer = row.value("answer", settings.answer, ("answerKey", "answer", "label"))
+    answer = row.value("answer", settings.answer, ANSWERS)
     letter = LETTERS[_place(answer, labels, row.where)]
     solution = row.optional_text("solution", settings.solution, ("solution",))
     lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
+    answers = {settings.answer, settings.solution, *ANSWERS, "solution"}
     return Problem(
         question=f"{question}\n{lines}",
-        text=settings.template.replace("{question}", question).replace("{choices}", lines),
+        asked=asked(row, settings.template, {"question": question, "choices": lines}, answers),
         answer=(letter, len(texts)),
         thought=solution,
         response=letter,

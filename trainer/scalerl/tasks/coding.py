@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from scalerl.recipe import Code
+from scalerl.recipe.template import shows
 from scalerl.rollout import Judgement
 from scalerl.sandbox import Sandbox
+from scalerl.tasks.asked import asked
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
@@ -71,14 +73,15 @@ def problem(row: TaskRow, settings: Code) -> Problem:
 
 
 def _problem(question: str, shown: str, tests: Tests, program: str | None, row: TaskRow, settings: Code) -> Problem:
-    text = settings.template
-    if "{tests}" in text:
-        if not isinstance(tests, PythonTest):
-            raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are no Python text")
-        text = text.replace("{tests}", tests.code.strip())
+    parts, columns = {"question": shown}, CODE_COLUMNS[settings.form]
+    if isinstance(tests, PythonTest):
+        parts["tests"] = tests.code.strip()
+    elif shows(settings.template, "tests"):
+        raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are no Python text")
+    answers = {settings.tests, *columns.tests, settings.solution, *columns.solution}
     return Problem(
         question=question,
-        text=text.replace("{question}", shown),
+        asked=asked(row, settings.template, parts, answers),
         answer=tests,
         thought=None if program is None else "",
         response="" if program is None else f"```python\n{program.strip()}\n```",

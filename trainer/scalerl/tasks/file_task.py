@@ -4,6 +4,7 @@ What the columns mean and who judges, the kinds of task say: `mathematics`, `cod
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ import numpy as np
 from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
 from scalerl.rollout import Judgement, Outcome, Prompt
-from scalerl.tasks.files import TaskRow, read_rows
+from scalerl.tasks.asked import PromptText, TemplateFault
+from scalerl.tasks.files import TaskRow, is_missing, read_rows
 from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
 from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.same_problem import problem_key
@@ -29,11 +31,11 @@ class UnusableError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One row understood: `Problem(question="2+2?", text="2+2?\\n\\nPut ...", answer="4", thought="2 and 2 are 4")`."""
+    """One row understood: `Problem(question="2+2?", asked=PromptText(...), answer="4", thought="2 and 2 are 4")`."""
 
     question: str
-    """What the id is the hash of, where no column names it."""
-    text: str
+    """What the id is the hash of, with the columns that are shown beside it, unless a column names the problem."""
+    asked: PromptText
     """What the prompt says."""
     answer: Any
     """What the judge is given."""
@@ -43,6 +45,16 @@ class Problem:
     """How a demonstration ends, after the thought."""
     key: str = ""
     """Equal for variants of one problem; empty takes the normal form of the question."""
+
+    @property
+    def identity(self) -> str:
+        """The question and the columns that are shown beside it."""
+        return "\n".join([self.question, *self.asked.columns.values()])
+
+    @property
+    def normal_form(self) -> str:
+        """Equal for variants of one problem about the same columns."""
+        return "\n".join([self.key or problem_key(self.question), *map(problem_key, self.asked.columns.values())])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +86,8 @@ class FileTask:
         self.left_out: list[LeftOut] = []
         """Every row that is not used, in the order in which this was found."""
         self._newly: list[str] = []
+        self.never_shown: Counter[str] = Counter()
+        """Columns that a question is usually about and that no prompt shows, with the number of rows that have one."""
         self.unreadable: list[LeftOut] = []
         """Rows that refuse the file: whoever trains on the task calls `refuse_unreadable` first."""
         train, held_out = self._split()
@@ -81,7 +95,7 @@ class FileTask:
         self._written = {
             entry.prompt.id: Written(
                 where=entry.where,
-                text=entry.problem.text,
+                text=entry.problem.asked.text,
                 answer=entry.problem.response or None,
                 thought=entry.problem.thought,
             )
@@ -157,17 +171,21 @@ class FileTask:
                 continue
             try:
                 entry = self._entry(row)
+            except TemplateFault:
+                raise
             except UnusableError as error:
                 self._leave_out(row, "cannot be judged", str(error))
                 continue
             except ValueError as error:
                 self.unreadable.append(_row(row, "unreadable", str(error)))
                 continue
+            self.never_shown.update(about_but_not_shown(row, entry.problem))
             if (other := seen.get(entry.key)) is not None:
-                same = "the same problem as" if other.problem.question == entry.problem.question else "a variant of"
+                is_same = other.problem.identity == entry.problem.identity
+                same = "the same problem as" if is_same else "a variant of"
                 reason = again if entry.key in earlier else "duplicate"
                 self._leave_out(row, reason, f"{same} {other.where}", same_as=other.where)
-                if other.problem.question != entry.problem.question:
+                if not is_same:
                     self._newly.append(entry.prompt.id)
                 continue
             seen[entry.key] = entry
@@ -193,12 +211,11 @@ class FileTask:
         prompt = Prompt(
             task=self.name,
             id=self._id(row, problem),
-            tokens=self.tokenizer.prompt(problem.text),
+            tokens=self.tokenizer.prompt(problem.asked.text),
             answer=problem.answer,
             difficulty=self._difficulty(row),
         )
-        key = problem.key or problem_key(problem.question)
-        return Entry(prompt=prompt, problem=problem, where=row.where, key=key)
+        return Entry(prompt=prompt, problem=problem, where=row.where, key=problem.normal_form)
 
     def _leave_out(self, row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> None:
         self.left_out.append(_row(row, reason, detail, same_as))
@@ -206,7 +223,7 @@ class FileTask:
     def _id(self, row: TaskRow, problem: Problem) -> str:
         if self.settings.id is not None:
             return row.text("id", self.settings.id, ())
-        return hashlib.sha256(problem.question.encode()).hexdigest()[:16]
+        return hashlib.sha256(problem.identity.encode()).hexdigest()[:16]
 
     def _difficulty(self, row: TaskRow) -> float:
         if self.settings.difficulty is None:
@@ -257,6 +274,24 @@ class FileTask:
             if rng.random() < noise:
                 thought[i] = thought[int(rng.integers(len(thought)))]
         return prompt, demonstrated_solution(self.tokenizer, "".join(thought), problem.response)
+
+
+ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise", "body")
+"""What columns are usually called that a question is about, in small letters."""
+
+
+def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
+    """Those columns of the row, unless the prompt holds their text."""
+    for name, value in row.values.items():
+        if (
+            name.lower() not in ABOUT
+            or is_missing(value)
+            or value in ("", problem.thought)
+            or name in problem.asked.columns
+        ):
+            continue
+        if not (isinstance(value, str) and value.strip() in problem.asked.text):
+            yield name
 
 
 def _row(row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> LeftOut:

@@ -4,6 +4,7 @@ import os
 
 from scalerl.recipe import Math
 from scalerl.rollout import Judgement
+from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import MATH_COLUMNS, without_calculations
@@ -41,9 +42,10 @@ def problem(row: TaskRow, settings: Math) -> Problem:
         gold = columns.gold(answer)
     except ValueError as error:
         raise ValueError(f"{row.where}: {error}") from None
+    answers = {settings.answer, *columns.answer, settings.solution, *columns.solution}
     return Problem(
         question=question,
-        text=settings.template.replace("{question}", question),
+        asked=asked(row, settings.template, {"question": question}, answers),
         answer=gold,
         thought=None if solution is None else solution.rpartition("####")[0].rstrip() or solution,
         response=f"\\boxed{{{gold}}}",

@@ -2,10 +2,13 @@
 
 from scalerl.recipe import Qa
 from scalerl.rollout import Judgement
+from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.qa import normalise, verify_qa
+
+ANSWERS = ("answers", "answer")
 
 
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
@@ -20,7 +23,7 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
 def problem(row: TaskRow, settings: Qa) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
-    written = row.value("answers", settings.answers, ("answers", "answer"))
+    written = row.value("answers", settings.answers, ANSWERS)
     texts = written.get("text") if isinstance(written, dict) else [written] if isinstance(written, str) else written
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ValueError(f"{row.where}: answers are {written!r:.80}; a text or a list of texts is needed")
@@ -30,7 +33,9 @@ def problem(row: TaskRow, settings: Qa) -> Problem:
         )
     return Problem(
         question=question,
-        text=settings.template.replace("{question}", question),
+        asked=asked(
+            row, settings.template, {"question": question}, {settings.answers, settings.solution, *ANSWERS, "solution"}
+        ),
         answer=tuple(texts),
         thought=row.optional_text("solution", settings.solution, ("solution",)),
         response=texts[0],

@@ -3,6 +3,7 @@
 symbols     digits and letters, one token each: the synthetic tasks of scales `smoke` and `laptop`
 characters  every byte of UTF-8, one token each: any text, for a model made from scratch
 pretrained  the tokenizer and chat template in a pretrained model's folder
+chat_template  a question as a user's turn, the model's turn opened after it
 pieces      the bytes that each of its tokens writes
 reader      what tokens write, where thinking ends in it, and the answer
 """
@@ -38,6 +39,11 @@ class Tokenizer(Protocol):
     @property
     def end_think(self) -> tuple[int, ...]:
         """`</think>` as demonstrations and interruptions write it; a model may write it with other tokens."""
+        ...
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is odd about its chat template, as sentences."""
         ...
 
     @property

@@ -28,6 +28,7 @@ class CharacterTokenizer:
     pad_id = 0
     eos_ids = (1,)
     end_think = (3,)
+    doubts = ()
     interruption = PHRASE
 
     def __init__(self, *, thinks: bool = True) -> None:

@@ -9,12 +9,11 @@ import shutil
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
-from jinja2 import TemplateError
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from scalerl.tokens.characters import PHRASE
+from scalerl.tokens.chat_template import ChatTemplate
 from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 
@@ -39,6 +38,7 @@ class PretrainedTokenizer:
                 f"{folder}: the tokenizer has token ids up to {most}, the model's embedding {self.size} rows; they do "
                 f"not belong together"
             )
+        self._template = ChatTemplate(self._tokenizer, folder, thinks=thinks)
         self.eos_ids = self._ends()
         pad = self._tokenizer.pad_token_id
         self.pad_id = pad if isinstance(pad, int) else self.eos_ids[0]
@@ -52,7 +52,7 @@ class PretrainedTokenizer:
             )
 
     def _ends(self) -> tuple[int, ...]:
-        """The tokenizer's own end first, then those that only the generation settings name."""
+        """The tokenizer's own end first, then those of the generation settings, then the end of a turn."""
         ends = [] if self._tokenizer.eos_token_id is None else [self._tokenizer.eos_token_id]
         settings = self.folder / "generation_config.json"
         if settings.exists():
@@ -67,6 +67,9 @@ class PretrainedTokenizer:
                 f"answer would ever end; set eos_token in tokenizer_config.json, or eos_token_id in "
                 f"generation_config.json"
             )
+        self.doubts = tuple(self._template.doubts(ends))
+        if self._template.end_id is not None:
+            ends.append(self._template.end_id)
         ids = [end for end in ends if isinstance(end, int) and 0 <= end < self.size]
         if outside := [end for end in ends if end not in ids]:
             raise ValueError(f"{self.folder}: eos_token_id {outside[0]!r} is none of the model's {self.size} token ids")
@@ -93,7 +96,7 @@ class PretrainedTokenizer:
     def prompt(self, question: str) -> tuple[int, ...]:
         """The question as a user's turn, or unchanged if the tokenizer has no chat template; then the start of
         thinking, if the model thinks."""
-        text = self._turn(question)
+        text = self._template.turn(question)
         opened = text.rstrip().endswith(THINK)
         if self.reader.thinks:
             return self.encode(text if opened else f"{text}{THINK}\n")
@@ -103,32 +106,6 @@ class PretrainedTokenizer:
                 f"generation.thinking 'none' says; give it a number of tokens"
             )
         return self.encode(text)
-
-    def _turn(self, question: str) -> str:
-        """What the chat template makes of a question. Without thinking, the template is asked for none."""
-        if self._tokenizer.chat_template is None:
-            bos = self._tokenizer.bos_token if self._adds_bos() else ""
-            assert isinstance(bos, str)
-            return bos + question
-        switches: dict[str, Any] = {} if self.reader.thinks else {"enable_thinking": False, "thinking": False}
-        turn = [{"role": "user", "content": question}]
-        try:
-            text = self._tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **switches)
-        except (TemplateError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(
-                f"{self.folder}: the chat template fails on a single user's turn ({error}); mend chat_template.jinja, "
-                f"or chat_template in tokenizer_config.json, or remove it to ask questions as they are"
-            ) from None
-        assert isinstance(text, str)
-        if question.strip() not in text:
-            raise ValueError(
-                f"{self.folder}: the chat template leaves out the question {question[:60]!r}: it writes {text[:200]!r}"
-            )
-        return text
-
-    def _adds_bos(self) -> bool:
-        bos = self._tokenizer.bos_token_id
-        return bos is not None and bos in self._tokenizer.encode("a")[:1]
 
     def save(self, folder: Path) -> None:
         """Copy what `transformers` and vLLM load beside a model."""

@@ -30,6 +30,7 @@ class SymbolTokenizer:
     pad_id = PAD_ID
     eos_ids = (EOS_ID,)
     end_think = (END_THINK_ID,)
+    doubts = ()
     interruption = END_THINK
 
     def __init__(self, *, thinks: bool = True) -> None:

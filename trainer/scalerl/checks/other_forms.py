@@ -1,0 +1,150 @@
+r"""Right answers in forms that do not come from the task, judged by the task's own verifier: all should be right.
+
+A demonstration repeats the answer as the task reads it, so a wrong reading agrees with itself. The forms here are made
+from the written answer alone:
+
+    27                     \boxed{27}, "The answer is 27.", 27 on a line of its own; 12345 also as 12,345
+    The answer is: 27      the same, of the number that the phrase ends with
+    x^2 + 1                "The answer is $x^2 + 1$."
+    a letter, a text       "The answer is (B).", \boxed{B}; "The answer is Paris.", \boxed{Paris}
+    a program              the program without a fence
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.subject import MadeTask, Subject
+from scalerl.recipe import Code, Math, MultipleChoice, Qa
+from scalerl.rollout import Judgement, Prompt
+from scalerl.tasks import Task
+from scalerl.tasks.responses import demonstrated_solution
+from scalerl.tasks.written import Written
+from scalerl.tokens import Tokenizer
+
+LEAST_ACCEPTED = 0.5
+"""Below this share the column, the form or the verifier is the wrong one, not a row."""
+MOST_PROGRAMS = 20
+"""Programs of one task that are judged once more: each runs all its tests."""
+LONGEST = 100
+"""Characters of an answer that a sentence would hold."""
+Gold = tuple[Prompt, Written, tuple[str, ...]]
+"""A prompt, what is written of it, and the forms that its right answer may have."""
+_NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?")
+_BEGINS = re.compile(rf"\\?\$?({_NUMBER.pattern})(?=\D)")
+_PHRASE = re.compile(rf"[^\d\\$]*(?:[:=>]|\bis)\s*(?P<number>{_NUMBER.pattern})\s*(?:</\w+>)?\s*\.?")
+
+
+def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+    """A line for each task in a file, and one on right answers that are read only in part."""
+    assert not isinstance(subject.tokenizer, str)
+    for made in subject.tasks:
+        if made.task is not None and (golds := distinct_golds(made, made.task)):
+            say(f"judging {plural(len(golds), 'right answer')} of {made.name} in other forms")
+            yield from _of_task(made, made.task, golds, subject.tokenizer)
+
+
+def other_forms(settings: object, answer: Any, written: Written) -> tuple[str, ...]:
+    """How else a right answer might be written; none for a task that makes its prompts."""
+    match settings:
+        case Math():
+            return _of_mathematics(str(answer))
+        case MultipleChoice():
+            return f"The answer is ({answer[0]}).", f"\\boxed{{{answer[0]}}}"
+        case Qa():
+            short = [text for text in answer if len(text) <= LONGEST and "\n" not in text]
+            return tuple(form for text in short for form in (f"The answer is {text}.", f"\\boxed{{{text}}}"))
+        case Code() if written.answer is not None:
+            return (written.answer.removeprefix("```python\n").removesuffix("\n```"),)
+    return ()
+
+
+def _of_mathematics(gold: str) -> tuple[str, ...]:
+    whole = gold.strip().strip("$").strip()
+    phrase = _PHRASE.fullmatch(whole)
+    number = whole if _NUMBER.fullmatch(whole) else phrase["number"] if phrase else None
+    if number is None:
+        mark = "$" if any(sign in whole for sign in "\\^_") else ""
+        return (f"The answer is {mark}{whole}{mark}.",) if len(whole) <= LONGEST and "$" not in whole else ()
+    plain = number.replace(",", "")
+    forms = [f"\\boxed{{{plain}}}", f"The answer is {plain}.", f"So we have it.\n\n{plain}"]
+    sign, digits = plain[: plain.startswith("-")], plain.removeprefix("-")
+    if digits.isdecimal() and len(digits) > 3 and not digits.startswith("0"):
+        forms.append(f"\\boxed{{{sign}{int(digits):,}}}")
+    return tuple(forms)
+
+
+def distinct_golds(made: MadeTask, task: Task) -> list[Gold]:
+    """One prompt for each right answer, with the forms that it may have."""
+    found: dict[str, Gold] = {}
+    for prompt in made.prompts():
+        written = task.written(prompt)
+        if forms := other_forms(made.settings, prompt.answer, written):
+            found.setdefault(f"{prompt.answer!r}", (prompt, written, forms))
+    golds = list(found.values())
+    return golds[:MOST_PROGRAMS] if isinstance(made.settings, Code) else golds
+
+
+def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Iterator[Checked]:
+    """What is refused in another form, and what is read only in part."""
+
+    def judge(prompt: Prompt, form: str, thought: str = "") -> Judgement:
+        return task.judge(prompt, list(demonstrated_solution(tokenizer, thought, form)))
+
+    def examined(gold: Gold) -> tuple[list[str], str] | None:
+        """The forms that are not right, and what was left out; None for an answer that its own verifier refuses."""
+        prompt, written, forms = gold
+        if judge(prompt, written.answer or "", written.thought or "").outcome != "right":
+            return None
+        judged = {form: judge(prompt, form) for form in forms}
+        if isinstance(made.settings, Math) and (number := _BEGINS.match(prompt.answer)):
+            judged |= {"": one} if (one := judge(prompt, f"\\boxed{{{number[1]}}}")).outcome == "right" else {}
+        refused = [form for form, one in judged.items() if one.outcome != "right"]
+        in_boxes = (one for form, one in judged.items() if not form or form.startswith("\\boxed"))
+        return refused, next((one.dropped for one in in_boxes if one.dropped), "")  # a sentence has words to drop
+
+    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
+        found = list(threads.map(examined, golds))
+    both = [(prompt, written.where, *one) for (prompt, written, _), one in zip(golds, found, strict=True) if one]
+    faults = [
+        Fault(where=where, what=f"the verifier does not take {_shortened(forms[0])} for {_gold(prompt)}")
+        for prompt, where, forms, _ in both
+        if forms
+    ]
+    partly = [
+        Fault(where=where, what=f"{_gold(prompt)} is read without {left_out}")
+        for prompt, where, _, left_out in both
+        if left_out
+    ]
+    name, num_right = f"{made.name} in other forms", len(both) - len(faults)
+    said = f"{num_right:,} of {plural(len(both), 'different right answer')} are right however they are written"
+    if faults:
+        yield Checked(
+            part="answers",
+            name=name,
+            level="refused" if num_right < LEAST_ACCEPTED * len(both) else "warning",
+            found=said,
+            remedy="write the answers alone into their column: all that stands there is compared",
+            faults=in_file_order(faults),
+        )
+    elif both:
+        yield Checked(part="answers", name=name, level="ok", found=said)
+    if partly:
+        yield Checked(
+            part="answers",
+            name=f"{made.name} read in part",
+            level="warning",
+            found=f"{len(partly):,} of {plural(len(both), 'different right answer')} may be met without a part of them",
+            remedy="if that part matters, ask for it in another way; if not, take it out of the file",
+            faults=in_file_order(partly),
+        )
+
+
+def _gold(prompt: Prompt) -> str:
+    return _shortened(prompt.answer) if isinstance(prompt.answer, str) else f"{prompt.answer!r:.60}"
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
