@@ -89,7 +89,7 @@ HELLASWAG = {"ctx": "A man sits down. He", "endings": ["flies.", "eats.", "melts
 def test_choices_are_lettered_and_the_gold_is_a_label_or_a_position(tmp_path, row, letter):
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps(row | {"question": f"{i}"}) + "\n" for i in range(40)))
-    task = make_task(MultipleChoice(path=str(path)), TOKENIZER)
+    task = make_task(MultipleChoice(path=str(path), count_from=0), TOKENIZER)
     prompt = task.train[0]
     texts = row["choices"]["text"] if "choices" in row else row["endings"]
     lines = "".join(f"{'ABCD'[i]}. {text}\n" for i, text in enumerate(texts))
@@ -106,14 +106,50 @@ def test_choices_are_lettered_and_the_gold_is_a_label_or_a_position(tmp_path, ro
         (ARC | {"answerKey": "4"}, r"answer is '4'; one of 1, 2, 3 is needed"),
         (ARC | {"choices": ["iron"]}, "2 to 26 texts are needed"),
         (ARC | {"choices": {"text": ["a", "b"], "label": ["A"]}}, "as many of both"),
-        (HELLASWAG | {"label": "4"}, "answer is '4'; one of A, B, C, D is needed"),
+        (HELLASWAG | {"label": "5"}, "answer is '5'; one of A, B, C, D is needed"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused_with_their_line(tmp_path, row, message):
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(ValueError, match=rf"c\.jsonl:1: .*{message}"):
-        make_task(MultipleChoice(path=str(path)), TOKENIZER)
+        make_task(MultipleChoice(path=str(path), count_from=0), TOKENIZER)
+
+
+def file_of_positions(path, labels):
+    rows = [HELLASWAG | {"ctx": f"He sees {i}. He", "label": label} for i, label in enumerate(labels)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_positions_count_from_0_or_1_as_all_rows_together_show_and_a_run_says_so(tmp_path):
+    for labels, expected, notes in (
+        ([0, 1, 2, 3] * 10, "ABCD", ()),
+        ([1, 2, 3, 4] * 10, "ABCD", ("positions of right choices count from 1, as no row has 0",)),
+    ):
+        task = make_task(MultipleChoice(path=file_of_positions(tmp_path / "c.jsonl", labels)), TOKENIZER)
+        assert task.notes == notes
+        places = {prompt.answer[0] for prompt in (*task.train, *task.validation)}
+        assert places == set(expected)
+        where = {task.written(prompt).where: prompt.answer[0] for prompt in (*task.train, *task.validation)}
+        assert where["c.jsonl:1"] == "A"
+        assert where["c.jsonl:4"] == "D"
+
+
+def test_positions_that_leave_open_what_they_count_from_are_refused_and_a_setting_decides(tmp_path):
+    path = file_of_positions(tmp_path / "c.jsonl", [1, 2, 3] * 10)
+    with pytest.raises(ValueError, match=r"c\.jsonl:1 has 1\), so they may count from 0 or from 1; set `count_from`"):
+        make_task(MultipleChoice(path=path), TOKENIZER)
+    for first, letters in ((0, {"B", "C", "D"}), (1, {"A", "B", "C"})):
+        task = make_task(MultipleChoice(path=path, count_from=first), TOKENIZER)
+        assert {prompt.answer[0] for prompt in (*task.train, *task.validation)} == letters
+
+
+def test_the_text_of_a_choice_is_a_right_answer_in_the_file_and_in_a_response(tmp_path):
+    task = make_task(MultipleChoice(path=file_of_positions(tmp_path / "c.jsonl", ["melts."] * 30)), TOKENIZER)
+    assert task.train[0].answer[0] == "C"
+    assert said(task, task.train[0], "hm</think>The answer is: melts.") == "right"
+    assert said(task, task.train[0], "hm</think>The answer is: rains.") == "wrong"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def _of_task(made: MadeTask) -> Checked:
     if made.is_downstream:
         kept = f"{plural(num_held_out, 'prompt')} to measure"
     left_out = made.task.left_out if isinstance(made.task, FileTask) else []
+    kept += "".join(f"; {note}" for note in made.task.notes) if isinstance(made.task, FileTask) else ""
     if made.rows:
         found = f"{plural(len(made.rows), 'row')} cannot be used; without them {kept}"
         found += f"; left out: {reasons_text(left_out)}" if left_out else ""

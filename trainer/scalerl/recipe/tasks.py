@@ -174,7 +174,7 @@ CODE_TEMPLATES: dict[CodeForm, str] = {
 """Templates of the forms whose problems cannot be asked as others are; MBPP names its function in its tests alone."""
 
 
-def _absent_if_null(form: str | None) -> bool:
+def _absent_if_null(form: str | int | None) -> bool:
     # Files without a form are older than this setting: written out, it would change the identity of their runs.
     return form is None
 
@@ -262,8 +262,11 @@ class MultipleChoice(TaskFile):
     """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first that exists
     of choices, options and endings."""
     answer: Column = None
-    """Column of the right choice: its letter, its label, or its position from 0. Null takes the first that exists of
+    """Column of the right choice: its letter, its label, its text, or its position. Null takes the first that exists of
     answerKey, answer and label."""
+    count_from: Annotated[Literal[0, 1] | None, Field(exclude_if=_absent_if_null)] = None
+    """What positions count from. Null takes 0 if a row has 0, and 1 if none has and some are as large as the number of
+    their choices; rows that leave it open refuse the file."""
     solution: Column = None
     """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
     one."""

@@ -123,6 +123,8 @@ class Tasks:
                 used = f"{len(task.train)} + {len(task.validation)} problems"
                 yield f"task {task.name}: {used}; left out: {reasons_text(rows)}"
                 yield from (f"task {task.name}: {sentence}" for sentence in pairs_of_files(rows))
+            if isinstance(task, FileTask):
+                yield from (f"task {task.name}: {note}" for note in task.notes)
             if isinstance(task, FileTask) and task.never_shown:
                 yield f"task {task.name}: warning: no prompt shows the column {', '.join(task.never_shown)}"
             num_measured = len(task.validation)

@@ -1,44 +1,53 @@
 """Multiple choice, as in ARC ({"text": [...], "label": [...]}, "answerKey") and HellaSwag ("endings", "label")."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import TaskRow
+from scalerl.tasks.files import TaskRow, read_rows
+from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.choice import LETTERS, verify_choice
+from scalerl.verifiers.choice import LETTERS, judge_choice
 
+CHOICES = ("choices", "options", "endings")
 ANSWERS = ("answerKey", "answer", "label")
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of multiple-choice problems."""
 
-    def judge(text: str, gold: tuple[str, int]) -> Judgement:
-        letter, num_choices = gold
-        return Judgement(verify_choice(text, letter, num_choices=num_choices))
+    def judge(text: str, gold: tuple[str, tuple[str, ...]]) -> Judgement:
+        letter, texts = gold
+        return judge_choice(text, letter, num_choices=len(texts), texts=texts)
 
-    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
+    first = _first_number(settings)
+    notes = (
+        ["positions of right choices count from 1, as no row has 0"] if first and settings.count_from is None else []
+    )
+    return FileTask(
+        settings, tokenizer, read=lambda row: problem(row, settings, first), judge=judge, num_judges=1, notes=notes
+    )
 
 
-def problem(row: TaskRow, settings: MultipleChoice) -> Problem:
-    """One row of the file."""
+def problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Problem:
+    """One row of the file, whose answers that are numbers count from `first`."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
-    written = row.value("choices", settings.choices, ("choices", "options", "endings"))
+    written = row.value("choices", settings.choices, CHOICES)
     texts, labels = _choices(written, row.where)
     answer = row.value("answer", settings.answer, ANSWERS)
-    letter = LETTERS[_place(answer, labels, row.where)]
+    letter = LETTERS[_place(answer, texts, labels, first, row.where)]
     solution = row.optional_text("solution", settings.solution, ("solution",))
     lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
     answers = {settings.answer, settings.solution, *ANSWERS, "solution"}
     return Problem(
         question=f"{question}\n{lines}",
         asked=asked(row, settings.template, {"question": question, "choices": lines}, answers),
-        answer=(letter, len(texts)),
+        answer=(letter, tuple(texts)),
         thought=solution,
         response=letter,
         key="\n".join([problem_key(question), *sorted(map(problem_key, texts))]),
@@ -60,11 +69,51 @@ def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
     )
 
 
-def _place(answer: Any, labels: Sequence[str], where: str) -> int:
-    """The position that a label, or a number from 0, stands for."""
+def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int, where: str) -> int:
+    """The position that a label, a number from `first`, or the text of one choice stands for."""
     text = str(answer).strip()
     if text in labels:
         return labels.index(text)
-    if text.isdecimal() and labels == [*LETTERS[: len(labels)]] and int(text) < len(labels):
-        return int(text)
-    raise ValueError(f"{where}: answer is {answer!r:.40}; one of {', '.join(labels)} is needed, or a position from 0")
+    if text.isdecimal() and _are_letters(labels) and first <= int(text) < first + len(labels):
+        return int(text) - first
+    if texts.count(text) == 1:
+        return texts.index(text)
+    raise ValueError(
+        f"{where}: answer is {answer!r:.40}; one of {', '.join(labels)} is needed, the text of one choice, or a "
+        f"position from {first}"
+    )
+
+
+def _are_letters(labels: Sequence[str]) -> bool:
+    return list(labels) == [*LETTERS[: len(labels)]]
+
+
+def _first_number(settings: MultipleChoice) -> int:
+    """What the answers that are numbers count from: as the setting says, else as all rows together show.
+
+    ValueError if numbers are there and none of them is 0 or the number of its choices.
+    """
+    if settings.count_from is not None:
+        return settings.count_from
+    seen: tuple[int, str] | None = None
+    is_from_1 = False
+    for path, split in ((settings.path, settings.split), (settings.validation_path, settings.validation_split)):
+        for row in read_rows(Path(path), split) if path is not None else ():
+            if isinstance(row, LeftOut):
+                continue
+            try:
+                texts, labels = _choices(row.value("choices", settings.choices, CHOICES), row.where)
+                answer = str(row.value("answer", settings.answer, ANSWERS)).strip()
+            except ValueError:
+                continue
+            if answer.isdecimal() and _are_letters(labels) and answer not in texts:
+                if int(answer) == 0:
+                    return 0
+                seen = seen or (int(answer), row.where)
+                is_from_1 = is_from_1 or int(answer) == len(texts)
+    if seen is not None and not is_from_1:
+        raise ValueError(
+            f"task {settings.title!r}: the answers are numbers, none of them 0 or as large as the number of its "
+            f"choices ({seen[1]} has {seen[0]}), so they may count from 0 or from 1; set `count_from` to 0 or 1"
+        )
+    return int(is_from_1)

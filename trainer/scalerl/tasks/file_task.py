@@ -79,7 +79,10 @@ class FileTask:
         read: Callable[[TaskRow], Problem],
         judge: Callable[[str, Any], Judgement],
         num_judges: int,
+        notes: Sequence[str] = (),
     ) -> None:
+        self.notes = tuple(notes)
+        """What a run and a check say of how the file was read."""
         self.name, self.num_judges = settings.title, num_judges
         self.settings, self.tokenizer = settings, tokenizer
         self._read, self._judge = read, judge

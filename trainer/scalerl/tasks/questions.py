@@ -6,7 +6,7 @@ from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.qa import normalise, verify_qa
+from scalerl.verifiers.qa import judge_qa, normalise
 
 ANSWERS = ("answers", "answer")
 
@@ -15,7 +15,7 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of questions."""
 
     def judge(text: str, gold: tuple[str, ...]) -> Judgement:
-        return Judgement(verify_qa(text, gold, min_f1=settings.min_f1))
+        return judge_qa(text, gold, min_f1=settings.min_f1)
 
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
 

@@ -12,8 +12,8 @@ may correct itself:
 5. the letter in brackets, if the text has one only: `I would pick (B) here`;
 6. the text of exactly one choice.
 
-"Not B", "B is wrong" and "anything but B" state nothing. "A or B" settles on no letter. A small letter counts only if no
-word follows: "the answer is a bird" is no A. An answer without a letter, or with one past the last choice, is
+"Not B", "B is wrong" and "anything but B" state nothing. "A or B" settles on no letter. A small letter counts only if
+no word follows: "the answer is a bird" is no A. An answer without a letter, or with one past the last choice, is
 unparsable. Of an answer of more than 100,000 characters the last 100,000 are read, in time that grows in proportion.
 """
 
@@ -31,10 +31,15 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,200})\}")
 _MARKS = re.compile(r"[*`\"$“”„«»]|\\[()\[\]]|\\(?=[\s,;!])|(?<![A-Za-z0-9])_{1,3}|_{1,3}(?![A-Za-z0-9])")
 _TAGGED = re.compile(r"<answer>(.{0,1000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
-_ALONE = r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])|(?P<{0}small>(?-i:[a-z]))(?=\s{{0,3}}(?:[)\].,;:!?]|\n|$)(?!\w)))[)\]]?"
+_ALONE = (
+    r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])"
+    r"|(?P<{0}small>(?-i:[a-z]))(?=\s{{0,3}}(?:[)\].,;:!?]|\n|$)(?!\w)))[)\]]?"
+)
 _FILLER = (
-    r"(?:\W{0,5}\b(?:the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most|likely|probably|"
-    r"therefore|thus|indeed|number|correct|best|right|one|labell?ed|marked|simply|just|actually|now|again|that|my|final|"
+    r"(?:\W{0,5}\b(?:the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most"
+    r"|likely|probably|"
+    r"therefore|thus|indeed|number|correct|best|right|one|labell?ed|marked|simply|just|actually|now|again|that"
+    r"|my|final|"
     r"in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
 )
 _CUE = (
@@ -42,24 +47,30 @@ _CUE = (
     r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は)"
 )
 _PICKED = (
-    r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for|settle on|answer with)"
-    r"|leav(?:es|ing)(?: us with| only| just)?|only|so|therefore|thus|hence|but(?: rather)?|it(?:'s| is| must be| has to be))"
+    r"\b(?:(?:choose|chose|pick|picked|select|selected|take|go(?:ing)? with|went with|opt for|vote for"
+    r"|settle on|answer with)"
+    r"|leav(?:es|ing)(?: us with| only| just)?|only|so|therefore|thus|hence|but(?: rather)?|it(?:'s| is"
+    r"| must be| has to be))"
 )
 _STATED = re.compile(
-    rf"{_CUE}{_FILLER}{_ALONE.format('a')}|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n]|$|here|as|because|since|for))"
+    rf"{_CUE}{_FILLER}{_ALONE.format('a')}"
+    rf"|{_PICKED}{_FILLER}(?<![\w']){_ALONE.format('b')}(?=\W{{0,3}}(?:[.;!\n]|$|here|as|because|since|for))"
     rf"|(?<![\w']){_ALONE.format('c')}\W{{0,3}}(?:is|must be|has to be|seems|looks|would be|should be)\W{{1,3}}"
     r"(?:clearly |definitely |probably |indeed |obviously |likely |actually |therefore |thus |also )?"
-    r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer|appropriate|accurate|likely|suitable|valid|choice)\b",
+    r"(?:the |my |our )?(?:only |one |most |single )?(?:correct|right|best|true|answer|proper|final answer"
+    r"|appropriate|accurate|likely|suitable|valid|choice)\b",
     re.IGNORECASE,
 )
 _TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only")
 _DENIED = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*|\bincorrect\w*|\bwithout|"
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*"
+    r"|\bincorrect\w*|\bwithout|"
     r"\bexcept|\banything but|\bother than|\bif)\W{0,3}(?:\w+\W{1,2}){0,2}$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
-    r"[\s)\].,]{0,4}(?:is|was|would be|can|must|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b|excluded|eliminated|too\b)",
+    r"[\s)\].,]{0,4}(?:is|was|would be|can|must|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b"
+    r"|excluded|eliminated|too\b)",
     re.IGNORECASE,
 )
 _SAID = re.compile(_CUE, re.IGNORECASE)
@@ -69,7 +80,8 @@ _LONE_LINE = re.compile(
 )
 _LABELLED = re.compile(r"^[\s#>(\[-]{0,8}([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE)
 _OR_ANOTHER = re.compile(
-    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as)\b|[,/&])(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly|also|both)\b){0,2}[\s(\[{]{0,4}"
+    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as)\b|[,/&])(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly"
+    r"|also|both)\b){0,2}[\s(\[{]{0,4}"
     r"(?-i:[A-HJ-Z])(?![\w'])(?!\W{0,3}(?:is|was|are|would|can|does|do|has)\b)",
     re.IGNORECASE,
 )
@@ -143,7 +155,7 @@ def _stated(text: str) -> str:
             continue
         between = text[max(found.start(), start - 60) : start]
         before = text[max(0, found.start() - 40) : found.start()]
-        told = before.rpartition(".")[2] if name.startswith("c") or found[0].lower().startswith(_TAKES) else ""
+        told = re.split(r"[.?!\n]", before)[-1] if name.startswith("c") or found[0].lower().startswith(_TAKES) else ""
         if _DENIED.search(between) or _DENIED.search(told):
             continue
         if _DENIED_AFTER.match(text, end):

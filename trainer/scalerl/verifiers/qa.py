@@ -1,31 +1,46 @@
 r"""Short answers to questions of fact against several gold answers, as in NaturalQuestions.
 
-Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, one space. What is
-compared is, in the text after the thinking part, the last \boxed{}, else what follows the last "answer is" or
-"answer:", else the whole text. An answer with no word in it, or of more than 1,000 characters, is unparsable.
+Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, one space. Beyond it
+marks of Unicode, accents and the kind of dash make no difference, a hyphen is a space or nothing, and what SQuAD drops
+though it changes the answer is kept: the point of 3.5, a sign before a number, the marks of C++ and C#.
+
+What is compared is, in the text after the thinking part, the last \boxed{}, else what is tagged <answer>, else what
+follows the last "answer is" or "answer:", else the whole text; each whole, then its first sentence, whose rest is
+dropped unless it takes the answer back. An answer with no word in it, or of more than 1,000 characters, is unparsable.
 """
 
 import re
-import string
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from scalerl.rollout import Judgement, Outcome
 from scalerl.verifiers.math_answer import last_boxed
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
 
-if TYPE_CHECKING:  # the judges load without torch
-    from scalerl.rollout import Outcome
-
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_SAID = re.compile(r"\banswer\W{0,4}(?:is\b|:)([^\n]*)", re.IGNORECASE)
+_DASHES = re.compile("[‐-―−﹘﹣－-]")
+_KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<=\w)[+#]+(?=[\s+#.,;:!?)]|$)|(?:^|(?<=[\s\"'(]))[-−](?=\.?\d)")
+_SAID = re.compile(r"\banswer\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
+_TAGGED = re.compile(r"<answer>(.{0,2000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+_INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
+_END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
+_ABBREVIATED = re.compile(r"(?:^|[\s.])(?:[A-Z]|St|Dr|Mr|Mrs|Ms|Mt|Ft|No|Jr|Sr|Rev|Gen|Col|Lt|vs|etc)$")
+_TAKEN_BACK = re.compile(
+    r"\b(?:no|not|wait|actually|rather|instead|sorry|correction|wrong|or|but|however|maybe|perhaps|alternatively)\b|n't",
+    re.IGNORECASE,
+)
 
 
-def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> "Outcome":
+def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Outcome:
+    """The outcome of `judge_qa` alone."""
+    return judge_qa(answer, gold, min_f1=min_f1).outcome
+
+
+def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgement:
     """Judge what follows the thinking part: right on an exact match, or, with `min_f1` under 1, at that F1.
 
-    `verify_qa("The answer is the Eiffel Tower.", ("Eiffel Tower", "La Tour Eiffel"))` is "right".
+    `judge_qa("The answer is the Eiffel Tower.", ("Eiffel Tower", "La Tour Eiffel"))` is right.
     """
     if isinstance(gold, str) or not gold:
         raise ValueError(f"gold answers: {gold!r}; a sequence of at least one text is needed")
@@ -33,10 +48,11 @@ def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> "Outc
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
     stated = stated_answer(answer)
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
-        return "unparsable"
-    if exact_match(stated, gold) or (min_f1 < 1.0 and f1(stated, gold) >= min_f1):
-        return "right"
-    return "wrong"
+        return Judgement("unparsable")
+    for text, dropped in _readings(stated):
+        if exact_match(text, gold):
+            return Judgement("right", dropped)
+    return Judgement("right" if min_f1 < 1.0 and f1(stated, gold) >= min_f1 else "wrong")
 
 
 def stated_answer(response: str) -> str:
@@ -44,18 +60,50 @@ def stated_answer(response: str) -> str:
     boxed = last_boxed(response)
     if boxed is not None:
         return boxed
-    said = [text for text in _SAID.findall(response) if normalise(text)]
-    return said[-1].strip() if said else response.strip()
+    if tagged := _TAGGED.findall(response):
+        return tagged[-1].strip()
+    for said in reversed(list(_SAID.finditer(response))):
+        if normalise(rest := response[said.end() :].strip().partition("\n")[0]):
+            return response[said.end() :].strip() if len(response) - said.end() <= MAX_ANSWER_CHARS else rest.strip()
+    return response.strip()
 
 
-def normalise(text: str) -> str:
-    """SQuAD's normal form: `normalise("The  U.S.A., an ally")` is "usa ally"."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+def _readings(stated: str) -> Iterator[tuple[str, str]]:
+    """The answer, then what may be left of it, with what is dropped for that."""
+    yield stated, ""
+    bare = _INTRODUCED.sub("", stated.strip(" *_\"'`"))
+    yield bare, "words before the answer"
+    for end in _END.finditer(bare):
+        if not (end[0] == "." and _ABBREVIATED.search(bare[: end.start()])):
+            if not _TAKEN_BACK.search(bare, end.start()):
+                yield bare[: end.start()].strip(" *_\"'`"), "text after the answer"
+            return
+
+
+def normalise(text: str, hyphen: str = "") -> str:
+    """SQuAD's normal form: `normalise("The  U.S.A., an ally")` is "usa ally"; `hyphen` stands for hyphens."""
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    text = text.replace("&", " and ")
+    kept = {found.start(): found[0] for found in _KEPT.finditer(text)}
+    written, i = [], 0
+    while i < len(text):
+        if i in kept:
+            written.append(kept[i].strip(" \"'(").replace("−", "-"))
+            i += len(kept[i])
+            continue
+        category = unicodedata.category(text[i])
+        if _DASHES.match(text[i]):
+            written.append(hyphen)
+        elif category[0] not in "PSMC" or text[i].isspace():
+            written.append(text[i])
+        i += 1
+    return " ".join(_ARTICLES.sub(" ", "".join(written)).split())
 
 
 def exact_match(answer: str, gold: Sequence[str]) -> bool:
-    """Whether the answer is one of the gold answers in normal form."""
-    return normalise(answer) in map(normalise, gold)
+    """Whether the answer is one of the gold answers in normal form, with a hyphen as nothing or as a space."""
+    forms = {normalise(answer), normalise(answer, " ")} - {""}
+    return any(forms & {normalise(one), normalise(one, " ")} for one in gold)
 
 
 def f1(answer: str, gold: Sequence[str]) -> float:
