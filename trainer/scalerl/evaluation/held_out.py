@@ -10,7 +10,7 @@ from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.evaluation.prompt_counts import PromptCounts
-from scalerl.prompts.judge import COUNTED, NOT_JUDGED, counted, judgements, nothing_judged
+from scalerl.prompts.judge import COUNTED, NOT_JUDGED, judgement_counts, judgements, nothing_judged
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Judgement, Rollout
 from scalerl.tasks import Mix, Task
@@ -61,7 +61,7 @@ def columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str
         "mean_tokens": sum(len(rollout.tokens) for rollout in rollouts) / len(rollouts),
         "truncated": sum(rollout.truncated for rollout in rollouts) / len(rollouts),
         "interrupted": sum(bool(rollout.forced.any()) for rollout in rollouts) / len(rollouts),
-        "outcomes": counted(one for _, one in judged),
+        "outcomes": judgement_counts(one for _, one in judged),
         "prompt_counts": PromptCounts.of((prompt.id for prompt in task.validation), found).to_text(),
     }
 

@@ -1,6 +1,6 @@
-"""Verdicts on groups of answers: in threads where judging takes time, counted, and a stop where nothing is judged.
+"""Verdicts on groups of answers: in threads where judging takes time, judgement_counts, and a stop where nothing is judged.
 
-An answer whose verifier timed out or crashed says nothing of the policy: it is counted and left out, never reward 0.
+An answer whose verifier timed out or crashed says nothing of the policy: it is judgement_counts and left out, never reward 0.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
         return list(threads.map(lambda rollout: task.judge(rollout.prompt, rollout.tokens.tolist()), rollouts))
 
 
-def counted(judged: Iterable[Judgement]) -> dict[str, int]:
+def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
     """How many answers got each outcome, and how many of all of them are `doubtful`: read by dropping something."""
     counts = Counter[str]()
     for one in judged:
@@ -55,7 +55,7 @@ class Judge:
         Raises VerifierFailed after MAX_LOST_GROUPS groups of the prompt's task in a row.
         """
         judged = judgements(self.task, rollouts)
-        self.counts.update(counted(judged))
+        self.counts.update(judgement_counts(judged))
         outcomes: list[Outcome] = [one.outcome for one in judged]
         kept = [i for i, outcome in enumerate(outcomes) if outcome not in NOT_JUDGED]
         if len(kept) < 2:
@@ -76,7 +76,7 @@ class Judge:
             raise nothing_judged(name, judged, f"of {MAX_LOST_GROUPS} groups in a row")
 
     def take_counts(self) -> dict[str, int]:
-        """The counts of `counted` since this was last asked, those of answers that are not trained on included."""
+        """The counts of `judgement_counts` since this was last asked, those of answers that are not trained on included."""
         counts = {name: self.counts[name] for name in COUNTED}
         self.counts.clear()
         return counts
@@ -91,8 +91,8 @@ class Judge:
 
 
 def nothing_judged(name: str, judged: Sequence[Judgement], of_what: str) -> VerifierFailed:
-    """The error for answers of which at most one could be judged, those of the last group counted in it."""
-    seen = ", ".join(f"{count} {outcome}" for outcome, count in counted(judged).items() if count)
+    """The error for answers of which at most one could be judged, those of the last group judgement_counts in it."""
+    seen = ", ".join(f"{count} {outcome}" for outcome, count in judgement_counts(judged).items() if count)
     return VerifierFailed(
         f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "
         "causes are a sandbox that does not start and a time limit too short for this machine"

@@ -3,7 +3,10 @@
 math_answer   mathematics, by math-verify in a worker process with a time limit
   math_equal    which answers count as equal; runs in the worker
   math_values   when the values of two of them are equal
-  math_reading  what an answer says beside its value: percent sign, degree sign, unit, base, words
+  math_reading  what an answer says beside its value: a letter, a name, a sign, a unit, a base, a ratio, words
+  math_notation one notation for what answers write in several: marks of Unicode, spacing, currency
+  math_units    names and sizes of units, and words that change a number
+  math_prose    the values that a sentence states
   worker        the processes, their time limit and their restart
 code_tests    programs, by tests in the sandbox
   code_harness  what runs around the program in there

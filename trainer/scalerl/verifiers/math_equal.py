@@ -51,7 +51,7 @@ from sympy.core.relational import Ge, Gt, Le, Lt, Relational
 from scalerl.verifiers.math_notation import nesting
 from scalerl.verifiers.math_prose import statements
 from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, Reading, read
-from scalerl.verifiers.math_units import Unit
+from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
@@ -259,7 +259,7 @@ def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outco
 
 def _period(value: Any) -> str:
     """The only symbol of pi/6 + 2 pi k, which can only stand for any integer; "" for other values."""
-    symbols = [symbol.name for symbol in value.free_symbols] if isinstance(value, Expr) else []
+    symbols = [str(symbol) for symbol in value.free_symbols] if isinstance(value, Expr) else []
     return symbols[0] if len(symbols) == 1 and symbols[0] in ("k", "n", "m") and value.has(pi) else ""
 
 
@@ -272,7 +272,8 @@ def same_progression(gold: Any, answer: Any) -> bool:
     """Whether a + b k and c + d k give the same numbers as k runs over all integers."""
     if not (isinstance(gold, Expr) and isinstance(answer, Expr)):
         return False
-    (a, b), (c, d) = ((value.xreplace({_ANY: Integer(0)}), value.diff(_ANY)) for value in (gold, answer))
+    parts: Any = ((value.xreplace({_ANY: Integer(0)}), value.diff(_ANY)) for value in (gold, answer))
+    (a, b), (c, d) = parts
     if b.has(_ANY) or d.has(_ANY) or b == 0 or simplify(b**2 - d**2) != 0:
         return False
     return bool(simplify((a - c) / b).is_integer)
@@ -302,7 +303,7 @@ def values(gold: Reading, answer: Reading, wanted: Any, stated: Any) -> list[tup
     return [*pairs, (times(wanted, SIGNS[gold.sign]), times(stated, SIGNS[answer.sign]))]
 
 
-def same_unit(gold: Unit | None, answer: Unit | None) -> bool:
+def same_unit(gold: UnitOfMeasure | None, answer: UnitOfMeasure | None) -> bool:
     """Whether two units can be of one quantity; none beside any can."""
     if gold is None or answer is None:
         return True
@@ -314,7 +315,7 @@ def same_unit(gold: Unit | None, answer: Unit | None) -> bool:
     return gold.dimensions == answer.dimensions
 
 
-def in_base(value: Expr, unit: Unit) -> Expr:
+def in_base(value: Expr, unit: UnitOfMeasure) -> Expr:
     """The value in metres, seconds, kelvin and so on."""
     if unit.dimensions is not None and len(unit.dimensions) == 1 and unit.dimensions[0][0] in OFFSETS:
         factor, offset = OFFSETS[unit.dimensions[0][0]]

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Literal
 
 from scalerl.verifiers.math_notation import TEXT, tidy
-from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, Unit, number_of_words, unit_of
+from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
 """Of an answer that is not one long number."""
@@ -45,7 +45,7 @@ class Reading:
     is_text: bool = False
     r"""The words are set as text, as \text{no}, or can be no product of symbols."""
     sign: Literal["", "percent", "degree"] = ""
-    unit: Unit | None = None
+    unit: UnitOfMeasure | None = None
     unit_text: str = ""
     base: str = ""
     """The subscript of 1011_2."""
@@ -276,7 +276,7 @@ def _value(text: str, whole: str) -> Reading:
         return Reading(text=whole, latex=plain(found["value"]), sign="percent")
     if found := _TEMPERATURE.fullmatch(text):
         scale = "celsius" if found["scale"][0] in "Cc" else "fahrenheit"
-        return Reading(text=whole, latex=plain(found["value"]), unit=unit_of(scale), unit_text=scale)
+        return Reading(text=whole, latex=plain(found["value"]), unit=measure_of(scale), unit_text=scale)
     if found := _MINUTES.fullmatch(text):
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
         return Reading(text=whole, latex=latex, sign="degree")
@@ -340,7 +340,7 @@ def _with_unit(text: str, whole: str) -> Reading | None:
             return Reading(text=whole, latex=value)
     if not parts["text"] and len(name) < 3 and parts.get("joined") == name and name in ("in", "hr", "as", "is"):
         return None
-    unit = unit_of(f"{name}^{power}" if power else name)
+    unit = measure_of(f"{name}^{power}" if power else name)
     if unit is None or (unit.dimensions is None and not parts["text"] and (parts.get("joined") or len(name) < 3)):
         return None
     return Reading(text=whole, latex=value, unit=unit, unit_text=name)
@@ -351,7 +351,7 @@ def _added(text: str, whole: str) -> Reading | None:
     pairs = [(found["number"], (found["text"] or found["bare"]).strip(" ,")) for found in _QUANTITY.finditer(text)]
     if len(pairs) < 2 or _QUANTITY.sub("", text).strip(" ."):
         return None
-    units = [unit_of(re.sub(r"\s*and$", "", name)) for _, name in pairs]
+    units = [measure_of(re.sub(r"\s*and$", "", name)) for _, name in pairs]
     first = units[0]
     if (
         first is None

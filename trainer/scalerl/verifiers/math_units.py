@@ -1,9 +1,9 @@
 r"""Units of measure in answers: which names mean the same, how large they are, and which words are no unit.
 
-unit_of("square feet")     ->  Unit(dimensions=(("length", 2),), size=(381/1250)^2)
-unit_of("km/h")            ->  Unit(dimensions=(("length", 1), ("time", -1)), size=5/18)
-unit_of("red apples")      ->  Unit(dimensions=None, words={"red", "apple"}): compared by its words
-unit_of("or more")         ->  None: the words change the number
+measure_of("square feet")     ->  UnitOfMeasure(dimensions=(("length", 2),), size=(381/1250)^2)
+measure_of("km/h")            ->  UnitOfMeasure(dimensions=(("length", 1), ("time", -1)), size=5/18)
+measure_of("red apples")      ->  UnitOfMeasure(dimensions=None, words={"red", "apple"}): compared by its words
+measure_of("or more")         ->  None: the words change the number
 """
 
 import re
@@ -233,7 +233,7 @@ _FACTOR = re.compile(r"(?P<name>[^\s\d^]+?)\^?\{?(?P<power>-?\d)?\}?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
+class UnitOfMeasure:
     """What stands after a number."""
 
     dimensions: Dimensions | None
@@ -244,32 +244,32 @@ class Unit:
     """The words in the singular, of an unknown unit."""
 
 
-def _product(*factors: tuple[Unit, int]) -> Unit:
+def _product(*factors: tuple[UnitOfMeasure, int]) -> UnitOfMeasure:
     powers: dict[str, int] = {}
     size = Fraction(1)
     for unit, power in factors:
         size *= unit.size**power
         for dimension, of_unit in unit.dimensions or ():
             powers[dimension] = powers.get(dimension, 0) + power * of_unit
-    return Unit(dimensions=tuple(sorted((name, power) for name, power in powers.items() if power)), size=size)
+    return UnitOfMeasure(dimensions=tuple(sorted((name, power) for name, power in powers.items() if power)), size=size)
 
 
-def _table() -> Mapping[str, Unit]:
-    known: dict[str, Unit] = {}
+def _table() -> Mapping[str, UnitOfMeasure]:
+    known: dict[str, UnitOfMeasure] = {}
     for dimension, units in BASE.items():
         for names, size in units.items():
             for name in names.split():
-                known[name] = Unit(dimensions=((dimension, 1),), size=Fraction(size))
+                known[name] = UnitOfMeasure(dimensions=((dimension, 1),), size=Fraction(size))
     for names, written in DERIVED.items():
         factor, _, rest = written.partition(" ")
         above, _, below = rest.partition("/")
         parts = [*_factors(above, 1, known), *_factors(below, -1, known)]
-        unit = _product((Unit(dimensions=(), size=Fraction(factor)), 1), *parts)
+        unit = _product((UnitOfMeasure(dimensions=(), size=Fraction(factor)), 1), *parts)
         known.update(dict.fromkeys(names.split(), unit))
     return MappingProxyType(known)
 
 
-def _factors(text: str, sign: int, known: Mapping[str, Unit]) -> list[tuple[Unit, int]]:
+def _factors(text: str, sign: int, known: Mapping[str, UnitOfMeasure]) -> list[tuple[UnitOfMeasure, int]]:
     found = []
     for factor in text.split():
         if factor != "1" and (match := _FACTOR.fullmatch(factor)) is not None:
@@ -280,7 +280,7 @@ def _factors(text: str, sign: int, known: Mapping[str, Unit]) -> list[tuple[Unit
 UNITS = _table()
 
 
-def known_unit(name: str) -> Unit | None:
+def known_unit(name: str) -> UnitOfMeasure | None:
     """The unit of one name, in singular or plural; capitals count where two names differ in them alone."""
     spellings = (name, name.lower()) if len(name) > 2 or (len(name) == 2 and name.isupper()) else (name,)
     for spelt in spellings:
@@ -290,7 +290,7 @@ def known_unit(name: str) -> Unit | None:
     return None
 
 
-def unit_of(text: str) -> Unit | None:
+def measure_of(text: str) -> UnitOfMeasure | None:
     """The unit that `text` names, known or not; None if its words change the number before them."""
     text = " ".join(text.replace("\\", " ").replace("·", " ").replace("-", " ").split()).strip(" .")
     if not text:
@@ -302,15 +302,15 @@ def unit_of(text: str) -> Unit | None:
         return None
     if all(len(word) < 3 for word in words):
         return None
-    return Unit(dimensions=None, words=frozenset(word.removesuffix("s") for word in words))
+    return UnitOfMeasure(dimensions=None, words=frozenset(word.removesuffix("s") for word in words))
 
 
-def _known(text: str) -> Unit | None:
+def _known(text: str) -> UnitOfMeasure | None:
     """A known unit, or a quotient of known ones, with its shape or power."""
     above, *below = re.split(r"\s*/\s*|\s+per\s+|^per\s+", text)
     if len(below) > 1:
         return None
-    factors: list[tuple[Unit, int]] = []
+    factors: list[tuple[UnitOfMeasure, int]] = []
     for part, sign in ((above, 1), *((one, -1) for one in below)):
         power, words = 1, part.replace(".", " ").split()
         for word in words:
