@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -140,7 +141,8 @@ def test_positions_that_leave_open_what_they_count_from_are_refused_and_a_settin
     path = file_of_positions(tmp_path / "c.jsonl", [1, 2, 3] * 10)
     with pytest.raises(ValueError, match=r"c\.jsonl:1 has 1\), so they may count from 0 or from 1; set `count_from`"):
         make_task(MultipleChoice(path=path), TOKENIZER)
-    for first, letters in ((0, {"B", "C", "D"}), (1, {"A", "B", "C"})):
+    cases: list[tuple[Literal[0, 1], set[str]]] = [(0, {"B", "C", "D"}), (1, {"A", "B", "C"})]
+    for first, letters in cases:
         task = make_task(MultipleChoice(path=path, count_from=first), TOKENIZER)
         assert {prompt.answer[0] for prompt in (*task.train, *task.validation)} == letters
 

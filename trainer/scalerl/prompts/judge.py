@@ -1,6 +1,6 @@
-"""Verdicts on groups of answers: in threads where judging takes time, judgement_counts, and a stop where nothing is judged.
+"""Verdicts on groups of answers: in threads where judging takes time, counted, and a stop where nothing is judged.
 
-An answer whose verifier timed out or crashed says nothing of the policy: it is judgement_counts and left out, never reward 0.
+An answer whose verifier timed out or crashed says nothing of the policy: it is counted and left out, never reward 0.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class Judge:
             raise nothing_judged(name, judged, f"of {MAX_LOST_GROUPS} groups in a row")
 
     def take_counts(self) -> dict[str, int]:
-        """The counts of `judgement_counts` since this was last asked, those of answers that are not trained on included."""
+        """`judgement_counts` since this was last asked, with those of answers that are not trained on."""
         counts = {name: self.counts[name] for name in COUNTED}
         self.counts.clear()
         return counts
@@ -91,7 +91,7 @@ class Judge:
 
 
 def nothing_judged(name: str, judged: Sequence[Judgement], of_what: str) -> VerifierFailed:
-    """The error for answers of which at most one could be judged, those of the last group judgement_counts in it."""
+    """The error for answers of which at most one could be judged, those of the last group counted in it."""
     seen = ", ".join(f"{count} {outcome}" for outcome, count in judgement_counts(judged).items() if count)
     return VerifierFailed(
         f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "
