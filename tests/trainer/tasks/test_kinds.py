@@ -209,3 +209,98 @@ def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path)
     task = make_task(Qa(path=str(path), validation=0.2), TOKENIZER)
     assert [(row.where, row.reason) for row in task.left_out] == [("letters.jsonl:8", "cannot be judged")]
     assert len(task.train) + len(task.validation) == 39
+
+
+IN_PLACES = {
+    "a function": "def test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "an asynchronous function": "async def test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "a function that is called": "def check():\n    assert is_odd(3)\n    assert not is_odd(4)\ncheck()\n",
+    "a function of another name": "def all_of_it():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "a class": "class TestOdd:\n    def test_it(self):\n        assert is_odd(3)\n        assert not is_odd(4)\n",
+    "a TestCase": "import unittest\nclass Odd(unittest.TestCase):\n    def test_it(self):\n"
+    "        self.assertTrue(is_odd(3))\n        self.assertFalse(is_odd(4))\n"
+    "if __name__ == '__main__':\n    unittest.main()\n",
+    "the main block": "if __name__ == '__main__':\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "a function with the candidate": "def test_odd(candidate):\n    assert candidate(3)\n    assert not candidate(4)\n",
+    "an import of the program": "from solution import is_odd\ndef test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "an exception": "def test_odd():\n    try:\n        is_odd('x')\n        assert False\n    except TypeError:\n        pass\n"
+    "    assert not is_odd(4)\n",
+}
+
+
+@pytest.mark.parametrize("place", IN_PLACES)
+def test_assertions_count_wherever_the_tests_have_them(tmp_path, place):
+    rows = [{"question": f"is a number odd {i}", "test": IN_PLACES[place], "entry_point": "is_odd"} for i in range(12)]
+    path = tmp_path / "odd.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
+    prompt = task.train[0]
+    assert said(task, prompt, "hm</think>```python\ndef is_odd(n):\n    return n % 2 == 1\n```") == "right"
+    for wrong in ("return True", "return None", "pass"):
+        assert said(task, prompt, f"hm</think>```python\ndef is_odd(n):\n    {wrong}\n```") == "wrong", wrong
+
+
+def test_assertions_that_never_run_make_no_program_right(tmp_path):
+    path = tmp_path / "odd.jsonl"
+    test = "if is_odd(4) is None:\n    assert is_odd(3)\n"
+    rows = [{"question": f"is a number odd {i}", "test": test, "entry_point": "is_odd"} for i in range(12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
+    assert said(task, task.train[0], "hm</think>```python\ndef is_odd(n):\n    return n % 2 == 1\n```") == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("def test_odd(number):\n    assert is_odd(number)\n", "test_odd takes number, which nothing gives it"),
+        ("class Odd:\n    def holds(self):\n        assert is_odd(3)\n", "nothing calls Odd.holds"),
+    ],
+)
+def test_tests_that_nothing_can_call_leave_their_row_out(tmp_path, test, message):
+    path = tmp_path / "odd.jsonl"
+    good = [{"question": f"q{i}", "test": "assert is_odd(3)\nassert not is_odd(4)"} for i in range(20)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*good, {"question": "bad", "test": test}]))
+    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
+    (row,) = task.left_out
+    assert (row.where, row.reason) == ("odd.jsonl:21", "cannot be judged")
+    assert message in row.detail
+
+
+APPS = {
+    "input_output": json.dumps({"fn_name": "twice", "inputs": [[2], [5]], "outputs": [[4], [10]]}),
+    "starter_code": "class Solution:\n    def twice(self, n: int) -> int:\n        ",
+}
+
+
+def test_rows_of_apps_are_read_as_published_and_those_without_tests_are_left_out(tmp_path):
+    path = tmp_path / "apps.jsonl"
+    rows = [APPS | {"question": f"q{i}"} for i in range(20)] + [{"question": "none", "input_output": ""}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = make_task(Code(path=str(path), validation=0.3), TOKENIZER)
+    assert [(row.where, row.reason) for row in task.left_out] == [("apps.jsonl:21", "cannot be judged")]
+    right = "class Solution:\n    def twice(self, n):\n        return 2 * n\n"
+    assert said(task, task.train[0], f"hm</think>```python\n{right}```") == "right"
+    assert said(task, task.train[0], f"hm</think>```python\n{right.replace('2 * n', '[2 * n]')}```") == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "outcome"),
+    [
+        ("4.0", "4", "right"),
+        ("0.5", "0.50", "right"),
+        ("1e2", "100", "right"),
+        ("-0", "0", "right"),
+        ("3.14159265", "3.1415927", "right"),
+        ("3.0000001", "3", "wrong"),
+        ("3.15", "3.14", "wrong"),
+        ("7", "007", "wrong"),
+        ("yes", "YES", "wrong"),
+        ("1 2", "1\n2", "wrong"),
+        ("10", "1 0", "wrong"),
+        ("inf", "1e999", "wrong"),
+    ],
+)
+def test_numbers_on_standard_output_count_by_value_and_text_as_it_is(tmp_path, printed, expected, outcome):
+    row = {"tests": [{"stdin": "", "stdout": f"{expected}\n"}]}
+    task, prompt = one_of(tmp_path, Code, row | {"question": "print it"})
+    assert said(task, prompt, f"hm</think>```python\nprint({printed!r})\nexit()\n```") == outcome

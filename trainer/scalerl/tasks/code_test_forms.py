@@ -28,7 +28,7 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
         case str(text):
             return _in_python(text, where, source)
         case {"inputs": list(inputs), "outputs": list(outputs), **rest} if len(inputs) == len(outputs):
-            return _of_lists(inputs, outputs, rest.get("fn_name"), where)
+            return _of_lists(inputs, outputs, _function(rest.get("fn_name"), source), where)
         case [str(), *_] as lines if all(isinstance(line, str) for line in lines):
             return _in_python("\n".join(lines), where, source)
         case [{"input": _, "output": _}, *_] as rows:
@@ -65,8 +65,17 @@ def _written_only(row: dict[str, Any]) -> dict[str, Any]:
 def _of_lists(inputs: list[Any], outputs: list[Any], call: str | None, where: str) -> tuple[CodeTest, ...]:
     pairs = list(zip(inputs, outputs, strict=True))
     if call is not None:
-        return read_tests([{"call": call, "args": given, "expected": wanted} for given, wanted in pairs], where)
+        # APPS and TACO publish each value in a list of its own.
+        are_wrapped = all(isinstance(wanted, list) and len(wanted) == 1 for wanted in outputs)
+        values = [wanted[0] for wanted in outputs] if are_wrapped else outputs
+        rows = [{"call": call, "args": given, "expected": value} for given, value in zip(inputs, values, strict=True)]
+        return read_tests(rows, where)
     return read_tests([{"stdin": _lines(given), "stdout": _lines(wanted)} for given, wanted in pairs], where)
+
+
+def _function(name: str | None, source: PythonSource) -> str | None:
+    """The function to call: a method of Solution if the code that the problem starts with has that class."""
+    return f"Solution.{name}" if name and "." not in name and "class Solution" in source.starter_code else name
 
 
 def _lines(written: Any) -> Any:

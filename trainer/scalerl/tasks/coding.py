@@ -11,7 +11,7 @@ from scalerl.rollout import Judgement
 from scalerl.sandbox import Sandbox
 from scalerl.tasks.asked import asked
 from scalerl.tasks.code_test_forms import written_tests
-from scalerl.tasks.file_task import FileTask, Problem
+from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of
@@ -62,10 +62,13 @@ def problem(row: TaskRow, settings: Code) -> Problem:
     source = PythonSource(
         entry_point=entry_point,
         before=_before(row, question, entry_point),
+        starter_code=_text(row, "starter_code") or "",
         setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
         solution=program,
         runs_as_written=settings.form is not None,
     )
+    if not _text_or_values(row, settings, columns.tests):
+        raise UnusableError(f"{row.where}: it has no tests, so every program would be right")
     tests = written_tests(row.value("tests", settings.tests, columns.tests), row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
         raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; leave `form` out for others")
@@ -121,6 +124,12 @@ def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
         return question
     lines = [*_lines(row, "test_imports"), *(_text(row, "test_setup_code") or "").splitlines()]
     return "\n".join(line for line in lines if re.match(r"(import|from) ", line))
+
+
+def _text_or_values(row: TaskRow, settings: Code, defaults: Sequence[str]) -> bool:
+    """Whether the column of the tests, if the row has one, holds anything: APPS has problems without tests."""
+    name = settings.tests or next((name for name in defaults if name in row.values), None)
+    return name not in row.values or row.values[name] not in ("", "{}", "[]", [], {}, None)
 
 
 def _text(row: TaskRow, column: str) -> str | None:

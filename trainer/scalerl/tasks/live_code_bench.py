@@ -101,7 +101,7 @@ def _test(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
     if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
         raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")
     if kind == "stdin":
-        return StdioTest(stdin=given, stdout=wanted, numbers_by_value=True)
+        return StdioTest(stdin=given, stdout=wanted, exact_decimals=True)
     if call is None:
         raise ValueError(f"{where} is functional, and metadata names no func_name")
     try:

@@ -1,8 +1,13 @@
-"""Tests of a program that are Python text: which names they take from the program, and whether they can be run."""
+"""Tests of a program that are Python text: which names they take from the program, and whether they can be run.
+
+Assertions inside functions and classes count if something calls them. What pytest and unittest would call is called
+here: functions named test..., methods named test..., and functions with assertions that nothing else calls.
+"""
 
 import ast
 import builtins
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +17,9 @@ from scalerl.tasks.file_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 
-OF_PYTHON = frozenset(dir(builtins))
+OF_PYTHON = frozenset(dir(builtins)) | {"__name__", "__file__"}
+_OF_THE_PROGRAM = re.compile(r"^from (?:solution|main|program|code|answer) import [^\n(]+$", re.MULTILINE)
+"""How tests of KodCode and others name the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +32,8 @@ class PythonSource:
     """Python text that both tests and program begin with."""
     setup: str = ""
     """Python text that runs before the tests, and may use what the program defines, as in MBPP."""
+    starter_code: str = ""
+    """What a program begins with."""
     solution: str | None = None
     """A program that should pass."""
     runs_as_written: bool = False
@@ -33,8 +42,9 @@ class PythonSource:
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     """`text` as a test that runs as it is written; UnusableError where it cannot, ValueError where it tests nothing."""
+    text = _OF_THE_PROGRAM.sub("", text)
     tree = _parsed(text, where, "tests")
-    if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+    if not any(map(_is_assertion, ast.walk(tree))):
         raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
     code = f"{source.setup}\n{text}" if source.setup.strip() else text
     if source.entry_point is not None and "check" in set(_defined(tree)):
@@ -44,7 +54,60 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     names = _names_of_program(whole, set(_defined(before)), source, where)
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
         raise UnusableError(f"{where}: tests import {missing[0]}, and the sandbox has the standard library only")
-    return PythonTest(code=code, names=names, before=source.before, in_place=_discards_a_call(whole, names))
+    calls = "\n".join(_calls(whole, source.entry_point, where))
+    in_place = _discards_a_call(whole, names)
+    return PythonTest(code=code, names=names, calls=calls, before=source.before, in_place=in_place)
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    """Whether this is an assert, or a call of a unittest method like assertEqual."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return isinstance(node, ast.Assert) or (is_method and node.func.attr.startswith("assert"))
+
+
+def _calls(tree: ast.Module, entry_point: str | None, where: str) -> Iterator[str]:
+    """Calls, as Python text, of the functions and methods with assertions that the tests define and do not call."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    for node in tree.body:
+        if not any(map(_is_assertion, ast.walk(node))):
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in used:
+            call = f"{node.name}({_arguments(node, 0, entry_point, where)})"
+            yield f"__import__('asyncio').run({call})" if isinstance(node, ast.AsyncFunctionDef) else call
+        elif isinstance(node, ast.ClassDef) and node.name not in used:
+            yield from _calls_of_class(node, entry_point, where)
+
+
+def _calls_of_class(node: ast.ClassDef, entry_point: str | None, where: str) -> Iterator[str]:
+    bases = [ast.unparse(base) for base in node.bases]
+    if any(base.rpartition(".")[2].endswith("TestCase") for base in bases):
+        result = f"__result_of_{node.name}"
+        yield f"{result} = __import__('unittest').TestResult()"
+        yield f"__import__('unittest').defaultTestLoader.loadTestsFromTestCase({node.name}).run({result})"
+        yield f"assert {result}.testsRun and {result}.wasSuccessful()"
+        return
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and any(map(_is_assertion, ast.walk(method))):
+            if not method.name.startswith("test"):
+                raise UnusableError(f"{where}: nothing calls {node.name}.{method.name}, which holds assertions")
+            yield f"{node.name}().{method.name}({_arguments(method, 1, entry_point, where)})"
+
+
+def _arguments(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int, entry_point: str | None, where: str
+) -> str:
+    """What a test is called with: nothing, or the function that is tested."""
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][skipped:]
+    needed = names[: len(names) - len(function.args.defaults)]
+    if not needed and all(default is not None for default in function.args.kw_defaults):
+        return ""
+    if len(needed) == 1 and entry_point is not None:
+        return entry_point
+    asked = ", ".join(needed) or "keywords"
+    raise UnusableError(
+        f"{where}: the test {function.name} takes {asked}, which nothing gives it; write tests that take nothing, or "
+        "name the tested function in a column entry_point"
+    )
 
 
 def _parsed(text: str, where: str, what: str) -> ast.Module:

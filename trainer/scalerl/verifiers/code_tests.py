@@ -14,9 +14,10 @@ The last two say nothing of the program: it leaves its group.
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,10 +45,12 @@ class StdioTest:
 
     stdin: str
     stdout: str
-    numbers_by_value: bool = False
-    """Whether a line of numbers may write them otherwise: "0.50 1e2" for "0.5 100"."""
+    exact_decimals: bool = False
+    """Whether a decimal that is expected must be met exactly, as LiveCodeBench has it, not within the tolerance."""
 
 
+NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d{0,4000})(?:\.\d{0,4000})?|\.\d{1,4000})(?:[eE][-+]?\d{1,4})?")
+"""A number as programs print it; one with zeros in front is a text of digits."""
 CodeTest = CallTest | StdioTest
 KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
 
@@ -138,22 +141,34 @@ def _question(test: CodeTest) -> dict[str, Any]:
 
 def _agrees(answer: Any, test: CodeTest, relative: float, absolute: float) -> bool:
     if isinstance(test, StdioTest):
-        return isinstance(answer, str) and _same_lines(normal_lines(answer), normal_lines(test.stdout), test)
+        tolerance = (0.0, 0.0) if test.exact_decimals else (relative, absolute)
+        return isinstance(answer, str) and same_output(answer, test.stdout, *tolerance)
     return same(answer, test.expected, relative=relative, absolute=absolute)
 
 
-def _same_lines(answer: list[str], expected: list[str], test: StdioTest) -> bool:
-    if not test.numbers_by_value or len(answer) != len(expected):
-        return answer == expected
-    return all(one == other or _same_numbers(one, other) for one, other in zip(answer, expected, strict=True))
+def same_output(answer: str, expected: str, relative: float, absolute: float) -> bool:
+    """Whether two texts have the same words in the same lines; numbers may be written otherwise.
+
+    "4.0" is 4 and "0.5" is 0.50 by their values. A decimal fraction that is expected may be met within tolerance, an
+    integer may not. Digits with zeros in front, as 007, are text.
+    """
+    lines, wanted = ([line.split() for line in normal_lines(text)] for text in (answer, expected))
+    return [len(line) for line in lines] == [len(line) for line in wanted] and all(
+        one == other or _same_number(one, other, relative, absolute)
+        for line, wanted_line in zip(lines, wanted, strict=True)
+        for one, other in zip(line, wanted_line, strict=True)
+    )
 
 
-def _same_numbers(answer: str, expected: str) -> bool:
-    """Whether both lines hold the same numbers in decimal notation, exactly."""
-    try:
-        return [Decimal(word) for word in answer.split()] == [Decimal(word) for word in expected.split()]
-    except InvalidOperation:
+def _same_number(answer: str, expected: str, relative: float, absolute: float) -> bool:
+    if not (NUMBER.fullmatch(answer) and NUMBER.fullmatch(expected)):
         return False
+    one, other = Decimal(answer), Decimal(expected)
+    if one == other:
+        return True
+    if other == other.to_integral_value() and "." not in expected:
+        return False
+    return abs(one - other) <= max(Decimal(relative) * abs(other), Decimal(absolute))
 
 
 def normal_lines(text: str) -> list[str]:
@@ -233,7 +248,9 @@ def _as_key(value: Any) -> Any:
 
 
 def same(answer: Any, expected: Any, *, relative: float, absolute: float) -> bool:
-    """Whether `answer` is `expected` as Python's == has it, but numbers within tolerance where one of them is a float.
+    """Whether `answer` is `expected` as Python's == has it, but within tolerance of a float that is expected.
+
+    An integer that is expected is met by itself alone: 2.0 is 2, and 2500003.5 is not 2500003.
 
     JSON can write neither tuples nor keys that are numbers: a list counts as a tuple with the same items, and an
     integer key as its text where the expected keys are all text. Members of sets and keys must be equal exactly.
@@ -251,7 +268,7 @@ def same(answer: Any, expected: Any, *, relative: float, absolute: float) -> boo
             if all(isinstance(key, str) for key in expected):
                 answer = {_as_text(key): value for key, value in answer.items()}
             return answer.keys() == expected.keys() and all(alike(answer[key], expected[key]) for key in expected)
-        case float() | int() if isinstance(answer, float | int) and float in (type(answer), type(expected)):
+        case float() if isinstance(answer, float | int) and not isinstance(answer, bool):
             return _close(answer, expected, relative, absolute)
     return answer == expected
 

@@ -114,8 +114,8 @@ _WORD_NAME = re.compile(
 _EQUALS = re.compile(r"(?<![<>!\\])(?:=|\\equiv(?![A-Za-z])|\\approx(?![A-Za-z]))(?!=)")
 _RELATION = re.compile(r"[<>]|\\(?:le|ge|lt|gt|ne|in|neq|leq|geq|subset)(?![A-Za-z])")
 _CLOCK = re.compile(
-    r"(?P<hour>\d{1,2})(?:(?::|\.(?=\d\d\s*[ap]))(?P<minute>\d\d))?\s*(?P<half>[ap])\.?\s*m\.?|(?P<h>\d{1,2}):(?P<m>0\d)",
-    re.IGNORECASE,
+    r"(?P<hour>\d{1,2})(?:(?::|\.(?=\d\d\s*[apAP]))(?P<minute>\d\d))?\s*(?P<half>[ap](?=\.?\s*m)|[AP](?=\.?\s*M))\.?\s*[mM]\.?"
+    r"|(?P<h>\d{1,2}):(?P<m>0\d)",
 )
 _BASE = re.compile(r"\(?(?P<digits>[0-9A-Za-z]+)\)?_\{?(?P<base>\d{1,2})\}?")
 _TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A-Za-z]))\s*(?=[\d\w\\])")
