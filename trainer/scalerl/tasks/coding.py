@@ -15,12 +15,11 @@ from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of
+from scalerl.tasks.program_text import program_in
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.code_tests import CodeTest, judge_code
+from scalerl.verifiers.code_tests import CodeTest, StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
-
-_BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 
 Tests = Sequence[CodeTest] | PythonTest
 
@@ -31,21 +30,18 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
     before = HEADER if settings.form == "livecodebench" else ""
 
     def judge(text: str, tests: Tests) -> Judgement:
-        program = program_in(text)
-        if not program:
+        is_python = isinstance(tests, PythonTest)
+        found = program_in(text, reads_input=not is_python and isinstance(tests[0], StdioTest))
+        if not found.text:
             return Judgement("unparsable")
-        if isinstance(tests, PythonTest):
-            return Judgement(judge_python(program, tests, sandbox=sandbox, limits=settings.limits))
-        return Judgement(judge_code(program, tests, sandbox=sandbox, limits=settings.limits, before=before))
+        if is_python:
+            outcome = judge_python(found.text, tests, sandbox=sandbox, limits=settings.limits)
+        else:
+            outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=before)
+        return Judgement(outcome, found.dropped)
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
-
-
-def program_in(text: str) -> str:
-    """The last fenced block of an answer, closed or not; the whole answer if it has no block."""
-    blocks = _BLOCK.findall(text)
-    return (blocks[-1] if blocks else text).strip()
 
 
 def problem(row: TaskRow, settings: Code) -> Problem:

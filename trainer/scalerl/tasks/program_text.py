@@ -1,0 +1,251 @@
+"""The program in an answer: which fenced block, tag or bare text holds it.
+
+    the last block that is Python    named python, py, python3, {python}, "Python 3.11" ...; or unnamed, if it is Python
+                                     that does more than name values
+    not a program                    blocks of other names (bash, json, output), sessions with >>>, parts of a function,
+                                     and blocks that only use or test what an earlier one defines
+    blocks that need each other      one that defines a function and uses names of an earlier block is read with it
+    no such block                    text between <answer>, [PYTHON] or [BEGIN] tags, else the whole without sentences
+                                     before and after the code; a lone closing fence ends bare code
+
+Markdown decides what a fence is: three or more backticks or tildes, closed by as many, indented as one likes. A block
+that is never closed goes to the end of the answer.
+"""
+
+import ast
+import builtins
+import keyword
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")
+_TAGGED = re.compile(
+    r"^[ \t]*(?:<(answer|python|code)>|\[(python|answer|begin)\])(.*?)(?:</\1>|\[/\2\]|\[done\]|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_PYTHON_NAME = re.compile(r"i?py(thon)?[\d.]*|[\w-]+\.py", re.IGNORECASE)
+_NO_LANGUAGE = ("", "code", "program", "solution", "text", "txt", "plain", "plaintext")
+_WORDS = re.compile(r"[\s{}:,=]+")
+_MARKUP = re.compile(r"^\s*(?:#{1,6} |\*\*|[-*] |\d+\. |> )")
+_SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]+)*\s*[.:!?,]*$")
+_ONE_LINE = re.compile(r"^[ \t]*(`{3,})(?:python3?[ \t]+|py[ \t]+)?([^`\n]+)\1[ \t]*$", re.MULTILINE)
+_OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program and what of the answer was left out to read it: `Program(text="def f(): ...")`."""
+
+    text: str
+    dropped: str = ""
+
+
+def program_in(answer: str, *, reads_input: bool = False) -> Program:
+    """The program in an answer, its text empty if there is none.
+
+    With `reads_input` the program is run as a script: a block that starts the functions before it belongs to it.
+    """
+    answer = answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    tagged = [match[3] for match in _TAGGED.finditer(answer)]
+    for text in [*tagged[-1:], answer]:
+        if found := _of_blocks([block for block in _blocks(text) if block.is_python], reads_input):
+            return found
+        bare = _without_sentences(text if text is not answer else _TAGGED.sub("", text))
+        if _does_something(bare):
+            return Program(text=bare, dropped="" if bare == text.strip() else "text around the program")
+    return Program(text="" if _blocks(answer) else answer.strip())
+
+
+@dataclass(frozen=True)
+class _Block:
+    name: str
+    text: str
+
+    @property
+    def is_python(self) -> bool:
+        """Whether a person would take it as Python that is meant to run."""
+        words = [word.strip(".") for word in _WORDS.split(self.name.lower()) if word.strip(".")]
+        if words and _PYTHON_NAME.fullmatch(words[0]):
+            return bool(self.text.strip()) and not self.text.lstrip().startswith(">>>") and not self._is_a_part
+        return (words[0] if words else "") in _NO_LANGUAGE and not self._is_a_part and _does_something(self.text)
+
+    @property
+    def _is_a_part(self) -> bool:
+        """Whether it is Python only inside a function or a loop."""
+        tree = _parsed(self.text)
+        return tree is not None and any(map(_leaves, _outside_functions(tree)))
+
+
+def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> Program | None:
+    """The last block that is more than a use of those before it, with what it needs of them."""
+    trees = [_parsed(block.text) for block in blocks]
+    uses: list[str] = []
+    for last in reversed(range(len(blocks))):
+        tree, text = trees[last], blocks[last].text
+        earlier = [other for other in trees[:last] if other is not None]
+        known = {name for other in earlier for name in _bound(other)}
+        if tree is not None and (needed := _free(tree) & known):
+            if _only_uses(tree, needed):
+                uses.insert(0, text)
+                continue
+            needed_blocks = [block.text for block, other in zip(blocks[:last], trees, strict=False) if other]
+            return Program(text="\n\n".join([*needed_blocks, text]), dropped="")
+        if reads_input and uses and tree is not None and not _acts(tree):
+            return Program(text="\n\n".join([text, *uses]))
+        return Program(text=text, dropped="a block of Python after the program" if uses else "")
+    return None
+
+
+def _blocks(text: str) -> list[_Block]:
+    """The fenced blocks, in order."""
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if _FENCE.match(line)), None)
+    blocks = list(_blocks_of(lines))
+    if first is not None and first > 0 and not lines[first].strip("`~ \t"):
+        before = _without_sentences("\n".join(lines[:first]))
+        # A lone closing fence: what stands before it is the program, not what follows.
+        if _does_something(before) and not (blocks and blocks[0].is_python):
+            return [_Block("python", before), *_blocks_of(lines[first + 1 :])]
+    if not any(block.text for block in blocks):
+        return [_Block("", match[2].strip()) for match in _ONE_LINE.finditer(text)]
+    return blocks
+
+
+def _blocks_of(lines: Sequence[str]) -> Iterator[_Block]:
+    number = 0
+    while number < len(lines):
+        opening = _FENCE.match(lines[number])
+        number += 1
+        if opening is None:
+            continue
+        ends = list(_closings(lines, number, opening["marks"]))
+        # A docstring may show fences of its own: the block goes on until it is Python, if it ever is.
+        texts = [_dedented([*lines[number:end], *rest], opening["before"]) for end, rest in ends[:20]]
+        chosen = next((i for i, one in enumerate(texts) if _parsed(one) is not None), 0)
+        yield _Block(opening["name"].strip(), texts[chosen].strip("\n"))
+        number = ends[chosen][0] + 1
+
+
+def _closings(lines: Sequence[str], first: int, marks: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines that may close a block, each with what of it still belongs to the block; at last the end of the text."""
+    for number in range(first, len(lines)):
+        line = lines[number].rstrip()
+        rest = line.rstrip(marks[0])
+        if len(line) - len(rest) >= len(marks):
+            yield number, [rest] if rest.strip() else []
+    yield len(lines), []
+
+
+def _dedented(lines: Sequence[str], before: str) -> str:
+    """Lines without the indentation of their fence, or the marks of a quotation."""
+    quoted = before.strip() == ">"
+    return textwrap.dedent("\n".join(re.sub(r"^\s*> ?", "", line) if quoted else line for line in lines))
+
+
+def _without_sentences(text: str) -> str:
+    """Bare code without the lines of prose before and after it; the text as it stands if that is no code either."""
+    lines = text.strip().split("\n")
+    if _parsed(text.strip()) is None:
+        start = next((i for i, line in enumerate(lines) if line.strip() and not _is_prose(line)), len(lines))
+        end = next((i for i in range(len(lines), start, -1) if lines[i - 1].strip() and not _is_prose(lines[i - 1])), 0)
+        shorter = textwrap.dedent("\n".join(lines[start:end])).strip()
+        if _parsed(shorter) is not None:
+            return shorter
+    return text.strip()
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line is a sentence or markup, not Python with an error in it."""
+    if _MARKUP.match(line):
+        return True
+    words = line.split()
+    if line[:1].isspace() or not words or keyword.iskeyword(words[0]) or not _SENTENCE.match(line.strip()):
+        return False
+    return words[0][:1].isupper() or (len(words) > 2 and _parsed(line) is None)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _does_something(text: str) -> bool:
+    """Whether a text is Python that does more than name values: "12" and "YES" are what a program prints."""
+    tree = _parsed(text)
+    return tree is not None and any(map(_is_an_act, tree.body))
+
+
+def _is_an_act(node: ast.stmt) -> bool:
+    match node:
+        case ast.AnnAssign(value=None) | ast.Pass():
+            return False
+        case ast.Expr(value=value):
+            return any(isinstance(inner, ast.Call | ast.Await | ast.NamedExpr) for inner in ast.walk(value))
+    return True
+
+
+def _acts(tree: ast.Module) -> bool:
+    """Whether running it does more than define and assign."""
+    passive = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return any(_is_an_act(node) and not isinstance(node, (*passive, ast.Assign, ast.AnnAssign)) for node in tree.body)
+
+
+def _outside_functions(tree: ast.AST, in_loop: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node that is in no function, and whether it is in a loop."""
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child, in_loop
+            yield from _outside_functions(child, in_loop or isinstance(child, ast.For | ast.While | ast.AsyncFor))
+
+
+def _leaves(place: tuple[ast.AST, bool]) -> bool:
+    node, in_loop = place
+    if isinstance(node, ast.Break | ast.Continue):
+        return not in_loop
+    return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that the block itself binds; one from a module that is not Python's own is borrowed from elsewhere."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Import(names=aliases):
+                names |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+            case ast.ImportFrom(module=module, names=aliases) if _is_pythons(module):
+                names |= {alias.asname or alias.name for alias in aliases}
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+    return names
+
+
+def _is_pythons(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in sys.stdlib_module_names
+
+
+def _borrowed(tree: ast.Module) -> set[str]:
+    """Names imported from modules that are not Python's own: the file that an answer calls its program."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not _is_pythons(node.module)]
+    return {alias.name for node in nodes for alias in node.names}
+
+
+def _free(tree: ast.Module) -> set[str]:
+    """Names that the block uses and nobody in it binds."""
+    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return (loaded | _borrowed(tree)) - _bound(tree) - _OF_PYTHON
+
+
+def _only_uses(tree: ast.Module, needed: set[str]) -> bool:
+    """Whether the block defines nothing but tests, or imports what earlier blocks define."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    defined = [node.name for node in tree.body if isinstance(node, kinds)]
+    return bool(_borrowed(tree) & needed) or all(name.lower().startswith("test") for name in defined)
