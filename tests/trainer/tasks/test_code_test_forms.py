@@ -80,7 +80,7 @@ def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
     text = "def check(candidate):\n    assert candidate(helper(1)) == 1"
     source = PythonSource(entry_point="f", before="def helper(x): return x\ndef f(x): ...", runs_as_written=True)
     assert written_tests(text, "here", source) == PythonTest(
-        code=f"{text}\n\ncheck(f)\n", names=("f",), before=source.before
+        code=text, calls="check(f)", names=("f",), before=source.before
     )
 
 

@@ -9,7 +9,7 @@ import builtins
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 
 OF_PYTHON = frozenset(dir(builtins)) | {"__name__", "__file__"}
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OF_THE_PROGRAM = re.compile(r"^from (?:solution|main|program|code|answer) import [^\n(]+$", re.MULTILINE)
 """How tests of KodCode and others name the program."""
 
@@ -47,14 +48,12 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     if not any(map(_is_assertion, ast.walk(tree))):
         raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
     code = f"{source.setup}\n{text}" if source.setup.strip() else text
-    if source.entry_point is not None and "check" in set(_defined(tree)):
-        code = f"{code}\n\ncheck({source.entry_point})\n"
-    whole = _parsed(code, where, "tests")
+    calls = "\n".join(_calls(_parsed(code, where, "tests"), source.entry_point, where))
+    whole = _parsed(f"{code}\n\n{calls}\n", where, "tests")
     before = _parsed(source.before, where, "what stands before the tests")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
         raise UnusableError(f"{where}: tests import {missing[0]}, and the sandbox has the standard library only")
-    calls = "\n".join(_calls(whole, source.entry_point, where))
     in_place = _discards_a_call(whole, names)
     return PythonTest(code=code, names=names, calls=calls, before=source.before, in_place=in_place)
 
@@ -67,15 +66,29 @@ def _is_assertion(node: ast.AST) -> bool:
 
 def _calls(tree: ast.Module, entry_point: str | None, where: str) -> Iterator[str]:
     """Calls, as Python text, of the functions and methods with assertions that the tests define and do not call."""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    for node in tree.body:
-        if not any(map(_is_assertion, ast.walk(node))):
+    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
+    reached = _reached([node for node in tree.body if not isinstance(node, _DEFINITIONS)], defined)
+    for node in defined.values():
+        holds = any(map(_is_assertion, ast.walk(node))) or (node.name == "check" and entry_point is not None)
+        if not holds or node.name in reached:
             continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in used:
+        reached |= _reached([node], defined)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             call = f"{node.name}({_arguments(node, 0, entry_point, where)})"
             yield f"__import__('asyncio').run({call})" if isinstance(node, ast.AsyncFunctionDef) else call
-        elif isinstance(node, ast.ClassDef) and node.name not in used:
+        else:
             yield from _calls_of_class(node, entry_point, where)
+
+
+def _reached(nodes: Sequence[ast.AST], defined: Mapping[str, ast.AST]) -> set[str]:
+    """The definitions that these nodes use, by themselves or through others."""
+    reached, waiting = set[str](), list(nodes)
+    while waiting:
+        for one in ast.walk(waiting.pop()):
+            if isinstance(one, ast.Name) and one.id in defined and one.id not in reached:
+                reached.add(one.id)
+                waiting.append(defined[one.id])
+    return reached
 
 
 def _calls_of_class(node: ast.ClassDef, entry_point: str | None, where: str) -> Iterator[str]:
