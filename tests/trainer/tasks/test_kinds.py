@@ -222,10 +222,12 @@ IN_PLACES = {
     "if __name__ == '__main__':\n    unittest.main()\n",
     "the main block": "if __name__ == '__main__':\n    assert is_odd(3)\n    assert not is_odd(4)\n",
     "a function with the candidate": "def test_odd(candidate):\n    assert candidate(3)\n    assert not candidate(4)\n",
-    "an import of the program": "from solution import is_odd\ndef test_odd():\n    assert is_odd(3)\n    assert not is_odd(4)\n",
+    "an import of the program": "from solution import is_odd\ndef test_odd():\n    assert is_odd(3)\n"
+    "    assert not is_odd(4)\n",
     "functions that a main would call": "def one():\n    assert is_odd(3)\ndef two():\n    assert not is_odd(4)\n"
     "def main():\n    one()\n    two()\n",
-    "an exception": "def test_odd():\n    try:\n        is_odd('x')\n        assert False\n    except TypeError:\n        pass\n"
+    "an exception": "def test_odd():\n    try:\n        is_odd('x')\n        assert False\n"
+    "    except TypeError:\n        pass\n"
     "    assert not is_odd(4)\n",
 }
 
