@@ -89,7 +89,7 @@ def judge(answer: str, gold: str, place: Place) -> "tuple[Outcome, str]":
         return compare(stated, wanted), dropped(stated, wanted)
     for statement, left_out in statements(answer, place):
         stated = read(statement)
-        if stated.words and not (wanted.words or wanted.letter):
+        if stated.is_text and not (wanted.words or wanted.letter):
             continue
         if wanted.is_text and not (stated.words or compare(stated, wanted) == "right"):
             continue
@@ -118,6 +118,8 @@ def dropped(answer: Reading, gold: Reading) -> str:
             return f"the unit {one.unit_text!r}"
         if one.sign and not other.sign:
             return f"the {one.sign} sign"
+        if one.base and not other.base:
+            return f"the base {one.base}"
         if one.modulus and not other.modulus:
             return f"the modulus {one.modulus}"
         if one.clock and one.clock[1] and not (other.clock and other.clock[1]):

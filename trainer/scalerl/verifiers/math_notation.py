@@ -68,6 +68,7 @@ _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
 _NAMED_FUNCTION = re.compile(TEXT + r"\{\s*(sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|ln|log|exp)\s*\}")
+_BINOMIAL = re.compile(r"\\[dt]?binom\s*(\w)\s*(\w)")
 _MOD = re.compile(rf"{TEXT}\{{\s*mod\s*\}}|(?<=[\s\d])mod(?=\s)")
 _UPRIGHT = re.compile(TEXT + r"(?=\{\s*(?:-?[\d.,/]+\s*\}|\\(?!\$|%)))")
 _UNIT_VECTOR = re.compile(
@@ -112,6 +113,7 @@ def tidy(text: str) -> str:
         text = text[:-1].rstrip()
     text = _PLAIN_ROOT.sub(lambda found: rf"\sqrt{{{found[1] or found[2] or found[3]}}}", text)
     text = _NAMED_FUNCTION.sub(r"\\\1 ", _MOD.sub(r"\\mod ", text)).replace("...", r"\dots ")
+    text = _BINOMIAL.sub(r"\\binom{\1}{\2}", text)
     text = _UNIT_VECTOR.sub(lambda found: f" {(found[1] or found[2]).lstrip(chr(92))[0]} ", text)
     if len(labels := _LABEL.findall(text)) > 1 and labels[:2] == ["a", "b"]:
         text = _LABEL.sub("", text)

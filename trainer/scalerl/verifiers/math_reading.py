@@ -274,9 +274,12 @@ def _value(text: str, whole: str) -> Reading:
         return Reading(text=whole, latex=plain(spelt), ratio=tuple(plain(part) for part in spelt.split(":")))
     if found := _PERCENT.fullmatch(text):
         return Reading(text=whole, latex=plain(found["value"]), sign="percent")
-    if found := _TEMPERATURE.fullmatch(text):
-        scale = "celsius" if found["scale"][0] in "Cc" else "fahrenheit"
-        return Reading(text=whole, latex=plain(found["value"]), unit=measure_of(scale), unit_text=scale)
+    temperatures = [_TEMPERATURE.fullmatch(part.strip()) for part in text.split(",")]
+    scales = {found["scale"][0].upper() for found in temperatures if found}
+    if all(temperatures) and len(scales) == 1:
+        scale = "celsius" if scales == {"C"} else "fahrenheit"
+        values = ",".join(plain(found["value"]) for found in temperatures if found)
+        return Reading(text=whole, latex=values, unit=measure_of(scale), unit_text=scale)
     if found := _MINUTES.fullmatch(text):
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
         return Reading(text=whole, latex=latex, sign="degree")
