@@ -14,9 +14,10 @@ The last two say nothing of the program: it leaves its group.
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,9 +45,15 @@ class StdioTest:
 
     stdin: str
     stdout: str
-    numbers_by_value: bool = False
-    """Whether a line of numbers may write them otherwise: "0.50 1e2" for "0.5 100"."""
 
+
+_TOLERANCE, _OF_LARGE, _OF_ZERO = Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**9)
+"""How far a number may be from an expected float or decimal fraction: a millionth of it, but at most 0.000001; above
+1,000 a billionth of it, so that 2500003.5 is not 2500003.0; of zero 1e-9. Public graders allow 1e-5 of any size (APPS),
+1e-6 of any size (EvalPlus) or nothing (LiveCodeBench)."""
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_MOST_PLACES = 400
+"""Numbers that are longer, larger or smaller than floats can be are compared exactly."""
 
 CodeTest = CallTest | StdioTest
 KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
@@ -96,13 +103,11 @@ def judge_code(
     sandbox: Sandbox,
     limits: Limits,
     before: str = "",
-    relative: float = 1e-6,
-    absolute: float = 1e-9,
 ) -> "Outcome":
     """The outcome of `program` on all of `tests` together, which share one sandbox and its `limits`.
 
     Calls run one after another in one process, tests of standard input in one fresh process each. `before` is Python
-    text that runs first wherever the program does. Floats may differ by `relative` or `absolute`.
+    text that runs first wherever the program does.
     """
     if not tests:
         raise ValueError("judge_code: no tests; without any, every program would be right")
@@ -125,7 +130,7 @@ def judge_code(
         return "wrong"
     if len(answers) != len(in_order):
         return "wrong"
-    agree = all(_agrees(answer, test, relative, absolute) for answer, test in zip(answers, in_order, strict=True))
+    agree = all(_agrees(answer, test) for answer, test in zip(answers, in_order, strict=True))
     return "right" if agree else "wrong"
 
 
@@ -136,24 +141,36 @@ def _question(test: CodeTest) -> dict[str, Any]:
     return {"stdin": test.stdin}
 
 
-def _agrees(answer: Any, test: CodeTest, relative: float, absolute: float) -> bool:
-    if isinstance(test, StdioTest):
-        return isinstance(answer, str) and _same_lines(normal_lines(answer), normal_lines(test.stdout), test)
-    return same(answer, test.expected, relative=relative, absolute=absolute)
+def _agrees(answer: Any, test: CodeTest) -> bool:
+    if isinstance(test, CallTest):
+        return same(answer, test.expected)
+    return isinstance(answer, str) and same_lines(normal_lines(answer), normal_lines(test.stdout))
 
 
-def _same_lines(answer: list[str], expected: list[str], test: StdioTest) -> bool:
-    if not test.numbers_by_value or len(answer) != len(expected):
-        return answer == expected
-    return all(one == other or _same_numbers(one, other) for one, other in zip(answer, expected, strict=True))
+def same_lines(answer: Sequence[str], expected: Sequence[str]) -> bool:
+    """Whether lines have the same words, numbers by their value: 4.0 is 4, and 0.3333333 is 0.33333333.
+
+    An expected whole number is exact; one with a decimal point has the tolerance of a float. A word with a leading zero
+    is text, as is everything else.
+    """
+    if list(answer) == list(expected):
+        return True
+    pairs = [(one.split(), other.split()) for one, other in zip(answer, expected, strict=False)]
+    return len(answer) == len(expected) and all(
+        len(one) == len(other) and all(map(_same_word, one, other)) for one, other in pairs
+    )
 
 
-def _same_numbers(answer: str, expected: str) -> bool:
-    """Whether both lines hold the same numbers in decimal notation, exactly."""
-    try:
-        return [Decimal(word) for word in answer.split()] == [Decimal(word) for word in expected.split()]
-    except InvalidOperation:
+def _same_word(answer: str, expected: str) -> bool:
+    if answer == expected:
+        return True
+    if not (_NUMBER.fullmatch(answer) and _NUMBER.fullmatch(expected)):
         return False
+    one, other = Decimal(answer), Decimal(expected)
+    if one == other:
+        return True
+    places = max(len(answer), len(expected), abs(one.adjusted()), abs(other.adjusted()))
+    return "." in expected and places < _MOST_PLACES and _close(one, other)
 
 
 def normal_lines(text: str) -> list[str]:
@@ -232,28 +249,31 @@ def _as_key(value: Any) -> Any:
     return value
 
 
-def same(answer: Any, expected: Any, *, relative: float, absolute: float) -> bool:
-    """Whether `answer` is `expected` as Python's == has it, but numbers within tolerance where one of them is a float.
+def same(answer: Any, expected: Any) -> bool:
+    """Whether `answer` is `expected` as Python's == has it, but within tolerance of an expected float.
 
     JSON can write neither tuples nor keys that are numbers: a list counts as a tuple with the same items, and an
     integer key as its text where the expected keys are all text. Members of sets and keys must be equal exactly.
     """
-
-    def alike(one: Any, other: Any) -> bool:
-        return same(one, other, relative=relative, absolute=absolute)
-
     match expected:
         case list() | tuple():
-            return isinstance(answer, list) and len(answer) == len(expected) and all(map(alike, answer, expected))
+            return isinstance(answer, list) and len(answer) == len(expected) and all(map(same, answer, expected))
         case dict():
             if not isinstance(answer, dict):
                 return False
             if all(isinstance(key, str) for key in expected):
                 answer = {_as_text(key): value for key, value in answer.items()}
-            return answer.keys() == expected.keys() and all(alike(answer[key], expected[key]) for key in expected)
-        case float() | int() if isinstance(answer, float | int) and float in (type(answer), type(expected)):
-            return _close(answer, expected, relative, absolute)
+            return answer.keys() == expected.keys() and all(same(answer[key], expected[key]) for key in expected)
+        case float() if isinstance(answer, float | int):
+            if answer == expected or (answer != answer and expected != expected):
+                return True
+            return _is_finite(answer) and math.isfinite(expected) and _close(answer, expected)
     return answer == expected
+
+
+def _is_finite(number: float) -> bool:
+    """Whether a number is finite; an integer may be beyond every float."""
+    return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_text(key: Any) -> Any:
@@ -261,13 +281,8 @@ def _as_text(key: Any) -> Any:
     return str(key) if type(key) is int and key.bit_length() <= MAX_INT_BITS else key
 
 
-def _close(answer: float, expected: float, relative: float, absolute: float) -> bool:
-    """Whether two numbers are within tolerance; exactly, since an integer may be beyond every float."""
-    if answer == expected or (answer != answer and expected != expected):
-        return True
-    if isinstance(answer, float) and isinstance(expected, float):
-        return math.isclose(answer, expected, rel_tol=relative, abs_tol=absolute)
-    if not all(isinstance(number, int) or math.isfinite(number) for number in (answer, expected)):
-        return False
+def _close(answer: float | Decimal, expected: float | Decimal) -> bool:
+    """Whether two finite numbers are within tolerance, reckoned exactly."""
     one, other = Fraction(answer), Fraction(expected)
-    return abs(one - other) <= max(Fraction(relative) * max(abs(one), abs(other)), Fraction(absolute))
+    size = abs(other)
+    return abs(one - other) <= max(_TOLERANCE * min(size, 1), _OF_LARGE * size, _OF_ZERO)
