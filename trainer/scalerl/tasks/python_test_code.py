@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
 from scalerl.tasks.file_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 
+MODULES_OF_PROGRAM = frozenset({"solution", "main", "program", "submission", "candidate", "your_module", "your_code"})
+"""What tests call the file of the program; others are known by what the written solution defines."""
 OF_PYTHON = frozenset(dir(builtins))
 
 
@@ -34,17 +37,57 @@ class PythonSource:
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     """`text` as a test that runs as it is written; UnusableError where it cannot, ValueError where it tests nothing."""
     tree = _parsed(text, where, "tests")
-    if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+    if not has_assertion(tree):
         raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
+    imported = _imports_of_program(tree, source)
+    if imported:
+        tree = _without(tree, imported)
+        text = ast.unparse(tree)
+    calls = calls_of_tests(tree, source.entry_point, where)
     code = f"{source.setup}\n{text}" if source.setup.strip() else text
-    if source.entry_point is not None and "check" in set(_defined(tree)):
-        code = f"{code}\n\ncheck({source.entry_point})\n"
+    if calls:
+        code = "\n".join([f"{code}\n", *calls, ""])
     whole = _parsed(code, where, "tests")
     before = _parsed(source.before, where, "what stands before the tests")
-    names = _names_of_program(whole, set(_defined(before)), source, where)
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
         raise UnusableError(f"{where}: tests import {missing[0]}, and the sandbox has the standard library only")
+    names = _names_of_program(whole, set(_defined(before)), source, where)
+    names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
     return PythonTest(code=code, names=names, before=source.before, in_place=_discards_a_call(whole, names))
+
+
+def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
+    """Imports from the module that the tests take the program for, as KodCode's `from solution import f`."""
+    defined = set(_defined(_tree_or_none(source.solution or "") or ast.Module([], [])))
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and not node.level
+        and node.module not in sys.stdlib_module_names
+        and (node.module in MODULES_OF_PROGRAM or (node.module and {alias.name for alias in node.names} <= defined))
+    ]
+
+
+def _without(tree: ast.Module, imports: Sequence[ast.ImportFrom]) -> ast.Module:
+    """The tests with names of the program instead of imports of it."""
+
+    class Replaced(ast.NodeTransformer):
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+            if node not in imports:
+                return node
+            renamed = [alias for alias in node.names if alias.asname not in (None, alias.name)]
+            text = "; ".join(f"{alias.asname} = {alias.name}" for alias in renamed) or "pass"
+            return ast.copy_location(ast.If(ast.Constant(True), ast.parse(text).body, []), node)
+
+    return ast.fix_missing_locations(Replaced().visit(tree))
+
+
+def _tree_or_none(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _parsed(text: str, where: str, what: str) -> ast.Module:
@@ -57,7 +100,7 @@ def _parsed(text: str, where: str, what: str) -> ast.Module:
 def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, where: str) -> tuple[str, ...]:
     """The names that the tests use and nobody but the program defines."""
     entry_point = {source.entry_point} if source.entry_point is not None else set()
-    known = (given | set(_defined(tree))) - entry_point
+    known = (given | set(_defined(tree)) | {RUNS_A_CLASS}) - entry_point
     loaded = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     names = [name for name in loaded if name not in known and name not in OF_PYTHON]
     # A function that has a name of Python's own, as MBPP's `sum`.
@@ -74,7 +117,7 @@ def _called_by_pythons_name(tree: ast.Module, loaded: list[str], known: set[str]
         except SyntaxError:
             of_solution = set()
         return [name for name in loaded if name in of_solution and name not in known]
-    first = next(node.test for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    first = next((node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)), ast.Constant(True))
     calls = [node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     return [name for name in calls if name not in known][:1]
 
@@ -120,11 +163,29 @@ def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
 
 def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | None:
     """Calls and values of all assertions, None where one of them is more than a call compared with literals."""
-    if source.setup.strip():
+    asserted = _asserted(ast.parse(text).body)
+    if source.setup.strip() or asserted is None:
         return None
-    asserted = [node.test for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
     tests = [_compared_call(test, source.entry_point) for test in asserted]
     return tuple(test for test in tests if test is not None) if None not in tests else None
+
+
+def _asserted(body: Sequence[ast.stmt]) -> list[ast.expr] | None:
+    """What is asserted by statements that do nothing else; None if one of them does."""
+    found: list[ast.expr] = []
+    for node in body:
+        match node:
+            case ast.Assert(test=test):
+                found.append(test)
+            case ast.FunctionDef(body=inner, decorator_list=[]) if (of_function := _asserted(inner)) is not None:
+                found += of_function
+            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.Pass():
+                continue
+            case ast.Assign(targets=[ast.Name(id="METADATA")]):
+                continue
+            case _:
+                return None
+    return found
 
 
 def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:

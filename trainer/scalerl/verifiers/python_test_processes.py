@@ -189,11 +189,18 @@ class Tests:
     def read_other(self, kind, content):
         if kind == "iterator":
             return iter([self.read(item) for item in content])
+        if kind == "awaitable":
+            return finished(self.read(content))
         if kind == "builtin" and isinstance(getattr(BUILTINS, content), type):
             return getattr(BUILTINS, content)
         if kind == "object" and type(content) is int:
             return Remote(self, content)
         raise ValueError(f"no value: {kind!r:.80}")
+
+
+async def finished(value):
+    """A coroutine that gives `value`, which the program's own gave in its process."""
+    return value
 
 
 class Remote:
@@ -271,17 +278,76 @@ def take_over(given, after):
             one.update(new)
 
 
+def run_test_class(kind):
+    """Call every test method of a class as unittest or pytest would; what fails is raised."""
+    names = [name for name in dir(kind) if name.startswith("test")]
+    if hasattr(kind, "debug"):
+        kind.setUpClass()
+        for name in names:
+            kind(name).debug()
+        kind.tearDownClass()
+        return
+    for name in names:
+        instance = kind()
+        getattr(instance, "setup_method", lambda *_: None)()
+        getattr(instance, name)()
+        getattr(instance, "teardown_method", lambda *_: None)()
+
+
+def counting(tests):
+    """The tests, which tell `assertion_ran` of each assertion that held, or whose expected error was raised."""
+    ast = __import__("ast")
+    told = ast.parse("assertion_ran()").body
+
+    def is_assertion(node):
+        if isinstance(node, ast.Assert):
+            return not isinstance(node.test, ast.Constant)
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(node, ast.With):
+            call = node.items[0].context_expr
+        name = getattr(getattr(call, "func", None), "attr", "")
+        return name.startswith("assert")
+
+    def catches_a_failure(handler):
+        caught = ast.unparse(handler.type) if handler.type else "Exception"
+        return any(name in caught.replace(",", " ").strip("()").split() for name in SWALLOWING)
+
+    class Counting(ast.NodeTransformer):
+        def generic_visit(self, node):
+            super().generic_visit(node)
+            return [node, *told] if isinstance(node, ast.stmt) and is_assertion(node) else node
+
+        def visit_Try(self, node):  # noqa: N802
+            expects = any(isinstance(one, ast.Assert) for part in (*node.body, *node.orelse) for one in ast.walk(part))
+            super().generic_visit(node)
+            for handler in node.handlers:
+                if expects and not catches_a_failure(handler):
+                    handler.body[:0] = told
+            return node
+
+    return ast.fix_missing_locations(Counting().visit(ast.parse(tests, "tests.py")))
+
+
+SWALLOWING = ("Exception", "BaseException", "AssertionError")
+
+
 def run_tests(tests, before, names, in_place, max_bytes):
-    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started."""
+    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started.
+
+    Tests of which no assertion ran make no program right.
+    """
     verdicts = os.dup(2)
     channel = Channel(max_bytes)
     os.dup2(0, 2)
     os.write(verdicts, b"ready\n")
     if "random" in tests:
         __import__("random").seed(0)
-    module = type(sys)("tests")
+    module = type(sys)("__main__")
     sys.modules["tests"] = module
     space = vars(module)
+    ran = set()
+    if "unittest" in tests:
+        __import__("unittest").main = lambda *_, **__: None  # the classes are run by `run_test_class`
     verdict = b"wrong"
     try:
         if channel.receive() != "ready":
@@ -293,8 +359,9 @@ def run_tests(tests, before, names, in_place, max_bytes):
         try:
             exec(compile(before, "before.py", "exec"), space)
             space.update({name: Remote(side, name) for name in names})
-            exec(compile(tests, "tests.py", "exec"), space)
-            verdict = b"wrong" if side.ended else b"right"
+            space.update(run_test_class=run_test_class, assertion_ran=lambda: ran.add(True))
+            exec(compile(counting(tests), "tests.py", "exec"), space)
+            verdict = b"right" if ran and not side.ended else b"wrong"
         except BaseException:
             verdict = b"wrong"
     os.write(verdicts, verdict + b"\n")
@@ -333,6 +400,8 @@ class Program:
         return to_wire(value, self.write_other)
 
     def write_other(self, value):
+        if hasattr(value, "cr_frame"):
+            return {"awaitable": self.write(__import__("asyncio").run(value))}
         if hasattr(value, "__next__"):
             return {"iterator": [self.write(item) for item in value]}
         if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
