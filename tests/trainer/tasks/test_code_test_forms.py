@@ -80,7 +80,7 @@ def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
     text = "def check(candidate):\n    assert candidate(helper(1)) == 1"
     source = PythonSource(entry_point="f", before="def helper(x): return x\ndef f(x): ...", runs_as_written=True)
     assert written_tests(text, "here", source) == PythonTest(
-        code=text, calls="check(f)", names=("f",), before=source.before
+        code=f"{text}\n\ncheck(f)\n", names=("f",), before=source.before
     )
 
 
@@ -108,3 +108,61 @@ def test_a_functional_test_of_livecodebench_is_unusable():
 def test_what_has_no_form_is_an_error_with_its_place(written):
     with pytest.raises(ValueError, match=r"^here: "):
         written_tests(written, "here", NOTHING)
+
+
+CALLED = {
+    "a function": ("def test_f():\n    assert f(1) != 2", "test_f()"),
+    "a coroutine": ("async def test_f():\n    assert f(1) != 2", "import asyncio\nasyncio.run(test_f())"),
+    "a function of any name": ("def verify():\n    assert f(1) != 2", "verify()"),
+    "a function with defaults": ("def test_f(n=1):\n    assert f(n) == 2", "test_f()"),
+    "a function that calls others": ("def near(x):\n    assert f(x) != x\ndef main():\n    near(1)", "main()"),
+    "a function with a candidate": ("def verify(candidate):\n    assert candidate(1) != 2", "verify(f)"),
+    "a class": ("class TestF:\n    def test(self):\n        assert f(1) == 2", "run_test_class(TestF)"),
+    "unittest": (
+        "import unittest\nclass A(unittest.TestCase):\n    def test(self):\n        self.assertEqual(f(1), 2)\n"
+        "if __name__ == '__main__':\n    unittest.main()",
+        "run_test_class(A)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CALLED)
+def test_what_nobody_calls_is_called(what):
+    text, calls = CALLED[what]
+    written = written_tests(text, "here", PythonSource(entry_point="f"))
+    assert isinstance(written, PythonTest)
+    assert (written.code, written.names) == (f"{text}\n\n{calls}\n", ("f",))
+
+
+def test_what_is_called_already_is_called_once():
+    for text in ("def test_f():\n    assert f(1) != 2\ntest_f()", "def near(x):\n    assert f(x) != x\nnear(f(1))"):
+        assert written_tests(text, "here", NOTHING) == PythonTest(code=text, names=("f",))
+
+
+def test_the_module_of_the_program_is_not_missing():
+    text = "from solution import f, g as h\n\ndef test_f():\n    assert f(1) != h(2)"
+    written = written_tests(text, "here", NOTHING)
+    assert isinstance(written, PythonTest)
+    assert written.names == ("f", "g")
+    assert "import" not in written.code
+    other = written_tests("from area import f\nassert f(1) != 2", "here", PythonSource(solution="def f(n): return n"))
+    assert isinstance(other, PythonTest)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "def test_f(tmp_path):\n    assert f(tmp_path) != 2",
+            "nobody calls the tests in 'test_f', which wants tmp_path",
+        ),
+        ("def check(candidate):\n    assert candidate(1) != 2", "nobody calls the tests in 'check'"),
+        ("class Odd:\n    def look(self):\n        assert f(1) == 2", "stands in the class 'Odd', which nobody uses"),
+        ("def test():\n    assert f(1)\ndef test():\n    assert f(2)", "define 'test' 2 times"),
+        ("import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_f(n):\n    assert f(n)", "wants n|import pytest"),
+        ("from area import f\nassert f(1) != 2", "import area"),
+    ],
+)
+def test_tests_that_would_not_run_make_the_problem_unusable(text, message):
+    with pytest.raises(UnusableError, match=f"here: .*({message})"):
+        written_tests(text, "here", NOTHING)

@@ -256,8 +256,14 @@ def test_assertions_that_never_run_make_no_program_right(tmp_path):
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ("def test_odd(number):\n    assert is_odd(number)\n", "test_odd takes number, which nothing gives it"),
-        ("class Odd:\n    def holds(self):\n        assert is_odd(3)\n", "nothing calls Odd.holds"),
+        (
+            "def test_odd(number):\n    assert is_odd(number)\n",
+            "nobody calls the tests in 'test_odd', which wants number",
+        ),
+        (
+            "class Odd:\n    def holds(self):\n        assert is_odd(3)\n",
+            "an assertion stands in the class 'Odd', which nobody uses",
+        ),
     ],
 )
 def test_tests_that_nothing_can_call_leave_their_row_out(tmp_path, test, message):

@@ -8,7 +8,17 @@ from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
 from scalerl.verifiers import code_harness, code_tests
-from scalerl.verifiers.code_tests import OTHER, CallTest, StdioTest, decoded, judge_code, normal_lines, read_tests, same
+from scalerl.verifiers.code_tests import (
+    OTHER,
+    CallTest,
+    StdioTest,
+    decoded,
+    judge_code,
+    normal_lines,
+    read_tests,
+    same,
+    same_lines,
+)
 
 HOSTILE = DATA / "hostile"
 TIGHT = Limits(wall_s=1.0, cpu_s=0.5, memory_mb=256, processes=16, output_kb=256, file_mb=16, files=500)
@@ -64,7 +74,7 @@ def test_two_different_values_are_never_the_same_and_comparing_them_never_raises
         wire = decoded(json.loads(json.dumps(code_harness.plain(answer))))
         for j, expected in enumerate(VALUES):
             equal = i == j or (answer in (0, -0.0) and expected in (0, -0.0))
-            assert same(wire, expected, relative=1e-6, absolute=1e-9) == equal, (answer, expected)
+            assert same(wire, expected) == equal, (answer, expected)
 
 
 def test_an_integer_beyond_every_float_is_compared_with_a_float(sandbox):
@@ -219,7 +229,15 @@ NAN, INF = float("nan"), float("inf")
         (True, True),
         (4, 4.0),
         (0.1 + 0.2, 0.3),
-        (1e20, 1e20 * (1 + 5e-7)),
+        (1e20, 1e20 * (1 + 5e-10)),
+        (0.25, 0.25 * (1 + 5e-7)),
+        (4.0, 4),
+        (2500003.0, 2500003),
+        (1.0, True),
+        ([2.0, [3]], [2, [3.0]]),
+        ({"a": 0.1 + 0.2}, {"a": 0.3}),
+        ([NAN], [NAN]),
+        (3, 3.0000001),
         (1e-10, 0.0),
         (NAN, NAN),
         (INF, INF),
@@ -234,21 +252,31 @@ NAN, INF = float("nan"), float("inf")
     ],
 )
 def test_these_are_the_same(answer, expected):
-    assert same(answer, expected, relative=1e-6, absolute=1e-9)
+    assert same(answer, expected)
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
         (5, 4),
-        (2500003.5, 2500003),
-        (float(10**18), 10**18 + 1),
         (10**20 + 1, 10**20),
         ("4", 4),
         (4, "4"),
         (None, 0),
         (None, False),
-        (1e20, 1e20 * (1 + 5e-6)),
+        (1e20, 1e20 * (1 + 5e-9)),
+        (2500003.5, 2500003),
+        (2500003.5, 2500003.0),
+        (3.0000001, 3),
+        (4.0000000001, 4),
+        (float(10**18), 10**18 + 1),
+        (1e-10, 0),
+        (1e-10, False),
+        ([1, [2.0000001]], [1, [2]]),
+        ({"a": 2.0000001}, {"a": 2}),
+        ("4.0", 4.0),
+        (INF, NAN),
+        (INF, 10.0),
         (1e-8, 0.0),
         (NAN, 1.0),
         (1.0, NAN),
@@ -276,13 +304,50 @@ def test_these_are_the_same(answer, expected):
     ],
 )
 def test_these_are_not_the_same(answer, expected):
-    assert not same(answer, expected, relative=1e-6, absolute=1e-9)
+    assert not same(answer, expected)
 
 
 def test_lines_are_compared_without_regard_to_spaces_at_their_ends_and_between_words():
     assert normal_lines("\n 1  2 \r\n3\t4\n\n") == ["1 2", "3 4"]
     assert normal_lines("1\n\n2") == ["1", "", "2"]
     assert normal_lines("1 2") != normal_lines("1\n2")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("4.0", "4"), ("4", "4.0"), ("0.5", "0.50"), (".5", "0.5"), ("1 2.0 x", "1 2 x"), ("1e+16", "10000000000000000"),
+     ("-0.0", "0"), ("0.3333333333", "0.33333333"), ("2.50", "2.5"), ("100", "1e2"), ("007", "007"), ("x 4.00", "x 4"),
+     ("1000000.5", "1000000.50"), ("-3.0", "-3"), ("5e-05", "0.00005"), ("nan", "nan"), ("4.", "4")],
+)  # fmt: skip
+def test_these_lines_are_the_same(answer, expected):
+    assert same_lines([answer], [expected])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("7", "007"), ("007", "7"), ("00", "0"), ("3.0000001", "3"), ("3", "3.01"), ("YES", "yes"),
+     ("2500003", "2500003.5"), ("2500003.5", "2500003"), ("0.51", "0.50"),
+     ("1_000", "1000"), ("1,000", "1000"), ("٤", "4"), ("4 4", "4"),
+     ("4", "-4"), ("", "0"), (".", "0"), ("-", "0"), ("e5", "0"), ("NaN", "nan"), ("1e9999", "1e9998.0"), ("0x4", "4"),
+     ("1e9999", "1.0"), ("1.5.0", "1.5"), ("1e-9999", "0.1"), ("+4", "4"), ("True", "1"),
+     ("12345678901234567890.0", "12345678901234567891")],
+)  # fmt: skip
+def test_these_lines_are_not_the_same(answer, expected):
+    assert not same_lines([answer], [expected])
+    assert not same_lines(["1", answer], ["1", expected])
+    assert not same_lines([expected, answer], [expected])
+
+
+@pytest.mark.parametrize("end", ["exit", "quit", "sys.exit"])
+def test_exit_and_quit_end_a_program_as_in_ordinary_python(sandbox, end):
+    test = [StdioTest(stdin="0\n", stdout="none\n"), StdioTest(stdin="8\n", stdout="4\n")]
+    program = "import sys\nn = int(input())\nif n == 0:\n    print('none')\n    {}\nprint(n // 2)"
+    assert judge(sandbox, program.format(f"{end}()"), test) == "right"
+    assert judge(sandbox, program.format(f"{end}(0)"), test) == "right"
+    assert judge(sandbox, program.format(f"{end}(1)"), test) == "wrong"
+    assert judge(sandbox, program.format(f"{end}('an error')"), test) == "wrong"
+    assert judge(sandbox, f"def square(n):\n    {end}()", SQUARES) == "wrong"
+    assert judge(sandbox, f"def square(n): return n * n\n{end}()", SQUARES) == "wrong"
 
 
 def test_tests_are_read_as_a_task_file_writes_them():

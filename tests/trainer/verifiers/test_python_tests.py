@@ -6,6 +6,8 @@ import pytest
 from places import DATA
 
 from scalerl.sandbox import Limits, Sandbox, SandboxFailed, SandboxTimedOut
+from scalerl.tasks.code_test_forms import written_tests
+from scalerl.tasks.python_test_code import PythonSource
 from scalerl.verifiers import python_tests
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
@@ -226,3 +228,51 @@ def test_answers_larger_than_a_pipe_arrive_whole(sandbox):
     program, code = "def f(x): return x * 2", "assert f('ab' * 200_000) == 'ab' * 400_000"
     assert judge(sandbox, program, code) == "right"
     assert judge(sandbox, program, code, ROOMY.model_copy(update={"output_kb": 64})) == "wrong"
+
+
+ODD, ALWAYS = "def f(n): return n % 2 == 1", "def f(n): return True"
+TESTED = {
+    "a function": "def test_odd():\n    assert f(3)\n    assert not f(4)",
+    "a list of functions": ["def test_three():\n    assert f(3)", "def test_four():\n    assert not f(4)"],
+    "a class": "class TestOdd:\n    def setup_method(self):\n        self.n = 4\n    def test(self):\n"
+    "        assert not f(self.n)",
+    "unittest": "import unittest\nclass Odd(unittest.TestCase):\n    def setUp(self):\n        self.n = 4\n"
+    "    def test(self):\n        self.assertFalse(f(self.n))\nif __name__ == '__main__':\n    unittest.main()",
+    "the main part": "def test_odd(n):\n    assert not f(n)\nif __name__ == '__main__':\n    test_odd(4)",
+    "a coroutine": "async def test_odd():\n    assert not f(4)",
+    "an imported name": "from solution import f as odd\n\ndef test_odd():\n    assert not odd(4)",
+    "a subtest": "import unittest\nclass Odd(unittest.TestCase):\n    def test(self):\n        for n in (2, 4):\n"
+    "            with self.subTest(n=n):\n                self.assertEqual(f(n), False)",
+}
+
+
+@pytest.mark.parametrize("what", TESTED)
+def test_tests_are_run_wherever_they_stand(sandbox, what):
+    tests = written_tests(TESTED[what], "here", PythonSource(entry_point="f"))
+    assert isinstance(tests, PythonTest)
+    assert judge_python(ODD, tests, sandbox=sandbox, limits=ROOMY) == "right"
+    assert judge_python(ALWAYS, tests, sandbox=sandbox, limits=ROOMY) == "wrong"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["if False:\n    assert f(3)", "for n in []:\n    assert f(n)", "f(3)", "assert True\nf(3)",
+     "def test():\n    assert not f(4)", "try:\n    assert not f(3)\nexcept AssertionError:\n    pass",
+     "try:\n    assert not f(3)\nexcept Exception:\n    pass"],
+)  # fmt: skip
+def test_tests_of_which_no_assertion_ran_make_no_program_right(sandbox, code):
+    assert judge(sandbox, ODD, code) == "wrong"
+
+
+def test_what_the_program_awaits_is_awaited(sandbox):
+    code = "import asyncio\nasync def test():\n    assert await f(3) == 6\nasyncio.run(test())"
+    program = "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n    return {} * n"
+    assert judge(sandbox, program.format(2), code) == "right"
+    assert judge(sandbox, program.format(3), code) == "wrong"
+
+
+def test_an_error_that_unittest_expects_is_an_assertion(sandbox):
+    code = "import unittest\nclass A(unittest.TestCase):\n    def test(self):\n"
+    code += "        with self.assertRaises(ValueError):\n            f(-1)\nrun_test_class(A)"
+    assert judge(sandbox, "def f(n): raise ValueError(n)", code) == "right"
+    assert judge(sandbox, "def f(n): return n", code) == "wrong"

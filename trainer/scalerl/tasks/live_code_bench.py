@@ -5,8 +5,7 @@
     private_test_cases   the same; or that JSON, pickled as one string, compressed by zlib, in base64
     metadata             JSON: {"func_name": "add"} where the tests are functional: one argument a line, each as JSON
 
-Programs run after a header of imports, as in github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation). Numbers in
-a line of output count by their value.
+Programs run after a header of imports, as in github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation).
 """
 
 import base64
@@ -101,7 +100,7 @@ def _test(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
     if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
         raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")
     if kind == "stdin":
-        return StdioTest(stdin=given, stdout=wanted, exact_decimals=True)
+        return StdioTest(stdin=given, stdout=wanted)
     if call is None:
         raise ValueError(f"{where} is functional, and metadata names no func_name")
     try:

@@ -1,26 +1,21 @@
-"""Tests of a program that are Python text: which names they take from the program, and whether they can be run.
-
-Assertions inside functions and classes count if something calls them. What pytest and unittest would call is called
-here: functions named test..., methods named test..., and functions with assertions that nothing else calls.
-"""
+"""Tests of a program that are Python text: which names they take from the program, and whether they can be run."""
 
 import ast
 import builtins
 import json
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalerl.tasks.calls_of_tests import RUNS_A_CLASS, calls_of_tests, has_assertion
 from scalerl.tasks.file_task import UnusableError
 from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 
-OF_PYTHON = frozenset(dir(builtins)) | {"__name__", "__file__"}
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_OF_THE_PROGRAM = re.compile(r"^from (?:solution|main|program|code|answer) import [^\n(]+$", re.MULTILINE)
-"""How tests of KodCode and others name the program."""
+MODULES_OF_PROGRAM = frozenset({"solution", "main", "program", "submission", "candidate", "your_module", "your_code"})
+"""What tests call the file of the program; others are known by what the written solution defines."""
+OF_PYTHON = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,84 +38,58 @@ class PythonSource:
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     """`text` as a test that runs as it is written; UnusableError where it cannot, ValueError where it tests nothing."""
-    text = _OF_THE_PROGRAM.sub("", text)
     tree = _parsed(text, where, "tests")
-    if not any(map(_is_assertion, ast.walk(tree))):
+    if not has_assertion(tree):
         raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
+    imported = _imports_of_program(tree, source)
+    if imported:
+        tree = _without(tree, imported)
+        text = ast.unparse(tree)
+    calls = calls_of_tests(tree, source.entry_point, where)
     code = f"{source.setup}\n{text}" if source.setup.strip() else text
-    calls = "\n".join(_calls(_parsed(code, where, "tests"), source.entry_point, where))
-    whole = _parsed(f"{code}\n\n{calls}\n", where, "tests")
+    if calls:
+        code = "\n".join([f"{code}\n", *calls, ""])
+    whole = _parsed(code, where, "tests")
     before = _parsed(source.before, where, "what stands before the tests")
-    names = _names_of_program(whole, set(_defined(before)), source, where)
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
         raise UnusableError(f"{where}: tests import {missing[0]}, and the sandbox has the standard library only")
-    in_place = _discards_a_call(whole, names)
-    return PythonTest(code=code, names=names, calls=calls, before=source.before, in_place=in_place)
+    names = _names_of_program(whole, set(_defined(before)), source, where)
+    names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
+    return PythonTest(code=code, names=names, before=source.before, in_place=_discards_a_call(whole, names))
 
 
-def _is_assertion(node: ast.AST) -> bool:
-    """Whether this is an assert, or a call of a unittest method like assertEqual."""
-    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return isinstance(node, ast.Assert) or (is_method and node.func.attr.startswith("assert"))
+def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
+    """Imports from the module that the tests take the program for, as KodCode's `from solution import f`."""
+    defined = set(_defined(_tree_or_none(source.solution or "") or ast.Module([], [])))
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and not node.level
+        and node.module not in sys.stdlib_module_names
+        and (node.module in MODULES_OF_PROGRAM or (node.module and {alias.name for alias in node.names} <= defined))
+    ]
 
 
-def _calls(tree: ast.Module, entry_point: str | None, where: str) -> Iterator[str]:
-    """Calls, as Python text, of the functions and methods with assertions that the tests define and do not call."""
-    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
-    reached = _reached([node for node in tree.body if not isinstance(node, _DEFINITIONS)], defined)
-    for node in defined.values():
-        holds = any(map(_is_assertion, ast.walk(node))) or (node.name == "check" and entry_point is not None)
-        if not holds or node.name in reached:
-            continue
-        reached |= _reached([node], defined)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            call = f"{node.name}({_arguments(node, 0, entry_point, where)})"
-            yield f"__import__('asyncio').run({call})" if isinstance(node, ast.AsyncFunctionDef) else call
-        else:
-            yield from _calls_of_class(node, entry_point, where)
+def _without(tree: ast.Module, imports: Sequence[ast.ImportFrom]) -> ast.Module:
+    """The tests with names of the program instead of imports of it."""
+
+    class Replaced(ast.NodeTransformer):
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+            if node not in imports:
+                return node
+            renamed = [alias for alias in node.names if alias.asname not in (None, alias.name)]
+            text = "; ".join(f"{alias.asname} = {alias.name}" for alias in renamed) or "pass"
+            return ast.copy_location(ast.If(ast.Constant(True), ast.parse(text).body, []), node)
+
+    return ast.fix_missing_locations(Replaced().visit(tree))
 
 
-def _reached(nodes: Sequence[ast.AST], defined: Mapping[str, ast.AST]) -> set[str]:
-    """The definitions that these nodes use, by themselves or through others."""
-    reached, waiting = set[str](), list(nodes)
-    while waiting:
-        for one in ast.walk(waiting.pop()):
-            if isinstance(one, ast.Name) and one.id in defined and one.id not in reached:
-                reached.add(one.id)
-                waiting.append(defined[one.id])
-    return reached
-
-
-def _calls_of_class(node: ast.ClassDef, entry_point: str | None, where: str) -> Iterator[str]:
-    bases = [ast.unparse(base) for base in node.bases]
-    if any(base.rpartition(".")[2].endswith("TestCase") for base in bases):
-        result = f"__result_of_{node.name}"
-        yield f"{result} = __import__('unittest').TestResult()"
-        yield f"__import__('unittest').defaultTestLoader.loadTestsFromTestCase({node.name}).run({result})"
-        yield f"assert {result}.testsRun and {result}.wasSuccessful()"
-        return
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef) and any(map(_is_assertion, ast.walk(method))):
-            if not method.name.startswith("test"):
-                raise UnusableError(f"{where}: nothing calls {node.name}.{method.name}, which holds assertions")
-            yield f"{node.name}().{method.name}({_arguments(method, 1, entry_point, where)})"
-
-
-def _arguments(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int, entry_point: str | None, where: str
-) -> str:
-    """What a test is called with: nothing, or the function that is tested."""
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][skipped:]
-    needed = names[: len(names) - len(function.args.defaults)]
-    if not needed and all(default is not None for default in function.args.kw_defaults):
-        return ""
-    if len(needed) == 1 and entry_point is not None:
-        return entry_point
-    asked = ", ".join(needed) or "keywords"
-    raise UnusableError(
-        f"{where}: the test {function.name} takes {asked}, which nothing gives it; write tests that take nothing, or "
-        "name the tested function in a column entry_point"
-    )
+def _tree_or_none(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _parsed(text: str, where: str, what: str) -> ast.Module:
@@ -133,7 +102,7 @@ def _parsed(text: str, where: str, what: str) -> ast.Module:
 def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, where: str) -> tuple[str, ...]:
     """The names that the tests use and nobody but the program defines."""
     entry_point = {source.entry_point} if source.entry_point is not None else set()
-    known = (given | set(_defined(tree))) - entry_point
+    known = (given | set(_defined(tree)) | {RUNS_A_CLASS}) - entry_point
     loaded = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     names = [name for name in loaded if name not in known and name not in OF_PYTHON]
     # A function that has a name of Python's own, as MBPP's `sum`.
@@ -150,7 +119,7 @@ def _called_by_pythons_name(tree: ast.Module, loaded: list[str], known: set[str]
         except SyntaxError:
             of_solution = set()
         return [name for name in loaded if name in of_solution and name not in known]
-    first = next(node.test for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    first = next((node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)), ast.Constant(True))
     calls = [node.func.id for node in ast.walk(first) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     return [name for name in calls if name not in known][:1]
 
@@ -196,11 +165,29 @@ def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
 
 def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | None:
     """Calls and values of all assertions, None where one of them is more than a call compared with literals."""
-    if source.setup.strip():
+    asserted = _asserted(ast.parse(text).body)
+    if source.setup.strip() or asserted is None:
         return None
-    asserted = [node.test for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
     tests = [_compared_call(test, source.entry_point) for test in asserted]
     return tuple(test for test in tests if test is not None) if None not in tests else None
+
+
+def _asserted(body: Sequence[ast.stmt]) -> list[ast.expr] | None:
+    """What is asserted by statements that do nothing else; None if one of them does."""
+    found: list[ast.expr] = []
+    for node in body:
+        match node:
+            case ast.Assert(test=test):
+                found.append(test)
+            case ast.FunctionDef(body=inner, decorator_list=[]) if (of_function := _asserted(inner)) is not None:
+                found += of_function
+            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.Pass():
+                continue
+            case ast.Assign(targets=[ast.Name(id="METADATA")]):
+                continue
+            case _:
+                return None
+    return found
 
 
 def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:

@@ -105,7 +105,6 @@ def answer_inputs(codes, inputs, write, close):
 
 def main():
     request = json.load(sys.stdin)
-    sys.modules["builtins"].exit = sys.modules["builtins"].quit = sys.exit  # as Python has them outside of `-S`
     channel = open(os.dup(1), "w", encoding="ascii")  # noqa: SIM115
 
     def write(line):

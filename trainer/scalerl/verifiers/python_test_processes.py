@@ -189,11 +189,18 @@ class Tests:
     def read_other(self, kind, content):
         if kind == "iterator":
             return iter([self.read(item) for item in content])
+        if kind == "awaitable":
+            return finished(self.read(content))
         if kind == "builtin" and isinstance(getattr(BUILTINS, content), type):
             return getattr(BUILTINS, content)
         if kind == "object" and type(content) is int:
             return Remote(self, content)
         raise ValueError(f"no value: {kind!r:.80}")
+
+
+async def finished(value):
+    """A coroutine that gives `value`, which the program's own gave in its process."""
+    return value
 
 
 class Remote:
@@ -271,17 +278,76 @@ def take_over(given, after):
             one.update(new)
 
 
+def run_test_class(kind):
+    """Call every test method of a class as unittest or pytest would; what fails is raised."""
+    names = [name for name in dir(kind) if name.startswith("test")]
+    if hasattr(kind, "debug"):
+        kind.setUpClass()
+        for name in names:
+            kind(name).debug()
+        kind.tearDownClass()
+        return
+    for name in names:
+        instance = kind()
+        getattr(instance, "setup_method", lambda *_: None)()
+        getattr(instance, name)()
+        getattr(instance, "teardown_method", lambda *_: None)()
+
+
+def counting(tests):
+    """The tests, which tell `assertion_ran` of each assertion that held, or whose expected error was raised."""
+    ast = __import__("ast")
+    told = ast.parse("assertion_ran()").body
+
+    def is_assertion(node):
+        if isinstance(node, ast.Assert):
+            return not isinstance(node.test, ast.Constant)
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(node, ast.With):
+            call = node.items[0].context_expr
+        name = getattr(getattr(call, "func", None), "attr", "")
+        return name.startswith("assert")
+
+    def catches_a_failure(handler):
+        caught = ast.unparse(handler.type) if handler.type else "Exception"
+        return any(name in caught.replace(",", " ").strip("()").split() for name in SWALLOWING)
+
+    class Counting(ast.NodeTransformer):
+        def generic_visit(self, node):
+            super().generic_visit(node)
+            return [node, *told] if isinstance(node, ast.stmt) and is_assertion(node) else node
+
+        def visit_Try(self, node):  # noqa: N802
+            expects = any(isinstance(one, ast.Assert) for part in (*node.body, *node.orelse) for one in ast.walk(part))
+            super().generic_visit(node)
+            for handler in node.handlers:
+                if expects and not catches_a_failure(handler):
+                    handler.body[:0] = told
+            return node
+
+    return ast.fix_missing_locations(Counting().visit(ast.parse(tests, "tests.py")))
+
+
+SWALLOWING = ("Exception", "BaseException", "AssertionError")
+
+
 def run_tests(tests, before, names, in_place, max_bytes):
-    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started."""
+    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started.
+
+    Tests of which no assertion ran make no program right.
+    """
     verdicts = os.dup(2)
     channel = Channel(max_bytes)
     os.dup2(0, 2)
     os.write(verdicts, b"ready\n")
     if "random" in tests:
         __import__("random").seed(0)
-    module = type(sys)("tests")
+    module = type(sys)("__main__")
     sys.modules["tests"] = module
     space = vars(module)
+    ran = set()
+    if "unittest" in tests:
+        __import__("unittest").main = lambda *_, **__: None  # the classes are run by `run_test_class`
     verdict = b"wrong"
     try:
         if channel.receive() != "ready":
@@ -293,58 +359,13 @@ def run_tests(tests, before, names, in_place, max_bytes):
         try:
             exec(compile(before, "before.py", "exec"), space)
             space.update({name: Remote(side, name) for name in names})
-            ran = run_counted(tests, space)
+            space.update(run_test_class=run_test_class, assertion_ran=lambda: ran.add(True))
+            exec(compile(counting(tests), "tests.py", "exec"), space)
             verdict = b"right" if ran and not side.ended else b"wrong"
         except BaseException:
             verdict = b"wrong"
     os.write(verdicts, verdict + b"\n")
     os._exit(0)
-
-
-def run_counted(tests, space):
-    """Run the tests, with what they keep for `__main__`; how many assertions ran and held."""
-    import ast  # what the program's side does without
-
-    ran = []
-
-    class Counted(ast.NodeTransformer):
-        def visit_Assert(self, node):
-            return [node, counting(node)]
-
-        def visit_Expr(self, node):
-            call = node.value
-            is_method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-            return [node, counting(node)] if is_method and call.func.attr.startswith("assert") else node
-
-        def visit_With(self, node):
-            self.generic_visit(node)
-            calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-            raises = any(isinstance(call.func, ast.Attribute) and "Raises" in call.func.attr for call in calls)
-            return [node, counting(node)] if raises else node
-
-        def visit_Try(self, node):
-            # An exception that is caught where `assert False` would have followed is what is tested.
-            if any(isinstance(one, ast.Assert) for part in (*node.body, *node.orelse) for one in ast.walk(part)):
-                for handler in node.handlers:
-                    handler.body.insert(0, counting(node))
-            self.generic_visit(node)
-            return node
-
-        def visit_If(self, node):
-            self.generic_visit(node)
-            if ast.unparse(node.test).replace('"', "'") not in ("__name__ == '__main__'", "'__main__' == __name__"):
-                return node
-            runs_all = any(isinstance(one, ast.Attribute) and one.attr == "main" for one in ast.walk(node))
-            return ast.Pass() if runs_all else node.body
-
-    def counting(node):
-        call = ast.Call(func=ast.Name(id="__assertion_held__", ctx=ast.Load()), args=[], keywords=[])
-        return ast.copy_location(ast.Expr(value=call), node)
-
-    space["__assertion_held__"] = lambda: ran.append(None)
-    tree = ast.fix_missing_locations(Counted().visit(ast.parse(tests)))
-    exec(compile(tree, "tests.py", "exec"), space)
-    return len(ran)
 
 
 # The side of the program.
@@ -379,6 +400,8 @@ class Program:
         return to_wire(value, self.write_other)
 
     def write_other(self, value):
+        if hasattr(value, "cr_frame"):
+            return {"awaitable": self.write(__import__("asyncio").run(value))}
         if hasattr(value, "__next__"):
             return {"iterator": [self.write(item) for item in value]}
         if isinstance(value, type) and getattr(BUILTINS, value.__name__, None) is value:
@@ -413,7 +436,6 @@ def serve_program(program, before, max_bytes):
     """Write `ready`, run the program, and answer until the tests end."""
     channel = Channel(max_bytes)
     channel.send("ready")
-    BUILTINS.exit = BUILTINS.quit = sys.exit  # as Python has them outside of `-S`
     module = type(sys)("program")
     sys.modules["program"] = module
     names = vars(module)

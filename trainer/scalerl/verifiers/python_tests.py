@@ -7,7 +7,7 @@ Where the tests use a name of the program, its own sandbox is asked; everything 
 beside the tests (`python_test_processes`). So the program cannot reach what judges it: it never sees the tests, nor
 anything they compare with, and it can answer with plain values only. Arguments cross by value.
 
-    right       the tests ran to their end, and at least one assertion among them
+    right       the tests ran to their end
     wrong       they did not; or the program failed, was ended by a limit, or wrote among its answers
     timed_out   one of the sandboxes could not be started in time
     crashed     a sandbox itself failed, or what runs in it before the program's first line
@@ -39,8 +39,6 @@ class PythonTest:
     code: str
     names: tuple[str, ...]
     """What it takes from the program."""
-    calls: str = ""
-    """Runs after it: calls of the functions and methods with assertions that it does not call itself."""
     before: str = ""
     """Runs before the tests and before the program, on both sides: what both may use without writing it."""
     in_place: bool = False
@@ -50,7 +48,9 @@ class PythonTest:
 def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Limits) -> "Outcome":
     """The outcome of `program`, which has `limits` for all of the test; the test has as much for itself."""
     max_bytes = limits.output_kb << 10
-    tests = _text("run_tests", **_run_as(test), max_bytes=max_bytes)
+    tests = _text(
+        "run_tests", tests=test.code, before=test.before, names=test.names, in_place=test.in_place, max_bytes=max_bytes
+    )
     serving = _text("serve_program", program=program, before=test.before, max_bytes=max_bytes)
     patient = limits.model_copy(update={"wall_s": limits.wall_s + WAIT_S})
     requests, answers = os.pipe(), os.pipe()
@@ -63,15 +63,6 @@ def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Li
         return "timed_out"
     except SandboxError:
         return "crashed"
-
-
-def _run_as(test: PythonTest) -> dict[str, Any]:
-    return {
-        "tests": f"{test.code}\n\n{test.calls}\n",
-        "before": test.before,
-        "names": test.names,
-        "in_place": test.in_place,
-    }
 
 
 def _text(function: str, **arguments: Any) -> str:

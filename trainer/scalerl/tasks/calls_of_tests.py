@@ -1,0 +1,84 @@
+"""What has to be called so that the assertions of a test in Python run: functions, test classes, `check(candidate)`.
+
+A file of tests leaves the calling to pytest, unittest or a grader; without it no assertion runs, and every program is
+right.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from scalerl.tasks.file_task import UnusableError
+
+RUNS_A_CLASS = "run_test_class"
+"""What the process of the tests calls a test class with (`scalerl.verifiers.python_test_processes`)."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> list[str]:
+    """Lines that call what nobody in the tests calls; UnusableError if an assertion would still not run."""
+    mentioned = Counter(_loaded(tree))
+    lines: list[str] = []
+    for name, count in Counter(_name(node) for node in tree.body if _holds_tests(node)).items():
+        if count > 1 and name:
+            raise UnusableError(f"{where}: tests define {name!r} {count} times, so that all but the last would be lost")
+    local = {_name(node) for node in tree.body} - {""}
+    for node in tree.body:
+        name = _name(node)
+        if isinstance(node, ast.ClassDef) and _is_test_class(node):
+            lines.append(f"{RUNS_A_CLASS}({name})")
+        elif not name or mentioned[name] > Counter(_loaded(node))[name]:
+            continue
+        elif isinstance(node, ast.ClassDef):
+            if has_assertion(node):
+                raise UnusableError(f"{where}: an assertion stands in the class {name!r}, which nobody uses")
+        elif isinstance(node, Function) and (_holds_tests(node) or local & set(_loaded(node))):
+            lines += _call(node, entry_point, where)
+    return lines
+
+
+def has_assertion(tree: ast.AST) -> bool:
+    """Whether something is asserted anywhere: by a statement, or by a method of unittest or a function of its like."""
+    return any(isinstance(node, ast.Assert) or _is_call_of_assertion(node) for node in ast.walk(tree))
+
+
+def _is_call_of_assertion(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith("assert")
+    return False
+
+
+def _holds_tests(node: ast.stmt) -> bool:
+    return bool(_name(node)) and (_name(node).startswith("test") or has_assertion(node))
+
+
+def _name(node: ast.stmt) -> str:
+    return node.name if isinstance(node, Function | ast.ClassDef) else ""
+
+
+def _loaded(tree: ast.AST) -> Iterator[str]:
+    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+
+
+def _is_test_class(node: ast.ClassDef) -> bool:
+    """Whether pytest or unittest would run it."""
+    is_case = any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+    has_tests = any(isinstance(one, Function) and one.name.startswith("test") for one in node.body)
+    return has_tests and (is_case or node.name.startswith("Test"))
+
+
+def _call(node: Function, entry_point: str | None, where: str) -> list[str]:
+    """How a function that nobody calls is called: alone, or with the program's function as its candidate."""
+    arguments = node.args
+    required = [*arguments.posonlyargs, *arguments.args]
+    required = required[: len(required) - len(arguments.defaults)]
+    required += [arg for arg, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value is None]
+    given = f"({entry_point})" if len(required) == 1 and entry_point is not None else "()"
+    is_candidate = len(required) == 1 and (node.name == "check" or required[0].arg == "candidate")
+    if required and not (is_candidate and entry_point is not None):
+        wanted = ", ".join(arg.arg for arg in required)
+        raise UnusableError(f"{where}: nobody calls the tests in {node.name!r}, which wants {wanted}")
+    if isinstance(node, ast.AsyncFunctionDef):
+        return ["import asyncio", f"asyncio.run({node.name}{given})"]
+    return [f"{node.name}{given}"]
