@@ -125,7 +125,7 @@ def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
 def _text_or_values(row: TaskRow, settings: Code, defaults: Sequence[str]) -> bool:
     """Whether the column of the tests, if the row has one, holds anything: APPS has problems without tests."""
     name = settings.tests or next((name for name in defaults if name in row.values), None)
-    return name not in row.values or row.values[name] not in ("", "{}", "[]", [], {}, None)
+    return name is None or name not in row.values or row.values[name] not in ("", "{}", "[]", [], {}, None)
 
 
 def _text(row: TaskRow, column: str) -> str | None:
