@@ -171,3 +171,20 @@ def test_an_answer_of_articles_alone_can_match_nothing_and_is_left_out(tmp_path)
     task = make_task(Qa(path=str(path), validation=0.2), TOKENIZER)
     assert [(row.where, row.reason) for row in task.left_out] == [("letters.jsonl:8", "cannot be judged")]
     assert len(task.train) + len(task.validation) == 39
+
+
+LEETCODE = {
+    "question": "Double a number.",
+    "starter_code": "class Solution:\n    def twice(self, numbers: List[int]) -> List[int]:\n",
+    "input_output": json.dumps({"fn_name": "twice", "inputs": [[[2, 5]]], "outputs": [[4, 10]]}),
+}
+
+
+def test_a_class_of_leetcode_is_shown_how_it_begins_and_needs_no_imports(tmp_path):
+    task, prompt = one_of(tmp_path, Code, LEETCODE)
+    assert "Begin with this code:\n\n```python\nclass Solution:" in TOKENIZER.decode(prompt.tokens)
+    body = "        return [{} * n for n in numbers]"
+    program = f"</think>```python\n{LEETCODE['starter_code']}{body}\n```"
+    assert said(task, prompt, program.format(2)) == "right"
+    assert said(task, prompt, program.format(3)) == "wrong"
+    assert said(task, prompt, "</think>```python\ndef twice(numbers): return [2 * n for n in numbers]\n```") == "right"

@@ -30,6 +30,8 @@ class PythonSource:
     """Python text that runs before the tests, and may use what the program defines, as in MBPP."""
     solution: str | None = None
     """A program that should pass."""
+    starter_code: str = ""
+    """How the program begins, as in APPS and LeetCode."""
     runs_as_written: bool = False
     """Whether assertions that only compare a call with literals run as Python too."""
 
