@@ -1,11 +1,13 @@
 """Tests of programs as five data sets write them."""
 
 import json
+from typing import Any, cast
 
 import pytest
 
 from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.verifiers.code_tests import CallTest, StdioTest
 from scalerl.verifiers.python_tests import PythonTest
@@ -29,6 +31,20 @@ ECHO = StdioTest(stdin="2 3", stdout="5")
         ({"inputs": ["2 3"], "outputs": ["5"]}, (ECHO,)),
         ({"inputs": [["2", "3"]], "outputs": [["5"]]}, (StdioTest(stdin="2\n3", stdout="5"),)),
         ([{"input": "2 3", "output": "5", "testtype": "stdin"}], (ECHO,)),
+        ({"inputs": ["2 3"], "outputs": ["5"], "fn_name": None}, (ECHO,)),
+        ({"inputs": [[2, 3]], "outputs": [[5]], "fn_name": "add"}, (ADD,)),
+        ({"inputs": [[2]], "outputs": [[[5]]], "fn_name": "f"}, (CallTest(call="f", args=(2,), expected=[5]),)),
+        ({"inputs": [[2], [3]], "outputs": [[5], []], "fn_name": "f"},
+         (CallTest(call="f", args=(2,), expected=[5]), CallTest(call="f", args=(3,), expected=[]))),
+        ({"inputs": [[{"1": "a", "-2": "b"}]], "outputs": [1], "fn_name": "f"},
+         (CallTest(call="f", args=({1: "a", -2: "b"},), expected=1),)),
+        ({"inputs": [[{"1": 2, "a": 3}]], "outputs": [1], "fn_name": "f"},
+         (CallTest(call="f", args=({"1": 2, "a": 3},), expected=1),)),
+        ({"inputs": [['"ab"', 2]], "outputs": ['"ba"'], "fn_name": "f"},
+         (CallTest(call="f", args=("ab", 2), expected="ba"),)),
+        ({"inputs": [['"ab"', "c"]], "outputs": ["ba"], "fn_name": "f"},
+         (CallTest(call="f", args=('"ab"', "c"), expected="ba"),)),
+        ({"input": ["2 3"], "output": ["5"]}, (ECHO,)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("as_text", [False, True])
@@ -99,9 +115,14 @@ def test_python_that_cannot_judge_makes_the_problem_unusable(text, message):
         written_tests(text, "here", PythonSource(solution="def f(x): return x", runs_as_written=True))
 
 
-def test_a_functional_test_of_livecodebench_is_unusable():
-    with pytest.raises(UnusableError, match="only stdin"):
-        written_tests([{"input": "1", "output": "1", "testtype": "functional"}], "here", NOTHING)
+def test_a_functional_test_calls_what_its_metadata_or_the_row_names():
+    row = {"input": "2\n3", "output": "5", "testtype": "functional"}
+    with pytest.raises(UnusableError, match="neither metadata nor entry_point names a function"):
+        written_tests([row], "here", NOTHING)
+    assert written_tests([row], "here", PythonSource(entry_point="add")) == (ADD,)
+    assert written_tests([row | {"metadata": {"func_name": "add"}}], "here", NOTHING) == (ADD,)
+    in_class = PythonSource(entry_point="add", starter_code="class Solution:\n    def add(self, a, b):")
+    assert written_tests([row], "here", in_class) == (CallTest(call="Solution.add", args=(2, 3), expected=5),)
 
 
 @pytest.mark.parametrize("written", [[], 3, {"inputs": [1], "outputs": []}, "x = 1", "assert (", [{"call": "f"}]])
@@ -166,3 +187,28 @@ def test_the_module_of_the_program_is_not_missing():
 def test_tests_that_would_not_run_make_the_problem_unusable(text, message):
     with pytest.raises(UnusableError, match=f"here: .*({message})"):
         written_tests(text, "here", NOTHING)
+
+
+def test_outputs_of_a_function_that_returns_a_list_are_not_wrapped():
+    written = {"inputs": [[2]], "outputs": [[5]], "fn_name": "f"}
+    for code in ("class Solution:\n    def f(self, n: int) -> List[int]:\n", "def f(n) -> list[int]:\n"):
+        (test,) = cast(Any, written_tests(written, "here", PythonSource(starter_code=code)))
+        assert test.expected == [5]
+    source = PythonSource(starter_code="class Solution:\n    def f(self, n) -> int:\n")
+    (test,) = cast(Any, written_tests(written, "here", source))
+    assert (test.call, test.expected) == ("Solution.f", 5)
+
+
+@pytest.mark.parametrize(
+    "written", ["", "  ", "{}", {}, {"inputs": [], "outputs": []}, {"inputs": ["1"], "outputs": ["1", "2"]}]
+)
+def test_a_published_row_without_tests_is_unusable(written):
+    with pytest.raises(UnusableError, match=r"^here: "):
+        written_tests(written, "here", NOTHING)
+
+
+def test_the_three_columns_of_codecontests_are_read_together():
+    row = {"public_tests": {"input": ["1"], "output": ["2"]}, "private_tests": {"input": [], "output": []}}
+    row["generated_tests"] = {"input": ["3"], "output": ["4"]}
+    assert joined_columns(row) == {"inputs": ["1", "3"], "outputs": ["2", "4"]}
+    assert joined_columns({"tests": []}) is None

@@ -314,3 +314,20 @@ def test_numbers_on_standard_output_count_by_value_and_text_as_it_is(tmp_path, p
     row = {"tests": [{"stdin": "", "stdout": f"{expected}\n"}]}
     task, prompt = one_of(tmp_path, Code, row | {"question": "print it"})
     assert said(task, prompt, f"hm</think>```python\nprint({printed!r})\nexit()\n```") == outcome
+
+
+LEETCODE = {
+    "question": "Double a number.",
+    "starter_code": "class Solution:\n    def twice(self, numbers: List[int]) -> List[int]:\n",
+    "input_output": json.dumps({"fn_name": "twice", "inputs": [[[2, 5]]], "outputs": [[4, 10]]}),
+}
+
+
+def test_a_class_of_leetcode_is_shown_how_it_begins_and_needs_no_imports(tmp_path):
+    task, prompt = one_of(tmp_path, Code, LEETCODE)
+    assert "Begin with this code:\n\n```python\nclass Solution:" in TOKENIZER.decode(prompt.tokens)
+    body = "        return [{} * n for n in numbers]"
+    program = f"</think>```python\n{LEETCODE['starter_code']}{body}\n```"
+    assert said(task, prompt, program.format(2)) == "right"
+    assert said(task, prompt, program.format(3)) == "wrong"
+    assert said(task, prompt, "</think>```python\ndef twice(numbers): return [2 * n for n in numbers]\n```") == "right"

@@ -219,10 +219,11 @@ class Code(TaskFile):
     """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called,
     how the tests run and what the prompt says, unless a setting below says otherwise."""
     question: Column = None
-    """Column of the question; null takes the first that exists of question, problem, prompt and text."""
+    """Column of the question; null takes the first that exists of question, problem, prompt, text and
+    description."""
     tests: Column = None
-    """Column of the tests; null takes the first that exists of tests, test_list, test and input_output. Its forms are
-    in `scalerl.tasks.code_test_forms`."""
+    """Column of the tests; null takes the first that exists of tests, test_list, test, input_output and
+    public_tests, with private_tests and generated_tests. Its forms are in `scalerl.tasks.code_test_forms`."""
     solution: Column = None
     """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
     canonical_solution."""

@@ -8,7 +8,8 @@ made here
   modular        a program of one to three operations modulo a prime, judged by running it: the program-like one
 in a file, asked and judged as text
   mathematics    GSM8K, MATH, AIME
-  coding         MBPP, HumanEval, DeepCoder; code_test_forms: how such files write their tests;
+  coding         MBPP, HumanEval, DeepCoder; code_test_forms: how such files write their tests, paired_tests those in
+                 two lists;
                  python_test_code, calls_of_tests: those that are Python; program_text: where an answer has its program
   choices        ARC, HellaSwag
   questions      NaturalQuestions, SQuAD

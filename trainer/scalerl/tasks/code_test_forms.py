@@ -1,8 +1,8 @@
 """The forms in which task files write the tests of a program, made those of `scalerl.verifiers`.
 
     [{"call": "add", "args": [2, 2], "expected": 4}, {"stdin": "2 2", "stdout": "4"}]      our own
-    {"inputs": [[2, 2]], "outputs": [4], "fn_name": "add"}, {"inputs": ["2 2"], "outputs": ["4"]}   APPS and its like
-    [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench
+    {"inputs": ["2 2"], "outputs": ["4"]}, also with "fn_name"     APPS and its like: see `paired_tests`
+    [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench and its like
     ["assert add(2, 2) == 4", ...]                                                         MBPP
     "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
 
@@ -14,6 +14,8 @@ import json
 from typing import Any
 
 from scalerl.tasks.file_task import UnusableError
+from scalerl.tasks.live_code_bench import test_of
+from scalerl.tasks.paired_tests import method_of, paired_tests
 from scalerl.tasks.python_test_code import PythonSource, compared_calls, python_test
 from scalerl.verifiers.code_tests import CodeTest, StdioTest, read_tests
 from scalerl.verifiers.python_tests import PythonTest
@@ -24,15 +26,20 @@ def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeT
 
     `source` is what tests in Python rely on beside their own text.
     """
+    beginning = source.starter_code or source.solution or ""
     match _unpacked(written):
-        case str(text):
+        case str(text) if text.strip():
             return _in_python(text, where, source)
-        case {"inputs": list(inputs), "outputs": list(outputs), **rest} if len(inputs) == len(outputs):
-            return _of_lists(inputs, outputs, _function(rest.get("fn_name"), source), where)
+        case "" | str() | {} as nothing if not nothing or isinstance(nothing, str):
+            raise UnusableError(f"{where}: there are no tests")
+        case {"inputs": list(inputs), "outputs": list(outputs), **rest}:
+            return paired_tests(inputs, outputs, rest.get("fn_name"), where, beginning)
+        case {"input": list(inputs), "output": list(outputs)}:
+            return paired_tests(inputs, outputs, None, where)
         case [str(), *_] as lines if all(isinstance(line, str) for line in lines):
             return _in_python("\n".join(lines), where, source)
         case [{"input": _, "output": _}, *_] as rows:
-            return tuple(_of_live_code(row, where) for row in rows)
+            return tuple(_of_live_code(row, where, source) for row in rows)
         case list(rows) if all(isinstance(row, dict) for row in rows):
             return read_tests([_written_only(row) for row in rows], where)
     raise ValueError(f"{where}: tests are {written!r:.120}; their forms are in scalerl.tasks.code_test_forms")
@@ -62,28 +69,13 @@ def _written_only(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _of_lists(inputs: list[Any], outputs: list[Any], call: str | None, where: str) -> tuple[CodeTest, ...]:
-    pairs = list(zip(inputs, outputs, strict=True))
-    if call is not None:
-        # APPS and TACO publish each value in a list of its own.
-        are_wrapped = all(isinstance(wanted, list) and len(wanted) == 1 for wanted in outputs)
-        values = [wanted[0] for wanted in outputs] if are_wrapped else outputs
-        rows = [{"call": call, "args": given, "expected": value} for given, value in zip(inputs, values, strict=True)]
-        return read_tests(rows, where)
-    return read_tests([{"stdin": _lines(given), "stdout": _lines(wanted)} for given, wanted in pairs], where)
-
-
-def _function(name: str | None, source: PythonSource) -> str | None:
-    """The function to call: a method of Solution if the code that the problem starts with has that class."""
-    return f"Solution.{name}" if name and "." not in name and "class Solution" in source.starter_code else name
-
-
-def _lines(written: Any) -> Any:
-    """Lines that stand in a list, as one text."""
-    return "\n".join(map(str, written)) if isinstance(written, list) else written
-
-
-def _of_live_code(row: dict[str, Any], where: str) -> CodeTest:
-    if row.get("testtype", "stdin") != "stdin":
-        raise UnusableError(f"{where}: a test has type {row['testtype']!r}; of LiveCodeBench only stdin is supported")
-    return StdioTest(stdin=str(row["input"]), stdout=str(row["output"]))
+def _of_live_code(row: dict[str, Any], where: str, source: PythonSource) -> CodeTest:
+    if row.get("testtype", "stdin") == "stdin":
+        return StdioTest(stdin=str(row["input"]), stdout=str(row["output"]))
+    about = row.get("metadata")
+    call = (about.get("func_name") if isinstance(about, dict) else None) or source.entry_point
+    if call is None:
+        raise UnusableError(
+            f"{where}: a test is {row['testtype']}, and neither metadata nor entry_point names a function"
+        )
+    return test_of(f"{where}: a test", row, method_of(call, source.starter_code))

@@ -14,11 +14,12 @@ from scalerl.tasks.code_test_forms import written_tests
 from scalerl.tasks.file_task import FileTask, Problem, UnusableError
 from scalerl.tasks.files import TaskRow
 from scalerl.tasks.forms import CODE_COLUMNS
-from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of
+from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
+from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import program_in
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tokens import Tokenizer
-from scalerl.verifiers.code_tests import CodeTest, StdioTest, judge_code
+from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 Tests = Sequence[CodeTest] | PythonTest
@@ -27,7 +28,6 @@ Tests = Sequence[CodeTest] | PythonTest
 def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
     """The task in a file of programming problems; SandboxUnavailable where programs cannot be isolated."""
     sandbox = Sandbox()
-    before = HEADER if settings.form == "livecodebench" else ""
 
     def judge(text: str, tests: Tests) -> Judgement:
         is_python = isinstance(tests, PythonTest)
@@ -37,6 +37,7 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
         if is_python:
             outcome = judge_python(found.text, tests, sandbox=sandbox, limits=settings.limits)
         else:
+            before = HEADER if settings.form == "livecodebench" or _are_of_a_class(tests) else ""
             outcome = judge_code(found.text, tests, sandbox=sandbox, limits=settings.limits, before=before)
         return Judgement(outcome, found.dropped)
 
@@ -44,31 +45,37 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
     return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
 
 
+def _are_of_a_class(tests: Sequence[CodeTest]) -> bool:
+    """Whether the program is LeetCode's class, which is written without imports."""
+    return any(isinstance(test, CallTest) and test.call.startswith("Solution.") for test in tests)
+
+
 def problem(row: TaskRow, settings: Code) -> Problem:
     """One row of the file."""
     columns = CODE_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)
     program = row.optional_text("solution", settings.solution, columns.solution)
+    starter_code = _text(row, "starter_code") or ""
     if settings.form == "livecodebench":
-        starter_code = row.optional_text("starter_code", None, ("starter_code",)) or ""
         return _problem(question, question_of(question, starter_code), _of_live_code_bench(row), program, row, settings)
-    entry_point = _text(row, "entry_point")
+    entry_point = _text(row, "entry_point") or _text(row, "fn_name")
     if program is not None and _begins(question, entry_point):
         program = _whole(question, program)
     source = PythonSource(
         entry_point=entry_point,
-        before=_before(row, question, entry_point),
-        starter_code=_text(row, "starter_code") or "",
+        before=HEADER if "class Solution" in starter_code else _before(row, question, entry_point),
         setup="\n".join([*_lines(row, "test_imports"), _text(row, "test_setup_code") or ""]),
         solution=program,
+        starter_code=starter_code,
         runs_as_written=settings.form is not None,
     )
-    if not _text_or_values(row, settings, columns.tests):
+    written = joined_columns(row.values) if settings.tests is None and settings.form is None else None
+    if written is None and not _text_or_values(row, settings, columns.tests):
         raise UnusableError(f"{row.where}: it has no tests, so every program would be right")
-    tests = written_tests(row.value("tests", settings.tests, columns.tests), row.where, source)
+    tests = written_tests(written or row.value("tests", settings.tests, columns.tests), row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
         raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; leave `form` out for others")
-    return _problem(question, question, tests, program, row, settings)
+    return _problem(question, with_starter_code(question, starter_code), tests, program, row, settings)
 
 
 def _problem(question: str, shown: str, tests: Tests, program: str | None, row: TaskRow, settings: Code) -> Problem:

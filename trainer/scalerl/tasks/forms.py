@@ -88,8 +88,8 @@ class CodeColumns:
 
 CODE_COLUMNS: dict[CodeForm | None, CodeColumns] = {
     None: CodeColumns(
-        question=("question", "problem", "prompt", "text"),
-        tests=("tests", "test_list", "test", "input_output"),
+        question=("question", "problem", "prompt", "text", "description"),
+        tests=("tests", "test_list", "test", "input_output", "public_tests"),
         solution=("solution", "code", "canonical_solution"),
     ),
     "humaneval": CodeColumns(question=("prompt",), tests=("test",), solution=("canonical_solution",)),

@@ -35,8 +35,15 @@ STRINGS = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 def question_of(content: str, starter_code: str) -> str:
     """What the problem asks for, with how the program is to be written."""
     if starter_code.strip():
-        return f"{content}\n\nBegin with this code:\n\n```python\n{starter_code.rstrip()}\n```"
+        return with_starter_code(content, starter_code)
     return f"{content}\n\nRead from standard input and print the answer."
+
+
+def with_starter_code(content: str, starter_code: str) -> str:
+    """The problem with how its program begins, if that is given."""
+    if not starter_code.strip():
+        return content
+    return f"{content}\n\nBegin with this code:\n\n```python\n{starter_code.rstrip()}\n```"
 
 
 def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
@@ -51,7 +58,7 @@ def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
         raise ValueError(f"metadata is not JSON ({error})") from None
     call = about.get("func_name") if isinstance(about, Mapping) else None
     in_class = "class Solution" in str(row.get("starter_code") or "")
-    return tuple(_test(number, test, f"Solution.{call}" if call and in_class else call) for number, test in tests)
+    return tuple(test_of(number, test, f"Solution.{call}" if call and in_class else call) for number, test in tests)
 
 
 def _read(column: str, row: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -95,7 +102,8 @@ def pickled_string(pickled: bytes) -> str:
     return found[0]
 
 
-def _test(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
+def test_of(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
+    """One test, which calls `call` if it is functional; ValueError says what it lacks."""
     kind, given, wanted = test.get("testtype"), test.get("input"), test.get("output")
     if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
         raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")

@@ -36,14 +36,14 @@ _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
-    """A program and what of the answer was left out to read it: `Program(text="def f(): ...")`."""
+class WrittenProgram:
+    """A program and what of the answer was left out to read it: `WrittenProgram(text="def f(): ...")`."""
 
     text: str
     dropped: str = ""
 
 
-def program_in(answer: str, *, reads_input: bool = False) -> Program:
+def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
     """The program in an answer, its text empty if there is none.
 
     With `reads_input` the program is run as a script: a block that starts the functions before it belongs to it.
@@ -55,8 +55,8 @@ def program_in(answer: str, *, reads_input: bool = False) -> Program:
             return found
         bare = _without_sentences(text if text is not answer else _TAGGED.sub("", text))
         if _does_something(bare):
-            return Program(text=bare, dropped="" if bare == text.strip() else "text around the program")
-    return Program(text="" if _blocks(answer) else answer.strip())
+            return WrittenProgram(text=bare, dropped="" if bare == text.strip() else "text around the program")
+    return WrittenProgram(text="" if _blocks(answer) else answer.strip())
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _Block:
         return tree is not None and any(map(_leaves, _outside_functions(tree)))
 
 
-def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> Program | None:
+def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> WrittenProgram | None:
     """The last block that is more than a use of those before it, with what it needs of them."""
     trees = [_parsed(block.text) for block in blocks]
     uses: list[str] = []
@@ -92,10 +92,10 @@ def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> Program | None:
                 uses.insert(0, text)
                 continue
             needed_blocks = [block.text for block, other in zip(blocks[:last], trees, strict=False) if other]
-            return Program(text="\n\n".join([*needed_blocks, text]), dropped="")
+            return WrittenProgram(text="\n\n".join([*needed_blocks, text]), dropped="")
         if reads_input and uses and tree is not None and not _acts(tree):
-            return Program(text="\n\n".join([text, *uses]))
-        return Program(text=text, dropped="a block of Python after the program" if uses else "")
+            return WrittenProgram(text="\n\n".join([text, *uses]))
+        return WrittenProgram(text=text, dropped="a block of Python after the program" if uses else "")
     return None
 
 

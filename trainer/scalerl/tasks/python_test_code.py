@@ -28,10 +28,10 @@ class PythonSource:
     """Python text that both tests and program begin with."""
     setup: str = ""
     """Python text that runs before the tests, and may use what the program defines, as in MBPP."""
-    starter_code: str = ""
-    """What a program begins with."""
     solution: str | None = None
     """A program that should pass."""
+    starter_code: str = ""
+    """How the program begins, as in APPS and LeetCode."""
     runs_as_written: bool = False
     """Whether assertions that only compare a call with literals run as Python too."""
 

@@ -62,8 +62,12 @@ def new_module(name):
 
 
 def function(names, call):
-    """What `call` names: `f`, or `Solution.f` of a fresh instance."""
+    """What `call` names: `f`, or `Solution.f` of a fresh instance; either counts as the other if only one exists."""
     owner, _, method = call.rpartition(".")
+    if owner and owner not in names and method in names:
+        return names[method]
+    if not owner and method not in names and "Solution" in names:
+        owner = "Solution"
     return getattr(names[owner](), method) if owner else names[method]
 
 
