@@ -1,12 +1,15 @@
 """Public graders on `tests/data/answers/math.jsonl`: how many answers of each kind they judge otherwise than expected.
 
-    python benchmarks/graders_compared.py NAME CHECKOUTS [ROWS]    # one grader a process; prints JSON
+    python benchmarks/graders_compared.py NAME CHECKOUTS [ROWS]    # prints JSON
+
+`qwen` runs code that an answer holds: only for answers that are known, and where nothing can be lost.
 
 `CHECKOUTS` holds the published sources `qwen/evaluation/grader.py`, `rllm_utils.py`, `prime_grader.py` and
 `prime___init__.py` (as the package `prime_math`), `hendrycks.py` and `minerva.py`; math-verify is installed. A gold
 answer is given to each grader as the value in its last box, after its last "####", or whole.
 """
 
+import importlib
 import json
 import multiprocessing
 import re
@@ -42,53 +45,49 @@ def stated(answer: str) -> str:
 
 
 def math_verify():
-    from math_verify import parse, verify
-
-    return lambda gold, answer: verify(parse(f"\\boxed{{{bare(gold)}}}"), parse(answer))
+    its = importlib.import_module("math_verify")
+    return lambda gold, answer: its.verify(its.parse(f"\\boxed{{{bare(gold)}}}"), its.parse(answer))
 
 
 def qwen():
     sys.path += [f"{sys.argv[2]}/qwen/evaluation", f"{sys.argv[2]}/qwen/evaluation/latex2sympy"]
-    from grader import math_equal
-    from parser import extract_answer, strip_string
-
-    return lambda gold, answer: math_equal(extract_answer(answer, "math"), strip_string(bare(gold)))
+    equal, parser = importlib.import_module("grader").math_equal, importlib.import_module("parser")
+    return lambda gold, answer: equal(parser.extract_answer(answer, "math"), parser.strip_string(bare(gold)))
 
 
 def rllm():
-    from rllm_utils import extract_answer, grade_answer_mathd, grade_answer_sympy
+    its = importlib.import_module("rllm_utils")
 
     def judge(gold, answer):
-        said = extract_answer(answer.rsplit("</think>", 1)[-1])
-        return said is not None and (grade_answer_mathd(said, bare(gold)) or grade_answer_sympy(said, bare(gold)))
+        said, right = its.extract_answer(answer.rsplit("</think>", 1)[-1]), bare(gold)
+        return said is not None and (its.grade_answer_mathd(said, right) or its.grade_answer_sympy(said, right))
 
     return judge
 
 
 def prime():
-    from prime_math import compute_score
-
-    return lambda gold, answer: compute_score(answer, bare(gold))[0]
+    score = importlib.import_module("prime_math").compute_score
+    return lambda gold, answer: score(answer, bare(gold))[0]
 
 
 def hendrycks():
-    from hendrycks import is_equiv
-
-    return lambda gold, answer: is_equiv(stated(answer), bare(gold))
+    equal = importlib.import_module("hendrycks").is_equiv
+    return lambda gold, answer: equal(stated(answer), bare(gold))
 
 
 def minerva():
-    from minerva import is_equiv, normalize_final_answer
+    its = importlib.import_module("minerva")
 
     def judge(gold, answer):
-        said, right = normalize_final_answer(stated(answer)), normalize_final_answer(bare(gold))
-        return said == right or is_equiv(said, right)
+        said, right = its.normalize_final_answer(stated(answer)), its.normalize_final_answer(bare(gold))
+        return said == right or its.is_equiv(said, right)
 
     return judge
 
 
 def answer_all(name, rows, pipe):
     sys.path.append(sys.argv[2])
+    sys.stdout = sys.stderr  # some graders print, and some run what an answer prints
     judge = {f.__name__: f for f in (math_verify, qwen, rllm, prime, hendrycks, minerva)}[name]()
     for row in rows:
         try:
