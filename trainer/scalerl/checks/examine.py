@@ -12,7 +12,7 @@ from scalerl.checks.finding import Checked
 from scalerl.checks.lengths import check_lengths
 from scalerl.checks.noise import check_noise
 from scalerl.checks.peak import check_memory
-from scalerl.checks.programs import check_sandbox
+from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject
 from scalerl.recipe import ResolvedRecipe
@@ -55,6 +55,7 @@ CHECKS = (
     ),
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start",)),
+    Examination(run=check_tests, blocks=(), is_quick=False),
     Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control")),
     Examination(run=lambda subject, say: check_noise(subject), blocks=("evaluation",)),
     Examination(run=lambda subject, say: check_memory(subject), blocks=EVERYTHING, is_quick=False),
