@@ -4,8 +4,8 @@
     returns None        every function that the tests call gives None
     negated             the written solution, the last return of what is called negated
 
-What needs no program to be run is proved as a row is read; the programs run in `platform check`, which takes as long as
-judging three more answers a row. That the written solution passes is part of its answers.
+What needs no program to be run is proved as a row is read. The programs run in `platform check` alone: 0.1 to 0.15 s a
+row on two cores, three times what judging its written answer takes, whose being right is the fourth part of the proof.
 """
 
 import ast
