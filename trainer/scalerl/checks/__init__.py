@@ -11,7 +11,7 @@ the checks
   round_trip   text comes back from the tokenizer as it went in
   lengths      prompts and answers against budget and context
   noise        the standard error of an evaluation
-  programs     the sandbox
+  programs     the sandbox; tests that wrong programs pass
   engines      vLLM and DeepSpeed, where a recipe names them
   peak         the forecast of peak memory against this machine
   step         one optimiser step; the only one that loads torch

@@ -14,7 +14,7 @@ from scalerl.checks.lengths import check_lengths
 from scalerl.checks.noise import check_noise
 from scalerl.checks.other_forms import check_other_forms
 from scalerl.checks.peak import check_memory
-from scalerl.checks.programs import check_sandbox
+from scalerl.checks.programs import check_sandbox, check_tests
 from scalerl.checks.round_trip import check_tokenizer
 from scalerl.checks.subject import Subject
 from scalerl.recipe import ResolvedRecipe
@@ -58,6 +58,7 @@ CHECKS = (
     Examination(run=lambda subject, say: check_data(subject), blocks=()),
     Examination(run=check_answers, blocks=("warm_start", "model")),
     Examination(run=check_other_forms, blocks=()),
+    Examination(run=check_tests, blocks=(), is_quick=False),
     Examination(run=lambda subject, say: check_curriculum(subject), blocks=("curriculum",)),
     Examination(run=lambda subject, say: check_lengths(subject), blocks=("generation", "length_control", "generator")),
     Examination(run=lambda subject, say: check_noise(subject), blocks=("evaluation",)),

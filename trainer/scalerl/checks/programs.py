@@ -1,11 +1,18 @@
-"""Whether programs that the policy writes can be run here."""
+"""Whether programs that the policy writes can be run here, and whether the tests tell wrong ones from right ones."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-from scalerl.checks.finding import Checked
+from scalerl.checks.finding import Checked, Fault, in_file_order, plural
 from scalerl.checks.subject import Subject
 from scalerl.recipe import Code
+from scalerl.rollout import Prompt
 from scalerl.sandbox import Sandbox, SandboxUnavailable
+from scalerl.tasks import Task
+from scalerl.tasks.program_text import program_in
+from scalerl.tasks.proof import wrong_programs
+from scalerl.tasks.responses import demonstrated_solution
+from scalerl.tokens import Tokenizer
 
 
 def check_sandbox(subject: Subject) -> Iterator[Checked]:
@@ -19,3 +26,42 @@ def check_sandbox(subject: Subject) -> Iterator[Checked]:
         yield Checked(part="sandbox", name="isolation", level="refused", found=reason, remedy=remedy)
         return
     yield Checked(part="sandbox", name="isolation", level="ok", found=f"programs run here, isolated by {isolation}")
+
+
+def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+    """A line on the tests of each task of programs: none may accept a program that is wrong on purpose."""
+    assert not isinstance(subject.tokenizer, str)
+    for made in subject.tasks:
+        if not isinstance(made.settings, Code) or made.task is None:
+            continue
+        prompts = list(made.prompts())
+        say(f"proving the tests of {plural(len(prompts), 'problem')} of {made.name}")
+        faults = _passed_by_wrong_programs(made.task, prompts, subject.tokenizer)
+        found = (
+            f"the tests of {len(prompts) - len(faults):,} of {plural(len(prompts), 'problem')} refuse wrong programs"
+        )
+        if not faults:
+            yield Checked(part="tests", name=made.name, level="ok", found=found)
+            continue
+        yield Checked(
+            part="tests",
+            name=made.name,
+            level="refused" if len(faults) == len(prompts) else "warning",
+            found=f"{found}; {plural(len(faults), 'problem')} cannot be judged",
+            remedy="correct or remove these rows: their pass rate says nothing of the policy",
+            faults=in_file_order(faults),
+        )
+
+
+def _passed_by_wrong_programs(task: Task, prompts: list[Prompt], tokenizer: Tokenizer) -> list[Fault]:
+    def fault(prompt: Prompt) -> Fault | None:
+        written = task.written(prompt)
+        wrong = wrong_programs(prompt.answer, program_in(written.answer or "").text)
+        for what, program in wrong.items():
+            response = demonstrated_solution(tokenizer, "", f"```python\n{program}\n```")
+            if task.judge(prompt, list(response)).outcome == "right":
+                return Fault(where=written.where, what=f"the tests accept {what}", kind="cannot be judged")
+        return None
+
+    with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
+        return [found for found in threads.map(fault, prompts) if found is not None]

@@ -248,8 +248,7 @@ def run_as_main(text):
     module = type(sys)("__main__")
     sys.argv[:] = ["program.py"]
     sys.modules["__main__"] = module
-    builtins = sys.modules["builtins"]
-    builtins.exit = builtins.quit = sys.exit  # which -S leaves out with the rest of `site`
+    vars(sys.modules["builtins"]).update(exit=sys.exit, quit=sys.exit)  # which -S leaves out with the rest of `site`
     exec(code, vars(module))
 
 

@@ -10,7 +10,8 @@ in a file, asked and judged as text
   mathematics    GSM8K, MATH, AIME
   coding         MBPP, HumanEval, DeepCoder; code_test_forms: how such files write their tests, paired_tests those in
                  two lists;
-                 python_test_code, calls_of_tests: those that are Python; program_text: where an answer has its program
+                 python_test_code, calls_of_tests: those that are Python; program_text: where an answer has its program;
+                 proof: tests refuse wrong programs
   choices        ARC, HellaSwag
   questions      NaturalQuestions, SQuAD
   forms          columns and right answers of published data sets by name; live_code_bench: one that needs more

@@ -17,12 +17,11 @@ from scalerl.tasks.forms import CODE_COLUMNS
 from scalerl.tasks.live_code_bench import HEADER, question_of, tests_of, with_starter_code
 from scalerl.tasks.paired_tests import joined_columns
 from scalerl.tasks.program_text import program_in
+from scalerl.tasks.proof import Tests, refuse_what_proves_nothing
 from scalerl.tasks.python_test_code import PythonSource
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest, judge_code
 from scalerl.verifiers.python_tests import PythonTest, judge_python
-
-Tests = Sequence[CodeTest] | PythonTest
 
 
 def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
@@ -79,6 +78,7 @@ def problem(row: TaskRow, settings: Code) -> Problem:
 
 
 def _problem(question: str, shown: str, tests: Tests, program: str | None, row: TaskRow, settings: Code) -> Problem:
+    refuse_what_proves_nothing(tests, row.where)
     parts, columns = {"question": shown}, CODE_COLUMNS[settings.form]
     if isinstance(tests, PythonTest):
         parts["tests"] = tests.code.strip()
