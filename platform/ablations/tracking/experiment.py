@@ -1,6 +1,7 @@
 """The curves of an MLflow experiment, whoever made it: metrics are named, and so is what tells variants and seeds."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 STEP = "step"
 """As the name of the compute: MLflow's own step."""
 SQLITE = "sqlite:///"
-HEALTHY_STATES = ("FINISHED", "SCHEDULED")
+FINISHED = "FINISHED"
+HEALTHY_STATES = (FINISHED, "SCHEDULED")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,8 @@ class ExperimentNames:
 def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredStudy:
     """The runs of an experiment; those that cannot be read are in the notes, with the reason.
 
-    A run has the params and tags of its parent too. Of two runs with one variant and seed the later one counts.
+    A run has the params and tags of its parents too. A parent whose children have the metric is no run of its own: it
+    may hold their mean. Of several attempts with one variant and seed the last that finished counts.
     Raises AblationsError when the server or the experiment cannot be read.
     """
     set_up_client()
@@ -65,12 +68,18 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
             f"--experiment: no experiment {names.experiment!r}; {did_you_mean(names.experiment, others, 'experiments')}"
         )
     every = {run.info.run_id: run for run in _runs(client, experiment.experiment_id)}
-    parents = {run.data.tags.get(PARENT_TAG) for run in every.values()}
-    found: dict[tuple[str, int], MeasuredRun] = {}
+    parents = _parents_of_measured(every, names.metric)
+    runs = [run for run in every.values() if run.info.lifecycle_stage == "active"]
+    attempts: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
     notes, begun = [], dict[str, int]()
-    for run in every.values():
-        if run.info.run_id in parents and names.metric not in run.data.metrics:
-            continue  # it only holds others together
+    if held := [run.info.run_name for run in runs if run.info.run_id in parents and names.metric in run.data.metrics]:
+        notes.append(
+            "Parents of other runs in MLflow are left out, since they may hold the mean of their children: "
+            f"{', '.join(held)}."
+        )
+    for run in runs:
+        if run.info.run_id in parents:
+            continue
         try:
             variant = _named(run, every, names.variant, "--variant")
             seed = begun.get(variant, 0) if names.seed is None else _seed(_named(run, every, names.seed, "--seed"))
@@ -79,43 +88,83 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
         except AblationsError as error:
             notes.append(f"MLflow's run {run.info.run_name!r} is left out: {error}.")
             continue
-        if earlier := found.get((variant, seed)):
-            notes.append(
-                f"{variant}, seed {seed}, is there twice: MLflow's run {earlier.id} began before {measured.id} "
-                "and is left out."
-            )
-        found[variant, seed] = measured
+        attempts[variant, seed].append(Attempt(state=run.info.status, run=measured))
+    found = [_counting(tries) for tries in attempts.values()]
+    notes += [_on_attempts(tries) for tries in attempts.values() if len(tries) > 1]
     if not found:
         raise AblationsError("\n".join([f"--experiment {names.experiment!r} has no run that can be read", *notes]))
     return MeasuredStudy(
         name=names.experiment,
         compute_name="steps" if names.compute == STEP else names.compute,
-        runs=tuple(found.values()),
+        runs=tuple(found),
         notes=tuple(notes),
     )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attempt:
+    """One of the runs with one variant and seed: `Attempt(state="FAILED", run=MeasuredRun(variant="dapo", ...))`."""
+
+    state: str
+    run: MeasuredRun
+
+
+def _counting(attempts: Sequence[Attempt]) -> MeasuredRun:
+    """The last attempt that finished, or the last one if none has."""
+    finished = [attempt for attempt in attempts if attempt.state == FINISHED]
+    return (finished or attempts)[-1].run
+
+
+def _on_attempts(attempts: Sequence[Attempt]) -> str:
+    """Which of several attempts counts, and which do not."""
+    counting = _counting(attempts)
+    which = "the last that finished" if any(one.state == FINISHED for one in attempts) else "the last, as none finished"
+    others = ", ".join(f"{one.run.id} ({one.state})" for one in attempts if one.run is not counting)
+    return (
+        f"{counting.variant}, seed {counting.seed}, has {len(attempts)} attempts in MLflow: {counting.id} counts, "
+        f"{which}; left out: {others}."
+    )
+
+
 def _runs(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
-    """All runs in the order in which they began."""
+    """All runs in the order in which they began, deleted ones too: a parent is known by children that are gone."""
+    from mlflow.entities import ViewType
+
     token = None
     while True:
-        page = client.search_runs([experiment_id], order_by=["attributes.start_time ASC"], page_token=token)
+        page = client.search_runs(
+            [experiment_id], run_view_type=ViewType.ALL, order_by=["attributes.start_time ASC"], page_token=token
+        )
         yield from page
         token = page.token
         if not token:
             return
 
 
-def _named(run: "Run", every: dict[str, "Run"], name: str, option: str) -> str:
-    """The param or tag of a run or of its parent."""
-    parent = every.get(run.data.tags.get(PARENT_TAG, ""))
-    for one in (run, parent):
-        for values in (one.data.params, one.data.tags) if one else ():
+def _parents_of_measured(every: Mapping[str, "Run"], metric: str) -> set[str]:
+    """The ids of all runs above one that has the metric."""
+    return {
+        above.info.run_id for run in every.values() if metric in run.data.metrics for above in _lineage(run, every)[1:]
+    }
+
+
+def _lineage(run: "Run", every: Mapping[str, "Run"]) -> list["Run"]:
+    """A run, its parent, its parent's parent and so on, as far as the experiment has them."""
+    found = {run.info.run_id: run}
+    while (above := every.get(run.data.tags.get(PARENT_TAG, ""))) is not None and above.info.run_id not in found:
+        found[above.info.run_id] = run = above
+    return list(found.values())
+
+
+def _named(run: "Run", every: Mapping[str, "Run"], name: str, option: str) -> str:
+    """The param or tag of a run or of the nearest run above that has it."""
+    for one in _lineage(run, every):
+        for values in (one.data.params, one.data.tags):
             if values.get(name):
                 return values[name]
     known = sorted({*run.data.params, *(tag for tag in run.data.tags if not tag.startswith("mlflow."))})
     raise AblationsError(
-        f"{option}: it has no param or tag {name!r}; {did_you_mean(name, known, 'its params and tags')}"
+        f"{option}: it has no param or tag {name!r}; {did_you_mean(name, known, 'params or tags in this run')}"
     )
 
 
@@ -156,7 +205,9 @@ def _measured(client: "MlflowClient", run: "Run", names: ExperimentNames, varian
 def _history(client: "MlflowClient", run: "Run", metric: str) -> dict[int, float]:
     """The values of a metric by step, the last one logged where a step has several."""
     if metric not in run.data.metrics:
-        raise AblationsError(f"it has no metric {metric!r}; {did_you_mean(metric, run.data.metrics, 'its metrics')}")
+        raise AblationsError(
+            f"it has no metric {metric!r}; {did_you_mean(metric, run.data.metrics, 'metrics in this run')}"
+        )
     points = client.get_metric_history(run.info.run_id, metric)
     return {point.step: point.value for point in sorted(points, key=lambda point: point.timestamp)}
 

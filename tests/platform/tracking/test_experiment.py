@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.home.started_sweep import read_sweep
+from ablations.tracking.experiment import ExperimentNames, study_of_experiment
 from ablations.tracking.synchroniser import push_sweep
 
 NAMED = ["--metric", "pass_rate", "--compute", "gpu_hours", "--reference", "plain"]
@@ -124,3 +125,145 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path):
     path = tmp_path / "none.db"
     assert "there is no such file" in refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
     assert not path.exists()
+
+
+RATES = {0: 0.58, 1: 0.61, 2: 0.64}
+"""The ceiling of the run with each seed."""
+
+
+class Logged:
+    """An experiment of a launcher whose runs are nested and begun again; runs begin in the order in which they are
+    logged."""
+
+    def __init__(self, path):
+        from mlflow import MlflowClient
+
+        self.uri = f"sqlite:///{path / 'launched.db'}"
+        self.client = MlflowClient(self.uri)
+        self.experiment = self.client.create_experiment("launched")
+        self.begun = 0
+
+    def log(self, name, *, ceiling=None, parent="", status="FINISHED", num=31, experiment="", **tags):
+        """A run with a curve, or without where there is no ceiling; gives its id."""
+        from mlflow.entities import Metric
+
+        self.begun += 1
+        told = {**tags, **({"mlflow.parentRunId": parent} if parent else {})}
+        run = self.client.create_run(experiment or self.experiment, start_time=self.begun, run_name=name, tags=told)
+        for step in range(num if ceiling else 0):
+            hours = 100.0 * step
+            rate = 0.2 + (ceiling - 0.2) / (1 + (280 / hours) ** 1.2) if hours else 0.2
+            metrics = [Metric("gpu_hours", hours, 1, step), Metric("pass_rate", rate, 1, step)]
+            self.client.log_batch(run.info.run_id, metrics=metrics)
+        if status == "RUNNING":
+            self.client.update_run(run.info.run_id, status)
+        else:
+            self.client.set_terminated(run.info.run_id, status)
+        return run.info.run_id
+
+    def study(self, *, seed="seed"):
+        names = ExperimentNames(experiment="launched", metric="pass_rate", compute="gpu_hours", seed=seed)
+        return study_of_experiment(self.uri, names)
+
+
+@pytest.fixture
+def launched(tmp_path):
+    return Logged(tmp_path)
+
+
+@pytest.mark.parametrize("seed", ["seed", None])
+def test_a_parent_that_holds_the_mean_of_its_seeds_is_no_seed(launched, seed):
+    parent = launched.log("plain", ceiling=0.61, variant="plain")
+    seeds = [launched.log(f"plain-{one}", ceiling=RATES[one], parent=parent, seed=str(one)) for one in RATES]
+    study = launched.study(seed=seed)
+    assert [run.id for run in study.runs] == seeds
+    assert study.notes == (
+        "Parents of other runs in MLflow are left out, since they may hold the mean of their children: plain.",
+    )
+
+
+def test_parents_of_parents_are_none_either_and_their_tags_reach_down(launched):
+    above = launched.log("all", ceiling=0.6, variant="plain")
+    parent = launched.log("plain", ceiling=0.61, parent=above)
+    seeds = [launched.log(f"plain-{one}", ceiling=RATES[one], parent=parent, seed=str(one)) for one in RATES]
+    study = launched.study()
+    assert [(run.variant, run.id) for run in study.runs] == [("plain", one) for one in seeds]
+    assert study.notes[0].endswith("of their children: all, plain.")
+
+
+def test_a_parent_without_metrics_is_not_worth_a_note(launched):
+    above = launched.log("all")
+    parent = launched.log("plain", parent=above, variant="plain")
+    launched.log("plain-0", ceiling=0.6, parent=parent, seed="0")
+    study = launched.study()
+    assert len(study.runs) == 1
+    assert study.notes == ()
+
+
+def test_a_parent_whose_children_have_no_such_metric_is_the_run(launched):
+    run = launched.log("trained", ceiling=0.6, variant="plain", seed="0")
+    launched.log("its profile", parent=run, variant="plain", seed="0")
+    study = launched.study()
+    assert [one.id for one in study.runs] == [run]
+    assert study.notes == (
+        "MLflow's run 'its profile' is left out: it has no metric 'pass_rate'; there are no metrics in this run.",
+    )
+
+
+def test_a_parent_of_children_that_were_deleted_still_holds_their_mean(launched):
+    parent = launched.log("plain", ceiling=0.61, variant="plain", seed="7")
+    child = launched.log("plain-0", ceiling=0.6, parent=parent, seed="0")
+    other = launched.log("plain-1", ceiling=0.6, variant="plain", seed="1")
+    launched.client.delete_run(child)
+    study = launched.study()
+    assert [run.id for run in study.runs] == [other]
+    assert study.notes[0].endswith("of their children: plain.")
+
+
+def test_a_child_of_a_parent_that_was_deleted_or_is_elsewhere_is_a_run(launched):
+    parent = launched.log("gone", ceiling=0.61, variant="plain")
+    elsewhere = launched.log("other", experiment=launched.client.create_experiment("other"), variant="plain")
+    runs = [launched.log("a", ceiling=0.6, parent=parent, seed="0")]
+    runs.append(launched.log("b", ceiling=0.6, parent=elsewhere, variant="plain", seed="1"))
+    launched.client.delete_run(parent)
+    study = launched.study()
+    assert [run.id for run in study.runs] == runs
+    assert study.notes == ()
+
+
+@pytest.mark.parametrize("state", ["FAILED", "KILLED", "RUNNING"])
+def test_the_last_attempt_that_finished_counts_whatever_came_of_later_ones(launched, state):
+    first = launched.log("a", ceiling=0.5, variant="plain", seed="0", status="FAILED")
+    finished = launched.log("b", ceiling=0.6, variant="plain", seed="0", num=20)
+    later = launched.log("c", ceiling=0.7, variant="plain", seed="0", status=state)
+    study = launched.study()
+    assert [(run.id, run.warnings) for run in study.runs] == [(finished, ())]
+    assert study.notes == (
+        f"plain, seed 0, has 3 attempts in MLflow: {finished} counts, the last that finished; "
+        f"left out: {first} (FAILED), {later} ({state}).",
+    )
+
+
+def test_of_two_finished_attempts_the_later_counts_also_if_it_is_shorter(launched):
+    first = launched.log("a", ceiling=0.5, variant="plain", seed="0")
+    second = launched.log("b", ceiling=0.6, variant="plain", seed="0", num=20)
+    study = launched.study()
+    assert [run.id for run in study.runs] == [second]
+    assert study.notes[0].endswith(f"{second} counts, the last that finished; left out: {first} (FINISHED).")
+
+
+def test_of_attempts_none_of_which_finished_the_last_counts_and_is_warned_of(launched):
+    launched.log("a", ceiling=0.5, variant="plain", seed="0", status="KILLED")
+    second = launched.log("b", ceiling=0.6, variant="plain", seed="0", status="RUNNING")
+    study = launched.study()
+    assert [(run.id, run.warnings) for run in study.runs] == [(second, ("MLflow has it as RUNNING",))]
+    assert "counts, the last, as none finished; left out: " in study.notes[0]
+
+
+def test_an_attempt_that_was_deleted_or_has_no_readings_is_none(launched):
+    finished = launched.log("a", ceiling=0.6, variant="plain", seed="0")
+    launched.client.delete_run(launched.log("b", ceiling=0.7, variant="plain", seed="0"))
+    launched.log("empty", variant="plain", seed="0")
+    study = launched.study()
+    assert [run.id for run in study.runs] == [finished]
+    assert [note.partition(":")[0] for note in study.notes] == ["MLflow's run 'empty' is left out"]
