@@ -61,7 +61,8 @@ def choose_sweep() -> StartedSweep:
 
 def no_sweep(home: Home) -> str:
     """What to do in a home folder without any."""
-    return f"No sweep in `{home.path}`. `platform sweep sweeps/loo.yaml --home {home.path}` makes one."
+    command = f"platform sweep sweeps/loo.yaml {home.option}"
+    return f"No sweep in {in_code(str(home.path))}. {in_code(command)} makes one."
 
 
 def opened(home: Home, name: str) -> StartedSweep:

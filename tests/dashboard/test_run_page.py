@@ -254,3 +254,9 @@ def test_a_long_run_is_thinned_to_what_a_screen_can_show(monkeypatch, tmp_path):
         len(trace["y"]["bdata"]) > 0 if isinstance(trace["y"], dict) else len(trace["y"]) <= 600
         for trace in spec["data"]
     } == {True}
+
+
+def test_a_command_can_be_copied_whatever_the_home_folder_is_called(monkeypatch, tmp_path):
+    (tmp_path / "my runs").mkdir()
+    page = open_run(monkeypatch, make_home(tmp_path / "my runs"))
+    assert f"platform sync loo --home '{tmp_path}/my runs'" in messages(page)

@@ -22,7 +22,7 @@ def show_metrics(sweep: StartedSweep, shown: Shown) -> None:
     st.header("Training metrics", anchor="metrics")
     plan, runs = sweep.plan, drawn_runs(sweep, shown)
     if not runs:
-        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
     titles: dict[str, str] = {**axis_titles(plan.compute_name)}

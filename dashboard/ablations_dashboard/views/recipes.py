@@ -67,7 +67,7 @@ def show() -> None:
         icon=":material/download:",
         on_click="ignore",
     )
-    command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} --home {home.path}"
+    command = f"platform diff {word_of(home, left)} {word_of(home, right)} --scale {scale} {home.option}"
     st.caption(f"{in_code(command)} prints what differs.")
 
 

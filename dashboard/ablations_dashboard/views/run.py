@@ -1,6 +1,7 @@
 """One run: its health, its metrics, where its hours went, what its policy writes, its log and its recipe."""
 
 import json
+import shlex
 import time
 from collections.abc import Callable
 
@@ -122,7 +123,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
     state = row.state
     said = f" {in_markdown(state.message)}." if state.message else ""
     again = in_code(sweep.plan.command)
-    logs = in_code(f"platform logs {row.id} --home {sweep.home.path}")
+    logs = in_code(f"platform logs {row.id} {sweep.home.option}")
     match state.state:
         case State.DONE | State.RUNNING:
             return said.strip()
@@ -136,7 +137,7 @@ def what_to_do(sweep: StartedSweep, row: RunRow, folder: RunFolder) -> str:
             return f"It waits to be trained.{said} {again} starts it, if nothing does."
         case State.CANCELLED | State.PREEMPTED:
             return f"It was asked to stop.{said} {again} resumes it from its last checkpoint."
-    retry = in_code(f"platform retry {sweep.name} --home {sweep.home.path}")
+    retry = in_code(f"platform retry {sweep.name} {sweep.home.option}")
     return f"It ended before it was done.{said} {logs} shows why; {again} or, on Slurm, {retry} trains it on."
 
 
@@ -144,7 +145,7 @@ def show_metrics_of_run(sweep: StartedSweep, folder: RunFolder) -> None:
     """Several training metrics, each in a figure of its own."""
     rows = load_metrics(sweep.home, folder.path.name)
     if rows.empty:
-        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No optimiser step yet. {in_code(command)} shows when the first one is done.")
         return
     titles = axis_titles(sweep.plan.compute_name)
@@ -268,7 +269,7 @@ def show_log(sweep: StartedSweep, folder: RunFolder) -> None:
     name = pick("log", "Log of", list(paths), default=next(iter(paths)), scope=folder.path.name)
     lines = tail(paths[name], LOG_LINES)
     st.code("\n".join(map(visible, lines)) or "(empty)", language=None, wrap_lines=True)
-    command = f"platform logs {folder.path.name} --follow --home {sweep.home.path}"
+    command = f"platform logs {folder.path.name} --follow {sweep.home.option}"
     st.caption(f"The last {LOG_LINES} lines of {in_code(str(paths[name]))}; {in_code(command)} follows it.")
 
 
@@ -306,15 +307,15 @@ def show_tracking(sweep: StartedSweep, folder: RunFolder) -> None:
     ledger = read_ledger(sweep)
     known = ledger.runs.get(folder.path.name)
     if known is None:
-        st.info(f"MLflow does not have it. {in_code(f'platform sync {sweep.name} --home {sweep.home.path}')} sends it.")
+        st.info(f"MLflow does not have it. {in_code(f'platform sync {sweep.name} {sweep.home.option}')} sends it.")
     elif ledger.tracking_uri.startswith(("http://", "https://")):
         st.link_button("Open it in MLflow", f"{ledger.tracking_uri.rstrip('/')}/#/runs/{known.mlflow_id}")
     else:
         is_own = ledger.tracking_uri == default_tracking_uri(sweep.home)
         command = (
-            f"platform mlflow --home {sweep.home.path}"
+            f"platform mlflow {sweep.home.option}"
             if is_own
-            else f"mlflow ui --backend-store-uri {ledger.tracking_uri}"
+            else f"mlflow ui --backend-store-uri {shlex.quote(ledger.tracking_uri)}"
         )
         st.markdown(f"{in_code(command)} serves the store that has it. Then:")
         st.link_button("Open it in MLflow", f"http://127.0.0.1:5000/#/runs/{known.mlflow_id}")

@@ -52,7 +52,7 @@ def show_search(sweep: StartedSweep) -> None:
     st.caption(in_markdown(f"{done} of {record.num_trials} trials done by {record.sampler}; {objective_text(record)}."))
     st.progress(min(1.0, done / record.num_trials))
     if not done:
-        command = f"platform status {sweep.name} --watch --home {sweep.home.path}"
+        command = f"platform status {sweep.name} --watch {sweep.home.option}"
         st.info(f"No trial is done yet. {in_code(command)} shows when the first one is.")
     else:
         show_found(sweep, record)

@@ -89,7 +89,7 @@ def own_command() -> str:
 
 def pages_command(home: Home) -> str:
     """What opens the pages of a home folder."""
-    return f"{own_command()} dashboard --home {shlex.quote(str(home.path))}"
+    return f"{own_command()} dashboard {home.option}"
 
 
 def say_pages(home: Home, out: Console) -> None:

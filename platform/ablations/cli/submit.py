@@ -1,6 +1,5 @@
 """`platform sweep --executor slurm`: what is asked of Slurm and of the user, and what to type next."""
 
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -77,6 +76,5 @@ def where_next(sweep: StartedSweep, out: Console, as_json: bool) -> None:
 
         print_json(to_json(sweep.plan, run_rows(sweep)))
         return
-    command = f"{own_command()} {{}} {sweep.name} --home {shlex.quote(str(sweep.home.path))}"
-    lines = [f"{what:11}{command.format(name)}" for what, name in NEXT]
+    lines = [f"{what:11}{own_command()} {name} {sweep.name} {sweep.home.option}" for what, name in NEXT]
     out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)

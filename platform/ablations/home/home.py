@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ class Home:
     """Paths inside one home folder."""
 
     path: Path
+
+    @property
+    def option(self) -> str:
+        """What names this folder on a command line: `--home '/home/ada/my runs'`."""
+        return f"--home {shlex.quote(str(self.path))}"
 
     @property
     def warm_starts(self) -> Path:

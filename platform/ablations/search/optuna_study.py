@@ -22,6 +22,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from ablations.files.database import sqlite_url
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
 from ablations.study.search_space import Dimension, Sampler, Search
 
@@ -138,7 +139,7 @@ class OptunaStudy:
         return self._load()
 
     def _load(self) -> optuna.Study:
-        storage = optuna.storages.RDBStorage(f"sqlite:///{self._path.absolute()}")
+        storage = optuna.storages.RDBStorage(sqlite_url(self._path))
         return optuna.create_study(
             storage=storage, study_name=STUDY_NAME, directions=self._directions, load_if_exists=True
         )

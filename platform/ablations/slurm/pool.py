@@ -70,6 +70,13 @@ class SlurmPool:
     _to_cancel: set[str] = field(default_factory=set)
     """Runs to stop whose jobs are not cancelled yet, because Slurm was silent."""
 
+    def __post_init__(self) -> None:
+        if "%" in str(self.home.path):
+            raise SlurmError(
+                f"home folder {self.home.path}: Slurm replaces what follows % in the path of a log; choose a folder "
+                "without one with --home or ABLATIONS_HOME"
+            )
+
     @property
     def where(self) -> str:
         """Where, to follow "3 runs to train"."""

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.files.database import sqlite_path
 from ablations.fit.curve import Curve
 from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
 from ablations.verdict.elsewhere import MeasuredRun, MeasuredStudy
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 STEP = "step"
 """As the name of the compute: MLflow's own step."""
-SQLITE = "sqlite:///"
 FINISHED = "FINISHED"
 HEALTHY_STATES = (FINISHED, "SCHEDULED")
 
@@ -52,9 +51,11 @@ def study_of_experiment(tracking_uri: str, names: ExperimentNames) -> MeasuredSt
     set_up_client()
     from mlflow import MlflowClient
 
-    if tracking_uri.startswith(SQLITE) and not Path(tracking_uri.removeprefix(SQLITE)).exists():
-        raise AblationsError(f"--mlflow {tracking_uri}: there is no such file")  # MLflow would make one
     try:
+        path = sqlite_path(tracking_uri)
+        if path is not None and not path.exists():  # MLflow would make one
+            escaped = "; in a URL ? is %3F and % is %25" if {"?", "%"} & {*tracking_uri} else ""
+            raise AblationsError(f"--mlflow {tracking_uri}: there is no file {path}{escaped}")
         return _read_study(MlflowClient(tracking_uri), names)
     except failures_of_mlflow() as error:
         raise AblationsError(f"--mlflow {tracking_uri}: {short_reason(error)}") from error
@@ -72,7 +73,9 @@ def _read_study(client: "MlflowClient", names: ExperimentNames) -> MeasuredStudy
     runs = [run for run in every.values() if run.info.lifecycle_stage == "active"]
     attempts: dict[tuple[str, int], list[Attempt]] = defaultdict(list)
     notes, begun = [], dict[str, int]()
-    if held := [run.info.run_name for run in runs if run.info.run_id in parents and names.metric in run.data.metrics]:
+    if held := [
+        str(run.info.run_name) for run in runs if run.info.run_id in parents and names.metric in run.data.metrics
+    ]:
         notes.append(
             "Parents of other runs in MLflow are left out, since they may hold the mean of their children: "
             f"{', '.join(held)}."

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ablations.files.database import sqlite_url
 from ablations.home.home import Home
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
@@ -180,7 +181,7 @@ def fit_bases(sweep: StartedSweep) -> dict[str, str]:
 
 def default_tracking_uri(home: Home) -> str:
     """The SQLite store in the home folder."""
-    return f"sqlite:///{home.path.absolute() / 'mlflow.db'}"
+    return sqlite_url(home.path / "mlflow.db")
 
 
 def read_ledger(sweep: StartedSweep) -> Ledger:

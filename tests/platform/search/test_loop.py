@@ -13,7 +13,7 @@ import numpy as np
 import optuna
 import pytest
 from fixtures_home import BUDGET, rows_at, write_state
-from places import DATA
+from places import DATA, ODD_NAMES
 from rich.console import Console
 
 from ablations.errors import AblationsError
@@ -209,6 +209,16 @@ def test_the_same_seed_asks_for_the_same_points(tmp_path):
         bench.write(RATE, f"  trials: 4\n  seed: {seed}\n")
         asked.append(rates(bench.run()[0].record))
     assert asked[0] == asked[1] != asked[2]
+
+
+def test_a_search_may_be_in_a_folder_whose_name_means_something_in_a_url(tmp_path):
+    bench = Bench(tmp_path / " ".join(ODD_NAMES))
+    bench.path.mkdir()
+    bench.write(RATE, "  trials: 2\n")
+    bench.run()
+    with closing(sqlite3.connect(bench.folder / "optuna.db")) as there:
+        assert there.execute("select count(*) from trials").fetchall() == [(2,)]
+    assert list(tmp_path.iterdir()) == [bench.path]
 
 
 def test_seeds_are_trained_each_and_count_by_their_mean(bench):

@@ -1,11 +1,21 @@
 """A machine without Slurm lacks nothing, as long as nobody asks for a cluster."""
 
+from pathlib import Path
+
 import pytest
+from places import ODD_NAMES
 from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.files.database import sqlite_url
+from ablations.home.cancellation import Cancellation
+from ablations.home.home import Home
 from ablations.slurm import commands
+from ablations.slurm.doctor.here import absolute
+from ablations.slurm.doctor.probe import look_at_tracking
+from ablations.slurm.pool import SlurmPool
+from ablations.study.resources import Resources
 
 
 @pytest.fixture
@@ -99,3 +109,33 @@ def test_a_study_is_examined_without_slurm_too(doctor):
 def test_a_scale_without_a_study_is_refused(doctor):
     with pytest.raises(AblationsError, match="--scale is the study's"):
         doctor("--scale", "8b")
+
+
+def test_a_store_in_a_folder_with_an_odd_name_can_be_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ODD_NAMES:
+        Path(name).mkdir()
+        assert look_at_tracking(sqlite_url(Path(name) / "mlflow.db")) == ""
+        assert look_at_tracking((tmp_path / name / "mlruns").as_uri()) == ""
+        assert look_at_tracking(str(tmp_path / name / "mlruns")) == ""
+    assert "NotADirectoryError" in look_at_tracking(f"sqlite:///{Path(__file__)}/what%3F/mlflow.db")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_relative_store_is_meant_from_the_current_folder_whatever_its_name(tmp_path, monkeypatch, name):
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    assert absolute("sqlite:///mlflow.db") == sqlite_url(tmp_path / name / "mlflow.db")
+    assert absolute("mlruns") == f"{tmp_path}/{name}/mlruns"
+    assert absolute("sqlite:////srv/mlflow.db?timeout=5") == "sqlite:////srv/mlflow.db?timeout=5"
+
+
+def test_slurm_is_refused_a_home_folder_with_a_sign_that_it_replaces(tmp_path):
+    with pytest.raises(AblationsError, match=r"home folder .*/runs%20a: Slurm replaces what follows % in the path"):
+        SlurmPool(
+            home=Home(tmp_path / "runs%20a"),
+            sweep="loo",
+            resources=Resources(),
+            threads=1,
+            cancelled=Cancellation(tmp_path / "cancelled"),
+        )

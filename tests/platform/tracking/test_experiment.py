@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_refused_with_the_names_there_are(store, options,
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path):
     path = tmp_path / "none.db"
-    assert "there is no such file" in refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
+    assert f"there is no file {path}" in refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
     assert not path.exists()
 
 
@@ -267,3 +267,11 @@ def test_an_attempt_that_was_deleted_or_has_no_readings_is_none(launched):
     study = launched.study()
     assert [run.id for run in study.runs] == [finished]
     assert [note.partition(":")[0] for note in study.notes] == ["MLflow's run 'empty' is left out"]
+
+
+def test_a_store_whose_path_was_not_escaped_is_not_there_and_the_escapes_are_named(tmp_path):
+    (tmp_path / "runs%20a").mkdir()
+    (path := tmp_path / "runs%20a" / "mlflow.db").touch()
+    said = refused("--mlflow", f"sqlite:///{path}", "--experiment", "x", *NAMED)
+    assert said.endswith(f"there is no file {tmp_path}/runs a/mlflow.db; in a URL ? is %3F and % is %25")
+    assert list(tmp_path.iterdir()) == [path.parent]

@@ -11,9 +11,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from filelock import FileLock
 from fixtures_home import BUDGET, HEARTBEAT, R_0, TRUTH, make_home, planned_run, write_run, write_state
+from places import ODD_NAMES
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.running.rename import rename_sweep
 from ablations.tracking import synchroniser as tracking
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations.tracking.synchroniser import SyncReport, push_sweep
@@ -429,3 +431,16 @@ def test_two_synchronisers_never_push_the_same_sweep(running):
         report = sync(sweep)
     assert (report.rows_pushed, report.rows_left) == (0, 3 * NUM_ROWS)
     assert "another process" in report.reason
+
+
+def test_a_home_folder_may_have_a_name_that_means_something_in_a_url(tmp_path):
+    (odd := tmp_path / " ".join(ODD_NAMES)).mkdir()
+    sweep = make_home(odd)
+    assert sync(sweep) == SyncReport(
+        tracking_uri=default_tracking_uri(sweep.home), rows_pushed=3 * NUM_ROWS, rows_left=0
+    )
+    known = read_ledger(sweep).variants["scalerl"]
+    assert (odd / "mlflow.db").exists()
+    assert list((odd / "mlartifacts").rglob(f"{known.mlflow_id}/artifacts/curve.html"))
+    assert list(tmp_path.iterdir()) == [odd]
+    assert rename_sweep(sweep, "other").tracking_uri == default_tracking_uri(sweep.home)

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from ablations.errors import AblationsError
+from ablations.files.database import sqlite_path, sqlite_url
 from ablations.home.home import Home
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.probe import (
@@ -99,7 +100,6 @@ def without_password(uri: str) -> str:
 
 def absolute(uri: str) -> str:
     """An address whose path does not depend on the current folder, because jobs may start in another one."""
-    scheme, _, path = uri.partition(":///")
-    if scheme.partition("+")[0] == "sqlite" and path and not path.startswith("/"):
-        return f"{scheme}:///{Path(path).absolute()}"
+    if path := sqlite_path(uri):
+        return uri if path.is_absolute() else sqlite_url(path)
     return uri if urlsplit(uri).scheme else str(Path(uri).absolute())

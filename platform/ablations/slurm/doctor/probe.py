@@ -199,9 +199,12 @@ def look_at_tracking(uri: str) -> str:
         if parts.scheme in ("http", "https"):
             return look_at_server(uri)
         if parts.scheme.partition("+")[0] == "sqlite":
-            return look_at_path(Path(parts.path[1:] or "."))
-        if parts.scheme in ("", "file"):
-            return look_at_path(Path(parts.path))
+            database = uri.partition(":///")[2].partition("?")[0]
+            return look_at_path(Path(urllib.parse.unquote(database) or "."))
+        if parts.scheme == "file":
+            return look_at_path(Path(urllib.parse.unquote(parts.path)))
+        if parts.scheme == "":
+            return look_at_path(Path(uri))
         if parts.hostname is None:
             return f"the doctor does not know how to ask {parts.scheme}:"
         ports = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
