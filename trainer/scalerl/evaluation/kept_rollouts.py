@@ -1,7 +1,7 @@
 """Rollouts as they are kept for people to read: what was written, by which weights, and what the verifier said.
 
-    {"task": "k_smallest", "prompt_id": "3:k9a2", "verdict": "right", "reward": 1.0, "tokens": 9, "truncated": false,
-     "prompt": [{"text": "3:k9a2<think>", "tokens": 6}],
+    {"task": "k_smallest", "prompt_id": "3:k9a2", "verdict": "right", "dropped": "", "reward": 1.0, "tokens": 9,
+     "truncated": false, "prompt": [{"text": "3:k9a2<think>", "tokens": 6}],
      "thinking": [{"text": "9a", "tokens": 2, "version": 38}, {"text": "k2", "tokens": 2, "version": 39},
                   {"text": "</think>", "tokens": 1, "version": 39, "forced": true}],
      "answer": [{"text": "29a", "tokens": 4, "version": 39}]}
@@ -105,7 +105,7 @@ def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward
         "task": rollout.prompt.task,
         "prompt_id": rollout.prompt.id,
         "verdict": judged.outcome,
-        **({"dropped": judged.dropped} if judged.dropped else {}),
+        "dropped": judged.dropped,
         "reward": its_reward,
         "tokens": len(rollout.tokens),
         "truncated": rollout.truncated,
