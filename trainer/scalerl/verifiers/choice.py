@@ -43,7 +43,8 @@ _FILLER = (
     r"in|this|case|to|me|seems|appears|of|by|given)\b){0,8}\W{0,5}"
 )
 _CUE = (
-    r"(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter|one that \w+)\b|答案|选项|答え|正解)\W{0,4}"
+    r"(?:\b(?:answer|choice|option|antwort|réponse|respuesta|risposta|resposta|ответ|pick|letter"
+    r"|one that \w+)\b|答案|选项|答え|正解)\W{0,4}"
     r"(?:\b(?:is|was|ist|est|es|è|é|(?:would|should|must|might|could|will|can only|has to) be)\b|[:：=–—-]|是|为|は)"
 )
 _PICKED = (

@@ -157,6 +157,8 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
         return "right" if same_time(answer, gold) else "wrong"
     if len(answer.ratio) > 2 or len(gold.ratio) > 2 or (answer.ratio and gold.ratio):
         return compare_ratios(answer.ratio, gold.ratio)
+    if answer.quantities or gold.quantities:
+        return "right" if same_quantities(answer, gold) else "wrong"
     if gold.base and answer.base:
         return "right" if (gold.latex.casefold(), gold.base) == (answer.latex.casefold(), answer.base) else "wrong"
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
@@ -223,6 +225,23 @@ def compare_equations(answer: Reading, gold: Reading) -> "Outcome":
     if stated is None:
         return "unparsable"
     return "right" if wanted is not None and equal(wanted, stated, decimals(answer.latex, gold.latex)) else "wrong"
+
+
+def same_quantities(answer: Reading, gold: Reading) -> bool:
+    """Whether there is as much of each thing; an answer without names has the amounts in their order."""
+    if answer.quantities and gold.quantities:
+        left = list(answer.quantities)
+        for wanted in gold.quantities:
+            found = next((one for one in left if one.unit == wanted.unit and compare(one, wanted) == "right"), None)
+            if found is None:
+                return False
+            left.remove(found)
+        return not left
+    one, other = (answer, gold) if answer.quantities else (gold, answer)
+    parts = split_list(other.latex)
+    amounts = [parsed(amount.latex) for amount in one.quantities]
+    values = [parsed(part) for part in parts]
+    return len(parts) == len(amounts) and all(equal(a, v, []) for a, v in zip(amounts, values, strict=True))
 
 
 def same_time(answer: Reading, gold: Reading) -> bool:

@@ -17,18 +17,30 @@ _CLAUSE_END = re.compile(
     r"[,;:()!?]|\.(?=\s|$)|\s[-–—]\s|\s(?:which|because|since|so|as|that|when|while|where|if|is|are|was|were|for|from|by|with|on|to|at|"
     r"after|before|during|this|the|he|she|they|we|it|has|have|will|would|can|who|altogether|each|every|total|and\s+(?!\d+\s*/)|than\s+expected)\b"
 )
-_CHANGED_BEFORE = re.compile(
-    r"(?:\b(?:not|never|cannot|no longer|different from|other than|unlike|less than|more than|"
-    r"fewer than|greater than|at least|"
-    r"at most|over|under|above|below|between|up to|(?:mini|maxi)mum of|half of|twice|double|triple|"
-    r"minus|negative|nor|or)|n't"
-    r"|[*/^])(?:\s+(?:be|equal to|equal|exactly|quite|really|simply|just))*[\s$*_(\"'`]*$",
-    re.IGNORECASE,
-)
+_TEXT_OF_CHANGING = """
+not never cannot can't isn't wasn't aren't don't doesn't won't hardly rarely barely scarcely maybe perhaps
+possibly except excludes excluding exclude but multiple multiples divisible root square cube half third quarter
+twice double triple factor power log logarithm wrong false incorrect less more fewer greater larger smaller
+least most between over under above below than minus nor or neither either different other unlike no guess
+unless without
+"""
+_CHANGING = frozenset(_TEXT_OF_CHANGING.split())
+"""Words that deny or change a value shortly after them."""
+_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
+_TEXT_OF_ALLOWED = """
+the a an of is are was be to it that total sum number value result answer final exactly about approximately
+roughly around equal equals equivalent simply just only therefore thus so hence indeed now still actually
+clearly obviously we get have has must should would will there they he she option choice correct my or and given
+by x y z n k m a b c t s r usd rs dollars i think believe in all
+"""
+_ALLOWED = frozenset(_TEXT_OF_ALLOWED.split())
+"""Words that may stand between "the answer is" and its value."""
 _CHANGED_AFTER = re.compile(
-    r"\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b",
+    r"\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
+    r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only|excluded|is (?:wrong|not|incorrect|false))\b",
     re.IGNORECASE,
 )
+_UPRIGHT_NUMBER = re.compile(r"\\(?:text\w*|math\w+)\s*\{\s*(-?[\d.,]+)\s*\}")
 _LONG_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}")
 _TEXT_ARGUMENT = re.compile(r"\\(?:text\w*|math\w+|mbox|operatorname)\s*\{[^{}]*\}")
 _MAX_CHARS = 1_000
@@ -40,6 +52,7 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
     if place == "prose":
         sentences.reverse()
     for sentence in sentences[:1] if place == "said" else sentences:
+        sentence = _UPRIGHT_NUMBER.sub(r"\1", sentence)
         bare = sentence.rstrip(" *_`.").lstrip(" *_`")
         if len(bare) > _MAX_CHARS:
             continue
@@ -49,16 +62,25 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
         found = list(_values(bare))
         if found:
             value = found[0] if place == "said" and not (" but " in bare and not found[0]) else found[-1]
-            if value:
+            before = bare.partition(value.split()[0])[0] if value.strip() else ""
+            if value and (place != "said" or _ALLOWED.issuperset(_words(before))):
                 yield value, "words around the answer"
             return
         if place == "said":
             yield bare, ""
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text in small letters; of "not 4 but" those after it."""
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    if "but" in words and "not" in words[: words.index("but")]:
+        return words[words.index("but") + 1 :]
+    return words
+
+
 def changes_what_follows(text: str) -> bool:
     """Whether the words at the end deny or change a value that comes next: "it is not", "at least"."""
-    return bool(_CHANGED_BEFORE.search(text[-60:]))
+    return bool(_CHANGING.intersection(_words(text[-80:])[-4:])) or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
 
 
 def _values(sentence: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ x = 90^\circ -> name "x", body 90 degrees    4 \pmod{9}             ->  latex "4
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -47,6 +48,8 @@ class Reading:
     sign: Literal["", "percent", "degree"] = ""
     unit: UnitOfMeasure | None = None
     unit_text: str = ""
+    quantities: "tuple[Reading, ...]" = ()
+    """Amounts of several things, as 3 boys and 4 girls."""
     base: str = ""
     """The subscript of 1011_2."""
     ratio: tuple[str, ...] = ()
@@ -65,7 +68,8 @@ _TEXT_COMMAND = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}")
 _MERGE = re.compile(rf"{TEXT}\{{([^{{}}]*)\}}\s*(/?)\s*{TEXT}\{{([^{{}}]*)\}}")
 _QUOTIENT_OF_UNITS = re.compile(rf"\\frac\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}\s*\{{\s*{TEXT}\{{([^{{}}]*)\}}\s*\}}")
 _FILLER = re.compile(
-    rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|exactly|about"
+    rf"^(?:{TEXT}\{{)?\s*(?:(?:the )?(?:final )?answer(?: is|:)|there (?:are|is)"
+    r"|we (?:get|have)|it (?:is|equals)|exactly|about"
     rf"|only|just|approximately|approx\.?|around|roughly"
     rf"|nearly|(?:a )?total of|simply|still)\s*"
     r"(?:\}\s*)?(?=[-\d\\])",
@@ -356,6 +360,12 @@ def _added(text: str, whole: str) -> Reading | None:
         return None
     units = [measure_of(re.sub(r"\s*and$", "", name)) for _, name in pairs]
     first = units[0]
+    if None not in units and len(set(units)) == len(units) and not _is_one_dimension(units):
+        amounts = tuple(
+            Reading(text=value, latex=plain(value), unit=unit, unit_text=name)
+            for (value, name), unit in zip(pairs, units, strict=True)
+        )
+        return Reading(text=whole, latex=",".join(one.latex for one in amounts), quantities=amounts)
     if (
         first is None
         or first.dimensions is None
@@ -370,6 +380,12 @@ def _added(text: str, whole: str) -> Reading | None:
         for (value, _), share in zip(pairs, shares, strict=True)
     )
     return Reading(text=whole, latex=latex, unit=one, unit_text=pairs[-1][1])
+
+
+def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
+    """Whether all are known and measure the same, as hours and minutes."""
+    dimensions = {unit.dimensions for unit in units if unit is not None}
+    return len(dimensions) == 1 and None not in dimensions
 
 
 def plain(text: str) -> str:

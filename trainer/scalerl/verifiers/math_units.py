@@ -146,83 +146,14 @@ def number_of_words(text: str) -> Fraction | None:
     return None if first not in NUMBER_WORDS else NUMBER_WORDS[first] * times
 
 
-CHANGING = frozenset(
-    [
-        "or",
-        "and",
-        "than",
-        "least",
-        "most",
-        "at",
-        "up",
-        "over",
-        "under",
-        "above",
-        "below",
-        "between",
-        "not",
-        "no",
-        "non",
-        "plus",
-        "minus",
-        "times",
-        "multiplied",
-        "divided",
-        "by",
-        "squared",
-        "cubed",
-        "square",
-        "cube",
-        "root",
-        "factorial",
-        "power",
-        "to",
-        "mod",
-        "modulo",
-        "base",
-        "remainder",
-        "percent",
-        "point",
-        "if",
-        "when",
-        "unless",
-        "else",
-        "but",
-        "except",
-        "either",
-        "neither",
-        "nor",
-        "if",
-        "any",
-        "all",
-        "none",
-        "undefined",
-        "infinite",
-        "infinity",
-        "am",
-        "pm",
-        "a.m",
-        "p.m",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "false",
-        "true",
-        "yes",
-        "wrong",
-        "incorrect",
-        "isn't",
-    ]
-)
+_CHANGING = """
+excluded excluding exclusive except mille permille ppm ppb or and than least most at up over under above below
+between not no non plus minus times multiplied divided by squared cubed square cube root factorial power to mod
+modulo base remainder percent point if when unless else but except either neither nor if any all none undefined
+infinite infinity am pm a.m p.m one two three four five six seven eight nine ten eleven twelve false true yes
+wrong incorrect isn't
+"""
+CHANGING = frozenset(_CHANGING.split())
 """Words that make another answer of the number that they follow."""
 AFTER_A_UNIT = re.compile(
     r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining)\b.*"
