@@ -35,6 +35,19 @@ _ALONE = (
     r"[(\[]?(?:(?P<{0}capital>(?-i:[A-Z]))(?![\w'])"
     r"|(?P<{0}small>(?-i:[a-z]))(?=\s{{0,3}}(?:[)\].,;:!?]|\n|$)(?!\w)))[)\]]?"
 )
+_STRUCK = re.compile(r"~~[^~\n]{0,200}~~")
+_UNSURE = re.compile(
+    r"\b(?:incorrect|wrong|false|worst|least \w+|(?<!no )(?<!a )doubt|(?:cannot|can't) say|whether|if|were"
+    r"|would have)\b"
+    r"[^.?!\n]{0,40}$",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:sorry|scratch that|wait|i meant|no|otherwise|unless|in which case|or it might be|or maybe)\b\W{1,3}"
+    r"(?:[a-z']+\W{1,3}){0,6}?[(\[]?(?P<other>(?-i:[A-Z]))(?![\w'])",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"A\s+(?!because|since|as|for|and|or|is|here|due|by|which|that|in|it|would|seems)[a-z]{2,}")
 _FILLER = (
     r"(?:\W{0,5}\b(?:the|option|choice|letter|answer|it|must|should|would|will|be|is|clearly|definitely|most"
     r"|likely|probably|"
@@ -62,15 +75,16 @@ _STATED = re.compile(
     r"|appropriate|accurate|likely|suitable|valid|choice)\b",
     re.IGNORECASE,
 )
-_TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only")
+_TAKES = ("choose", "chose", "pick", "select", "take", "go", "went", "opt", "vote", "settle", "only", "say")
 _DENIED = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*"
+    r"(?:\bnot|\bcannot|n't|\bnever|\bneither|\bnor|\bexclude[sd]?|\beliminat\w+|\brul\w+ out|\breject\w*|\bwrong\w*"
     r"|\bincorrect\w*|\bwithout|"
     r"\bexcept|\banything but|\bother than|\bif)\W{0,3}(?:\w+\W{1,2}){0,2}$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
-    r"[\s)\].,]{0,4}(?:is|was|would be|can|must|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b"
+    r"[\s)\].,]{0,4}(?:(?:only )?(?:if|unless|when)\b)|[\s)\].,]{0,4}(?:which )?(?:is|was|would be|can|must"
+    r"|does|do)\W{0,2}(?:not\b|n't|wrong|incorrect|false|out\b"
     r"|excluded|eliminated|too\b)",
     re.IGNORECASE,
 )
@@ -81,7 +95,8 @@ _LONE_LINE = re.compile(
 )
 _LABELLED = re.compile(r"^[\s#>(\[-]{0,8}([A-Za-z])(?:[)\].:]{1,2}\s{0,4}\S|\)|\s?[-–—]\s)", re.MULTILINE)
 _OR_ANOTHER = re.compile(
-    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as)\b|[,/&])(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly"
+    r"[\s)\]}.,'’]{0,6}(?:\b(?:or|and|as well as|o|oder|ou|y|und|et)\b|[,/&]"
+    r"|(?=\([A-Z]\)))(?:\W{0,3}\b(?:option|choice|perhaps|maybe|possibly"
     r"|also|both)\b){0,2}[\s(\[{]{0,4}"
     r"(?-i:[A-HJ-Z])(?![\w'])(?!\W{0,3}(?:is|was|are|would|can|does|do|has)\b)",
     re.IGNORECASE,
@@ -102,7 +117,11 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
         raise ValueError(f"gold choice {gold!r}: one of the letters {choices[:1]} to {choices[-1:]} is needed")
-    letter, dropped = chosen_letter(answer[-MAX_CHARS:], texts)
+    answer = _STRUCK.sub("", answer[-MAX_CHARS:])
+    letter, dropped = chosen_letter(answer, texts)
+    taken_back = list(_TAKEN_BACK.finditer(_plain(answer[-2_000:]))) if letter is not None else []
+    if taken_back and taken_back[-1]["other"] != letter:
+        return Judgement("unparsable")
     if letter is None or letter not in choices:
         return Judgement("unparsable")
     return Judgement("right" if letter == gold else "wrong", dropped)
@@ -111,7 +130,7 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
 def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None, str]:
     """The letter that the response settles on, as a capital, None if no rule finds one; and what was dropped for it."""
     boxed = last_boxed(response)
-    if boxed == "":
+    if boxed == "" or re.search(r"\bnot\s*\$?\\boxed\s*\{[^{}]*\}\W*$", response[-200:]):
         return None, ""
     tagged = _TAGGED.findall(response)
     for content in (boxed, tagged[-1] if tagged else None):
@@ -157,7 +176,9 @@ def _stated(text: str) -> str:
         between = text[max(found.start(), start - 60) : start]
         before = text[max(0, found.start() - 40) : found.start()]
         told = re.split(r"[.?!\n]", before)[-1] if name.startswith("c") or found[0].lower().startswith(_TAKES) else ""
-        if _DENIED.search(between) or _DENIED.search(told):
+        if _DENIED.search(between) or _DENIED.search(told) or _ARTICLE.match(text, start):
+            continue
+        if _UNSURE.search(before) or before.lower().endswith(("anything ", "all ", "everything ")):
             continue
         if _DENIED_AFTER.match(text, end):
             continue

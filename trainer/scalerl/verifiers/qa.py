@@ -20,8 +20,15 @@ from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _DASHES = re.compile("[‐-―−﹘﹣－-]")
-_KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<=\w)[+#]+(?=[\s+#.,;:!?)]|$)|(?:^|(?<=[\s\"'(]))[-−](?=\.?\d)")
+_KEPT = re.compile(
+    r"(?<=\d)[./^:](?=\d)|(?<!\d)\.(?=\d)|(?<=\d),(?=\d)(?!\d{3}(?!\d))|(?<=\w)[+#]+(?=[\s+#.,;:!?)]|$)|(?:^|(?<=[\s\"'(]))[-−](?=\$?\.?\d)"
+)
 _SAID = re.compile(r"\banswer\W{0,4}(?:is\b\s*:?|:)", re.IGNORECASE)
+_STRUCK = re.compile(r"~~[^~\n]{0,200}~~")
+_TEXT = re.compile(r"\\(?:text|math)(?:bf|rm|it|sf|normal)?\s{0,3}\{([^{}]{0,1000})\}")
+_UNSURE = re.compile(
+    r"\b(?:incorrect|wrong|false|worst|least \w+|doubt|cannot|can't|whether|if)\b[^.?!\n]{0,50}$", re.IGNORECASE
+)
 _TAGGED = re.compile(r"<answer>(.{0,2000}?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _INTRODUCED = re.compile(r"^(?:it|that|this|he|she|they)(?:['’]s| is| was| are| were)\s+", re.IGNORECASE)
 _END = re.compile(r"[.!?](?=\s+[A-Z\"“(])|\n|;\s|[,\s]\s*(?:which|because|since|who)\s")
@@ -46,7 +53,7 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
         raise ValueError(f"gold answers: {gold!r}; a sequence of at least one text is needed")
     if not 0.0 < min_f1 <= 1.0:
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
-    stated = stated_answer(answer)
+    stated = _TEXT.sub(r"\1", stated_answer(_STRUCK.sub("", answer)))
     if len(stated) > MAX_ANSWER_CHARS or not normalise(stated):
         return Judgement("unparsable")
     for text, dropped in _readings(stated):
@@ -63,6 +70,8 @@ def stated_answer(response: str) -> str:
     if tagged := _TAGGED.findall(response):
         return tagged[-1].strip()
     for said in reversed(list(_SAID.finditer(response))):
+        if _UNSURE.search(response, max(0, said.start() - 60), said.start()):
+            continue
         if normalise(rest := response[said.end() :].strip().partition("\n")[0]):
             return response[said.end() :].strip() if len(response) - said.end() <= MAX_ANSWER_CHARS else rest.strip()
     return response.strip()
@@ -85,16 +94,18 @@ def normalise(text: str, hyphen: str = "") -> str:
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     text = text.replace("&", " and ")
     kept = {found.start(): found[0] for found in _KEPT.finditer(text)}
-    written, i = [], 0
+    written, i, is_accented = [], 0, False
     while i < len(text):
         if i in kept:
             written.append(kept[i].strip(" \"'(").replace("−", "-"))
             i += len(kept[i])
             continue
         category = unicodedata.category(text[i])
+        if category[0] not in "MC":
+            is_accented = unicodedata.name(text[i], "").startswith(("LATIN", "GREEK", "CYRILLIC"))
         if _DASHES.match(text[i]):
-            written.append(hyphen)
-        elif category[0] not in "PSMC" or text[i].isspace():
+            written.append(" " if text[i - 1 : i].isdecimal() and text[i + 1 : i + 2].isdecimal() else hyphen)
+        elif category[0] not in "PSMC" or text[i].isspace() or (category[0] == "M" and not is_accented):
             written.append(text[i])
         i += 1
     return " ".join(_ARTICLES.sub(" ", "".join(written)).split())
