@@ -31,7 +31,8 @@ def test_a_block_of_any_name_and_fence_is_found(name, fence, closed):
      "```python\nfrom solution import area\nfor i in range(3):\n    print(area(i, i))\n```",
      "```python\nimport pytest\n\ndef test_area():\n    assert area(3, 4) == 12\n```",
      "```python\nimport unittest\nclass TestArea(unittest.TestCase):\n    def test(self):\n"
-     "        self.assertEqual(area(1, 2), 2)\n```", "```javascript\nprint(12)\n```", "```python\n```"],
+     "        self.assertEqual(area(1, 2), 2)\n```", "```javascript\nprint(12)\n```", "```python\n```",
+     "```\nx = 3\n```", "```\nOutput: [0, 1]\n```"],
 )  # fmt: skip
 def test_a_block_that_is_no_program_hides_none(after):
     assert program_in(f"```python\n{CODE}\n```\nIt gives\n{after}\nas it should.").text == CODE
@@ -68,6 +69,7 @@ def test_a_script_in_two_blocks_is_one_only_where_the_first_prints_nothing_itsel
      f"here is my program:\n{CODE}", f"<answer>\n{CODE}\n</answer>", f"<answer>\n```python\n{CODE}\n```\n</answer>",
      f"[PYTHON]\n{CODE}\n[/PYTHON]", f"[BEGIN]\n{CODE}\n[DONE]", f"[PYTHON]\n{CODE}",
      f"```python\n{CODE}\n```\n<answer>\nsee above\n</answer>", f"<answer>{CODE}</answer>",
+     f"<solution>\n{CODE}\n</solution>", f"<pre><code>\n{CODE}\n</code></pre>", f"The code: <code>{CODE}</code>",
      f"1. The program:\n   ```python\n   {CODE.replace(chr(10), chr(10) + '   ')}\n   ```",
      f"> ```python\n> {CODE.replace(chr(10), chr(10) + '> ')}\n> ```", f"Code: ```python\n{CODE}```",
      f"\ufeff```python\n{CODE}\n```"],

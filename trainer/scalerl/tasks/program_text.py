@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")
 _TAGGED = re.compile(
-    r"^[ \t]*(?:<(answer|python|code)>|\[(python|answer|begin)\])(.*?)(?:</\1>|\[/\2\]|\[done\]|\Z)",
+    r"^[^\n<\[`'\"]*(?:<pre>\s*)?(?:<(answer|python|code|solution)>|\[(python|answer|begin)\])(.*?)"
+    r"(?:</\1>|\[/\2\]|\[done\]|\Z)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 _PYTHON_NAME = re.compile(r"i?py(thon)?[\d.]*|[\w-]+\.py", re.IGNORECASE)
@@ -32,6 +33,7 @@ _WORDS = re.compile(r"[\s{}:,=]+")
 _MARKUP = re.compile(r"^\s*(?:#{1,6} |\*\*|[-*] |\d+\. |> )")
 _SENTENCE = re.compile(r"^[A-Za-z][\w'’-]*(?:[,;]? [\w'’`().,;/-]+)*\s*[.:!?,]*$")
 _ONE_LINE = re.compile(r"^[ \t]*(`{3,})(?:python3?[ \t]+|py[ \t]+)?([^`\n]+)\1[ \t]*$", re.MULTILINE)
+_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
 _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
 
 
@@ -184,6 +186,8 @@ def _is_an_act(node: ast.stmt) -> bool:
     match node:
         case ast.AnnAssign(value=None) | ast.Pass():
             return False
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return not all(isinstance(inner, _LITERAL) for inner in ast.walk(value))
         case ast.Expr(value=value):
             return any(isinstance(inner, ast.Call | ast.Await | ast.NamedExpr) for inner in ast.walk(value))
     return True
