@@ -7,7 +7,7 @@
     options.py     how curves are fitted, as a sweep file says it
     fitting.py     fit_curve: a curve in, a fit out
     window.py      which readings count; nothing beyond a collapse, never fewer than six
-    reach.py       whether eq. 1 can rise within a window as its readings do
+    reach.py       whether compute counts from the start of training
     collapse.py    whether the score declines for good, and from where on
     cutoff.py      from which compute on the readings follow the law
     readings.py    what of a curve enters the fit; outliers made harmless

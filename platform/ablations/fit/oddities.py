@@ -8,6 +8,7 @@ from scipy.special import chdtr
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.noise import lag_1_autocorrelation
 from ablations.fit.engine.projection import Prior, solve
+from ablations.fit.reach import starts_late
 from ablations.fit.readings import huberised
 from ablations.text import compute_text, counted
 
@@ -26,13 +27,20 @@ MAD_TO_SD = 1.4826
 
 
 def oddities(
-    compute: np.ndarray, score: np.ndarray, residuals: np.ndarray, *, sampling_variance: float, B: float, rises: bool
+    compute: np.ndarray,
+    score: np.ndarray,
+    residuals: np.ndarray,
+    *,
+    start: float,
+    sampling_variance: float,
+    B: float,
+    rises: bool,
 ) -> list[str]:
-    """Sentences without a full stop; none for readings as they should be."""
+    """Sentences without a full stop; none for readings as they should be. `start` is the first compute of the curve."""
     found = [
         _sampling(residuals, sampling_variance),
         _outliers(compute, score),
-        "" if rises else _fall(compute, score),
+        "" if rises else _fall(compute, score) or _late(start, float(compute[-1])),
         _wall(compute, B) if rises else "",
     ]
     return [text for text in found if text]
@@ -88,6 +96,15 @@ def _fall(compute: np.ndarray, score: np.ndarray) -> str:
     return (
         f"the score falls, from {first:.3f} in the first third to {last:.3f} in the last, and eq. 1 cannot: "
         "look for what broke, or fit only what comes before (--to)"
+    )
+
+
+def _late(start: float, last: float) -> str:
+    if not starts_late(start, last):
+        return ""
+    return (
+        f"its compute starts at {start:,.10g}, far from 0, where eq. 1 hardly bends: if training started there, "
+        "subtract that from compute"
     )
 
 

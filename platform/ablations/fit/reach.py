@@ -1,34 +1,49 @@
-"""Whether eq. 1 can rise within a window of compute as its readings do.
+"""Whether compute counts from the start of training, as eq. 1 needs it: a run that went on from another starts late.
 
-Between C_0 and C_1 eq. 1 rises by at most tanh(B ln(C_1 / C_0) / 4) of its gain: a curve from compute 1,000,000 to
-1,100,000 by 14 % of it at the steepest B. Readings that rise further are those of a curve whose compute does not count
-from the start of training, as of a run that went on from another; a fit would take the rise for noise.
+Far from 0 eq. 1 hardly bends: between 1,000,000 and 1,100,000 it rises by at most 14 % of its gain. A fit of readings
+that do more takes their rise for noise and may call them flat. If eq. 1 misses the readings of a curve that starts far
+from 0, and follows them from the curve's first reading on, the likely cause is said in place of a fit.
 """
 
 import numpy as np
+from scipy.special import fdtri
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
-from ablations.fit.engine.family import STEEPEST
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.engine.noise import LEAST_SD
+from ablations.fit.engine.projection import Prior, solve
 
-SURE = 4.0
-"""Standard errors by which a rise must exceed what is possible."""
+LATE = 4.0
+"""A curve starts late if its last compute is at most this many times its first: six readings at equal distances from
+the start of training have 6."""
+BEFORE_FIRST = 1e-3
+"""Of the distance between two readings: how long before the first of the curve training is tried to have started."""
+SURE = 0.999
+"""Of the F distribution, by which the squares of one origin must exceed those of the other."""
 
 
-def possible_share(first: float, last: float) -> float:
-    """The largest share of its gain that eq. 1 can rise by between two computes."""
-    return float(np.tanh(STEEPEST * np.log(last / first) / 4))
+def starts_late(first: float, last: float) -> bool:
+    """Whether a curve with these computes starts far from 0."""
+    return last <= LATE * first
 
 
-def refuse_a_rise_out_of_reach(curve: Curve, compute: np.ndarray, score: np.ndarray) -> None:
-    """AblationsError if the last third of the readings lies further above the first than eq. 1 can rise."""
-    third = max(score.size // 3, 2)
-    rise = float(score[-third:].mean() - score[:third].mean())
-    error = float(np.diff(score).std() / np.sqrt(third))  # a difference has twice the variance of a reading
-    share = possible_share(float(compute[0]), float(compute[-1]))
-    if rise - SURE * error > share:
+def refuse_a_late_start(curve: Curve, compute: np.ndarray, score: np.ndarray) -> None:
+    """AblationsError if eq. 1 follows the readings of a window only when compute counts from the curve's first."""
+    first = float(curve.compute[0])
+    if not starts_late(first, float(compute[-1])):
+        return
+    from_first = compute - first + BEFORE_FIRST * (compute[1] - compute[0])
+    freedom = score.size - SIGMOID.num_parameters
+    missed, left = (_squares(origin, score) / freedom for origin in (compute, from_first))
+    if missed > fdtri(freedom, freedom, SURE) * max(left, LEAST_SD**2):
         raise AblationsError(
-            f"curve {curve.name!r}: its readings rise by {rise:.2g} while compute goes from {compute[0]:,.10g} to "
-            f"{compute[-1]:,.10g}, and eq. 1 can rise by at most {share:.2g} there; let compute count from the "
-            "start of training: subtract what it was then"
+            f"curve {curve.name!r}: its compute starts at {first:,.10g} and ends at {compute[-1]:,.10g}; eq. 1 misses "
+            f"its readings by {missed**0.5:.2g} each, and by {left**0.5:.2g} if compute counts from the first: let it "
+            "count from the start of training, and subtract what it was then"
         )
+
+
+def _squares(compute: np.ndarray, score: np.ndarray) -> float:
+    residuals = solve(SIGMOID, np.log(compute / compute[-1]), score, variance=1.0, prior=Prior()).residuals
+    return float(residuals @ residuals)

@@ -150,6 +150,7 @@ class Fit:
             self.curve.compute[inside],
             self.curve.score[inside],
             self.residuals,
+            start=float(self.curve.compute[0]),
             # Right answers that were counted by prompt leave no doubt about their samples.
             sampling_variance=0.0 if is_counted else self.readings.sampling_variance,
             B=self.B,

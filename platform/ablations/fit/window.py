@@ -8,7 +8,7 @@ from ablations.errors import AblationsError
 from ablations.fit.collapse import find_collapse
 from ablations.fit.curve import Curve
 from ablations.fit.options import MIN_POINTS
-from ablations.fit.reach import refuse_a_rise_out_of_reach
+from ablations.fit.reach import refuse_a_late_start
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class Window:
 def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_collapse: bool = False) -> Window:
     """The readings to fit; those after the peak of a curve that collapses are left out.
 
-    Raises AblationsError when fewer than MIN_POINTS remain, or when they rise further than eq. 1 can there.
+    Raises AblationsError when fewer than MIN_POINTS remain, or compute seems not to count from the start of training.
     """
     if not 0 <= fit_from < fit_to:
         raise AblationsError(
@@ -38,7 +38,7 @@ def select_window(curve: Curve, fit_from: float, fit_to: float, *, through_colla
     before_rl = curve.compute[0] == 0
     start_score = float(curve.score[0]) if before_rl else None
     _require_points(curve, compute.size, f"{compute.size} readings with compute in ({fit_from:g}, {fit_to:g}]")
-    refuse_a_rise_out_of_reach(curve, compute, score)
+    refuse_a_late_start(curve, compute, score)
     known = curve.sampling_variance
     variance = None if known is None else known[chosen]
     collapse = None

@@ -5,43 +5,77 @@ import pytest
 
 from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
-from ablations.fit.fitting import fit_curve
-from ablations.fit.reach import possible_share
+from ablations.fit.fitting import fit_curve, fit_with
+from ablations.fit.options import FitSettings
+from ablations.fit.reach import refuse_a_late_start
+
+NOISE = 0.005
 
 
-def rising(compute):
-    """R_0 = 0.2, A = 0.6, B = 1.5, C_mid = 800, with noise of a pass rate of 500 answers."""
-    noise = np.random.default_rng(0).normal(0, 0.02, compute.size)
-    return 0.2 + 0.4 / (1 + (800 / compute) ** 1.5) + noise
+def rising(compute, *, A=0.66):
+    """R_0 = 0.2, B = 1.2, C_mid = 280, noise of a pass rate of 9,000 answers."""
+    noise = np.random.default_rng(1).normal(0, NOISE, compute.size)
+    with np.errstate(divide="ignore"):
+        return 0.2 + (A - 0.2) / (1 + (280 / compute) ** 1.2) + noise
 
 
 def curve_of(compute, score):
     return Curve(name="c", compute=compute, score=score)
 
 
-COMPUTE = np.linspace(100.0, 3000.0, 30)
+def from_start(num):
+    return np.linspace(0, 3000, num)
 
 
-@pytest.mark.parametrize("shift", [100_000.0, 1_000_000.0])
-def test_a_rise_that_eq_1_cannot_follow_is_refused_with_the_likely_cause(shift):
-    curve = curve_of(COMPUTE + shift, rising(COMPUTE))
-    with pytest.raises(AblationsError, match=r"curve 'c': .* let compute count from the start of training"):
+@pytest.mark.parametrize("shift", [3e3, 1e4, 1e5, 1e6, 1e12])
+@pytest.mark.parametrize("num", [7, 9, 31])
+def test_a_curve_that_follows_eq_1_from_its_first_reading_alone_is_refused_with_the_likely_cause(shift, num):
+    curve = curve_of(from_start(num) + shift, rising(from_start(num)))
+    with pytest.raises(AblationsError, match=r"^curve 'c': its compute starts at .* and subtract what it was then$"):
         fit_curve(curve)
 
 
-def test_a_curve_from_a_million_to_1_1_million_is_refused():
-    with pytest.raises(
-        AblationsError, match=r"from 1,000,000 to 1,100,000, and eq\. 1 can rise by at most 0\.14 there"
-    ):
-        fit_curve(curve_of(np.linspace(1e6, 1.1e6, 30), rising(COMPUTE)))
+def test_the_message_says_how_far_the_readings_are_missed_from_either_origin():
+    curve = curve_of(from_start(31) + 1e6, rising(from_start(31)))
+    with pytest.raises(AblationsError) as refusal:
+        fit_curve(curve)
+    found = (
+        "its compute starts at 1,000,000 and ends at 1,003,000; eq. 1 misses its readings by 0.11 each, and by 0.0048 "
+    )
+    assert found in str(refusal.value)
 
 
-@pytest.mark.parametrize("scale", [1e6, 1e-6])
+def test_a_curve_from_a_million_to_1_1_million_is_refused_also_within_a_window():
+    curve = curve_of(np.linspace(1e6, 1.1e6, 31), rising(from_start(31)))
+    for window in (FitSettings(), FitSettings(fit_from=1.002e6), FitSettings(fit_to=1.05e6)):
+        with pytest.raises(AblationsError, match=r"compute starts at 1,000,000 and ends at"):
+            fit_with(curve, window)
+
+
+def test_the_compute_before_training_taken_away_gives_the_fit_of_the_curve_itself():
+    plain, moved = (fit_curve(curve_of(compute, rising(from_start(31)))) for compute in MOVED_BACK)
+    assert (moved.verdict, moved.A) == (plain.verdict, plain.A)
+
+
+MOVED_BACK = (from_start(31), (from_start(31) + 1e6) - 1e6)
+
+
+@pytest.mark.parametrize("scale", [1e12, 1e6, 1e-6])
 def test_the_unit_of_compute_changes_neither_verdict_nor_asymptote(scale):
-    plain, scaled = (fit_curve(curve_of(COMPUTE * one, rising(COMPUTE))) for one in (1.0, scale))
-    assert plain.verdict != "no rise"
+    plain, scaled = (fit_curve(curve_of(from_start(31) * one, rising(from_start(31)))) for one in (1.0, scale))
+    assert plain.verdict == "weak"
     assert scaled.verdict == plain.verdict
     assert pytest.approx(plain.A, abs=1e-6) == scaled.A
+
+
+def test_a_rise_too_small_to_be_sure_of_is_flat_with_a_doubt():
+    curve = curve_of(from_start(7) + 1e6, rising(from_start(7), A=0.3))
+    fit = fit_curve(curve)
+    assert fit.verdict == "no rise"
+    assert fit.oddities == [
+        "its compute starts at 1,000,000, far from 0, where eq. 1 hardly bends: if training started there, subtract "
+        "that from compute"
+    ]
 
 
 def test_a_flat_curve_far_from_0_is_flat_and_not_refused():
@@ -49,8 +83,19 @@ def test_a_flat_curve_far_from_0_is_flat_and_not_refused():
     assert fit_curve(curve_of(np.linspace(1e6, 1.1e6, 30), score)).verdict == "no rise"
 
 
-def test_the_largest_share_is_that_of_the_steepest_curve_centred_in_the_window():
-    first, last = 40.0, 90.0
-    middle = np.sqrt(first * last)
-    gain = [1 / (1 + (middle / c) ** 6.0) for c in (first, last)]
-    assert possible_share(first, last) == pytest.approx(gain[1] - gain[0], abs=1e-12)
+def test_readings_of_eq_1_itself_are_hardly_ever_refused_for_starting_late():
+    rng, refused = np.random.default_rng(5), 0
+    for _ in range(300):
+        first = rng.uniform(300, 9000)
+        compute = np.linspace(first, first * rng.uniform(1.05, 3), int(rng.integers(6, 40)))
+        law = 0.2 + 0.5 / (1 + (1000 * 10 ** rng.uniform(-1, 1) / compute) ** rng.uniform(0.8, 3))
+        try:
+            refuse_a_late_start(curve_of(compute, law), compute, law + rng.normal(0, 0.02, compute.size))
+        except AblationsError:
+            refused += 1
+    assert refused <= 1
+
+
+def test_a_curve_with_a_reading_before_training_counts_from_there():
+    compute = np.concatenate(([0.0], np.linspace(2000.0, 3000.0, 9)))
+    assert fit_curve(curve_of(compute, rising(compute))).verdict != "no rise"

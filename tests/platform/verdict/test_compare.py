@@ -353,7 +353,9 @@ def test_the_level_is_compared_at_the_compute_that_both_have_spent():
 
 
 def test_readings_that_begin_too_late_have_no_level_and_no_verdict_on_it():
-    row = compared([exact_fit(compute=np.append(0, np.arange(6000, 8001, 200.0))[1:])], [EXACT])
+    compute = np.arange(6000, 8001, 200.0)
+    late = fit_curve(Curve(name="late", compute=compute, score=0.3 + 0.31 / (1 + (2542 / compute) ** 1.92)))
+    row = compared([late], [EXACT])
     assert (row.level, row.delta_level, row.delta_level_lo, row.level_difference) == (None, None, None, "cannot tell")
 
 

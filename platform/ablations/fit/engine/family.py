@@ -13,8 +13,6 @@ Box = tuple[tuple[float, float], tuple[float, float]]
 NO_SHAPE = (0.0, 0.0)
 """The range of a shape parameter that a family does not have."""
 
-STEEPEST = 6.0
-"""The largest B of eq. 1 that is searched."""
 LN_B_MEAN, LN_B_SD = np.log(1.75), 0.35
 """Prior of ln B, centred on the published fits (ScaleRL table 1: B from 1.09 to 2.44)."""
 
@@ -61,7 +59,7 @@ def sigmoid_gradient(x: np.ndarray, p: float, q: float) -> tuple[np.ndarray, np.
 
 def sigmoid_box(x: np.ndarray) -> Box:
     """C_mid from 0.1 times the least to 30 times the largest compute, B from 0.3 to 6 (table 1 has 1.09 to 2.44)."""
-    return (x.min() + np.log(0.1), x.max() + np.log(30)), (np.log(0.3), np.log(STEEPEST))
+    return (x.min() + np.log(0.1), x.max() + np.log(30)), (np.log(0.3), np.log(6))
 
 
 def sigmoid_log_prior(p: np.ndarray, q: np.ndarray) -> np.ndarray:
