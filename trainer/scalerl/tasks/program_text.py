@@ -20,7 +20,12 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+MOST_BLOCKS = 50
+"""Of one answer, from its end, that are looked at for a program."""
+MOST_CLOSINGS, MOST_TRIES = 20, 500
+"""Fences that may close one block, and all of one answer, that are tried."""
 _FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")
 _TAGGED = re.compile(
     r"^[^\n<\[`'\"]*(?:<pre>\s*)?(?:<(answer|python|code|solution)>|\[(python|answer|begin)\])(.*?)"
@@ -53,7 +58,7 @@ def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
     answer = answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     tagged = [match[3] for match in _TAGGED.finditer(answer)]
     for text in [*tagged[-1:], answer]:
-        if found := _of_blocks([block for block in _blocks(text) if block.is_python], reads_input):
+        if found := _of_blocks([block for block in _blocks(text)[-MOST_BLOCKS:] if block.is_python], reads_input):
             return found
         bare = _without_sentences(text if text is not answer else _TAGGED.sub("", text))
         if _does_something(bare):
@@ -117,18 +122,24 @@ def _blocks(text: str) -> list[_Block]:
 
 
 def _blocks_of(lines: Sequence[str]) -> Iterator[_Block]:
-    number = 0
+    number, tries = 0, MOST_TRIES
     while number < len(lines):
         opening = _FENCE.match(lines[number])
         number += 1
         if opening is None:
             continue
-        ends = list(_closings(lines, number, opening["marks"]))
+        first: tuple[int, str] | None = None
         # A docstring may show fences of its own: the block goes on until it is Python, if it ever is.
-        texts = [_dedented([*lines[number:end], *rest], opening["before"]) for end, rest in ends[:20]]
-        chosen = next((i for i, one in enumerate(texts) if _parsed(one) is not None), 0)
-        yield _Block(opening["name"].strip(), texts[chosen].strip("\n"))
-        number = ends[chosen][0] + 1
+        for end, rest in islice(_closings(lines, number, opening["marks"]), MOST_CLOSINGS):
+            text = _dedented([*lines[number:end], *rest], opening["before"])
+            first = first or (end, text)
+            tries -= 1
+            if tries < 0 or _parsed(text) is not None:
+                first = (end, text) if tries >= 0 else first
+                break
+        assert first is not None  # the end of the text closes every block
+        yield _Block(opening["name"].strip(), first[1].strip("\n"))
+        number = first[0] + 1
 
 
 def _closings(lines: Sequence[str], first: int, marks: str) -> Iterator[tuple[int, list[str]]]:

@@ -39,7 +39,7 @@ _LISTED = re.compile(
 _AT_THE_END = re.compile(
     r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
 )
-_DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*(.{1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
+_DISPLAYED = re.compile(r"(?:\\\[|\$\$)\s*((?:(?!\\\[|\$\$).){1,1000}?)\s*(?:\\\]|\$\$)", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"(?:\$|\\\))\s*(?:,|,?\s*and|,?\s*or)\s*\$$")
 _TAGGED = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^$\\]*\s(?:is|are|was|were|equals|cost|costs|be)\s+(?P<value>\\?\$?-?[\d\\.][^,]*?)\.?")

@@ -61,9 +61,11 @@ _COLOUR = re.compile(
     r"\\[hv]space\*?\s*\{[^{}]*\}|\\[vh]phantom\s*\{[^{}]*\}|\\(?:color|textcolor)\s*\{[^{}]*\}|\\phantom\s*\{[^{}]*\}|\\(?:tag|label)\s*\{[^{}]*\}"
 )
 _DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
+MOST_MARKS = 4
+"""Of Markdown, one inside the other."""
 _SEPARATED = re.compile(r"\d(?:,\s|;|\s*(?:\\text\s*\{\s*)?(?:and|or)\b)")
 _GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]+?)(?<=\S)\1(?![*\w])")
+_BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]{1,500}?)(?<=\S)\1(?![*\w])")
 _SPACE = re.compile(r"(?<!\\)\\[ ,;:>]")
 _THOUSANDS = re.compile(r"(?<=\d)(?:\\,|\{,\}|\\ |')(?=\d{3}(?!\d))")
 _THIN_COMMAS = re.compile(r"(?<=\d),\\!\s*(?=\d{3}(?!\d))")
@@ -130,7 +132,9 @@ def tidy(text: str) -> str:
 
 def without_bold(text: str) -> str:
     """The text without the marks of Markdown around bold words."""
-    while (plain := _BOLD.sub(r"\2", text)) != text:
+    for _ in range(MOST_MARKS):
+        if (plain := _BOLD.sub(r"\2", text)) == text:
+            break
         text = plain
     return text
 

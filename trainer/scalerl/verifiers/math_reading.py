@@ -123,7 +123,6 @@ _CLOCK = re.compile(
 )
 _BASE = re.compile(r"\(?(?P<digits>[0-9A-Za-z]+)\)?_\{?(?P<base>\d{1,2})\}?")
 _TO = re.compile(rf"(?<=[\d\w}}])\s*(?:{TEXT}\{{\s*to\s*\}}|(?<![A-Za-z])to(?![A-Za-z]))\s*(?=[\d\w\\])")
-_RATIO = re.compile(r"[^:=,<>{}|()]+(?:\{[^:=,<>|]*\}[^:=,<>{}|()]*)*(?::[^:=,<>]+)+")
 
 _FRACTION = r"\\frac(?:\{[\d.\\a-z]+\}\{[\d.\\a-z]+\}|\d\d)"
 _VALUE = (
@@ -274,7 +273,7 @@ def _value(text: str, whole: str) -> Reading:
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
         return Reading(text=whole, latex=found["digits"], base=found["base"])
     spelt = _TO.sub(":", text)
-    if _RATIO.fullmatch(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
+    if _is_ratio(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
         return Reading(text=whole, latex=plain(spelt), ratio=tuple(plain(part) for part in spelt.split(":")))
     if found := _PERCENT.fullmatch(text):
         return Reading(text=whole, latex=plain(found["value"]), sign="percent")
@@ -307,6 +306,14 @@ def _may_be_a_product(word: str) -> bool:
     if word.isupper() or word[1:] != word[1:].lower() or (word[0].isupper() and len(word) > 3):
         return False
     return len(word) == 3 or len(set(word)) == len(word)
+
+
+def _is_ratio(text: str) -> bool:
+    """Whether this is 2:5:6, and no set {x : x > 0}, equation or function."""
+    first, *others = text.split(":")
+    if not others or not all(map(str.strip, (first, *others))):
+        return False
+    return not re.search(r"[|()]", first) and not re.search(r"[=,<>]|\\[{}]", text)
 
 
 def _is_of_base(digits: str, base: int) -> bool:

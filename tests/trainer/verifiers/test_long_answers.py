@@ -1,0 +1,38 @@
+"""Answers of 100,000 characters are read in a moment where no time limit holds: beside the trainer, not in a worker."""
+
+import contextlib
+import time
+
+import pytest
+
+from scalerl.tasks.program_text import program_in
+from scalerl.verifiers.choice import verify_choice
+from scalerl.verifiers.math_answer import final_answer, gold_answer
+from scalerl.verifiers.math_prose import statements
+from scalerl.verifiers.math_reading import read
+from scalerl.verifiers.qa import verify_qa
+
+NUM_CHARS = 100_000
+MOST_S = 5.0
+"""Quadratic time takes minutes; what is linear takes well under a second, on a busy machine a few."""
+PIECES = [
+    "_", "*", "** a", "`a", "$", "$$ a", "\\[ a", "<answer>", "<answer>a ", "answer is ", "\\boxed{", "\\boxed{1}, ",
+    "\\text{a}", "a ", "1 ", "1/", "(", "~~a", "not ", "no, ", "A or ", "A.\n", "\n", "- ", "```\n", "```python\nx=1\n",
+    "```python\nf()\n```\n", "~~~\n", "def f(): pass\n", "because ", "\\", "{", "'", "½", "x = ", "1:2:", "é", "1.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("answer is ", ""), ("", "\nThe answer is B.")])
+def test_no_repeated_piece_takes_long(piece, before, after):
+    text = before + piece * (NUM_CHARS // len(piece)) + after
+    start = time.process_time()
+    final_answer(text)
+    verify_choice(text, "B", num_choices=4, texts=("a", "b", "c", "d"))
+    verify_qa(text, ["Lima"])
+    program_in(text)
+    read(text[:1000])
+    list(statements(text[:2000], "prose"))
+    with contextlib.suppress(ValueError):  # too long, or empty
+        gold_answer(text[:20_000])
+    assert time.process_time() - start < MOST_S
