@@ -30,7 +30,7 @@ from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.paper.judgement import Outcome, difference_in, judged_claim
+from ablations.paper.judgement import Outcome, judged_claim
 from ablations.study.claims import Claim
 from ablations.verdict.compare import compare
 
@@ -67,10 +67,10 @@ def measure(run_to_run_sd: float, shared_sd: float, num_studies: int) -> list[di
     for number in range(num_studies):
         fits = study(rng, rhos[number % len(rhos)], run_to_run_sd, shared_sd)
         for line in compare(fits, dict.fromkeys(fits, 1.0), "reference").variants[1:]:
-            kind = line.curve.split()[0]
+            kind = line.name.split()[0]
             for claim in CLAIMS:
                 if truth(kind, claim.of) is not None:
-                    found = judged_claim(claim, difference_in(line, claim.of))
+                    found = judged_claim(claim, line.answers[claim.of])
                     outcomes.setdefault((kind, claim.of, claim.says), []).append(found)
     return [
         {

@@ -29,8 +29,8 @@ from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
 from ablations.verdict.compare import VariantResult, compare
 from ablations.verdict.level import Level, level_difference, level_repeats
+from ablations.verdict.questions import LEVEL
 from ablations.verdict.repeated_runs import says_of_group
-from ablations.verdict.rules import level_rule
 from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, run_to_run
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
@@ -101,7 +101,7 @@ def shares(sweeps: Sequence[Mapping[str, Sequence[Fit]]], num_seeds: int, has_ot
 
         for line in compared([*EQUAL, *HIGHER]):
             for question, is_called in called(line).items():
-                calls.setdefault(f"{line.curve.split()[0]}: {question}", []).append(is_called)
+                calls.setdefault(f"{line.name.split()[0]}: {question}", []).append(is_called)
         lines = [called(line) for line in compared([*EQUAL, *ALSO_EQUAL])]
         for question in lines[0]:
             calls.setdefault(f"any of eight: {question}", []).append(any(line[question] for line in lines))
@@ -110,22 +110,17 @@ def shares(sweeps: Sequence[Mapping[str, Sequence[Fit]]], num_seeds: int, has_ot
 
 def called(line: VariantResult) -> dict[str, bool]:
     """Whether each verdict says that a variant differs."""
-    return {
-        "level": line.level_difference.startswith("level"),
-        "ceiling": line.difference.startswith("ceiling"),
-        "efficiency": line.efficiency.endswith("compute"),
-        "level, corrected": line.level_difference_joint.startswith("level"),
-        "ceiling, corrected": line.difference_joint.startswith("ceiling"),
-        "efficiency, corrected": line.efficiency_joint.endswith("compute"),
-        "paper's rule": line.paper_rule.startswith("ceiling"),
+    plain = {name: answer.differs for name, answer in line.answers.items()}
+    joint = {
+        f"{name}, corrected": answer.joint_verdict in (answer.question.higher, answer.question.lower)
+        for name, answer in line.answers.items()
     }
+    return plain | joint | {"paper's rule": line.paper_rule.startswith("ceiling")}
 
 
 def others_of(pilot: Sequence[Fit]) -> OtherSweeps:
     """What the runs of another sweep say of how far runs of one recipe lie apart."""
-    says = says_of_group(pilot)
-    level, ceiling, target = ((found,) if (found := says[name]) else () for name in ("level", "ceiling", "target"))
-    return OtherSweeps(level=level, ceiling=ceiling, target=target)
+    return OtherSweeps(says={spread: (found,) for spread, found in says_of_group(pilot).items()})
 
 
 def levels(run_to_run_sd: float, num_seeds: int, has_others: bool) -> dict[str, Any]:
@@ -146,8 +141,8 @@ def levels(run_to_run_sd: float, num_seeds: int, has_others: bool) -> dict[str, 
                 name: level_difference(of_name[name], of_name["reference"], spread, comparisons=len(compared))
                 for name in compared
             }
-            plain = {name: level_rule(one).startswith("level") for name, one in found.items()}
-            joint = {name: level_rule(one.joint).startswith("level") for name, one in found.items()}
+            plain = {name: LEVEL.verdict(one).startswith("level") for name, one in found.items()}
+            joint = {name: LEVEL.verdict(one.joint).startswith("level") for name, one in found.items()}
             if kind == "pairs":
                 for name in compared:
                     calls.setdefault(f"{name.split()[0]}: level", []).append(plain[name])

@@ -17,19 +17,19 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from known_answers import VERDICTS
 from record import write_record
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
+from ablations.verdict.answer import CANNOT_TELL, NO_DIFFERENCE, Answer
 from ablations.verdict.compare import VariantResult, compare
+from ablations.verdict.questions import BY_NAME
 from ablations.verdict.results import Results, read_results
 
 ROOT = Path(__file__).parents[1]
 BUDGETS = (1.0, 3.0)
 """In compute units: what `make demo` compares after."""
 DEMO, SEEDS = "sweeps/demo.yaml", "benchmarks/studies/demo_seeds.yaml"
-INTERVALS = {"level": "delta_level", "ceiling": "delta_A", "compute": "compute_ratio"}
 REFERENCE, OTHER = "scalerl", "ppo-off-policy-8"
 
 
@@ -48,7 +48,7 @@ def leg(home: Path, budget: float) -> dict[str, Any]:
         "budget": budget,
         "demo": {"code_versions": demo.code_versions, **demo.to_json()},
         "seven_other_seeds": {"code_versions": others.code_versions, **others.to_json()},
-        "is_borne_out": {name: is_borne_out(name, few, many) for name in VERDICTS},
+        "is_borne_out": {name: is_borne_out(few.answers[name], many.answers[name]) for name in BY_NAME},
         "any_three_of_seven": verdicts_of_triples(others),
     }
 
@@ -67,26 +67,24 @@ def line_of_other(results: Results) -> VariantResult:
     return line
 
 
-def is_borne_out(name: str, few: VariantResult, many: VariantResult) -> bool | None:
-    """Whether more seeds bear out what few say; None where the few cannot tell or the many have no estimate."""
-    verdict, estimate = getattr(few, VERDICTS[name]), getattr(many, INTERVALS[name])
-    if verdict == "cannot tell" or estimate is None:
+def is_borne_out(few: Answer, many: Answer) -> bool | None:
+    """True if more seeds bear out what few say; None if the few cannot tell or the many have no estimate."""
+    if few.verdict == CANNOT_TELL or many.estimate is None:
         return None
-    lo, hi = (getattr(few, f"{INTERVALS[name]}_{end}") for end in ("lo", "hi"))
-    is_held = (lo is None or lo <= estimate) and (hi is None or estimate <= hi)
-    return is_held and verdict in ("no difference seen", getattr(many, VERDICTS[name]))
+    is_held = (few.lo is None or few.lo <= many.estimate) and (few.hi is None or many.estimate <= few.hi)
+    return is_held and few.verdict in (NO_DIFFERENCE, many.verdict)
 
 
 def verdicts_of_triples(results: Results) -> dict[str, Any]:
     """How often each verdict is what three of the seeds say, and how the fit of the reference then is."""
     fits = {one.name: one.fits for one in results.variants}
-    counts: dict[str, Counter[str]] = {name: Counter() for name in (*VERDICTS, "fit of the reference")}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*BY_NAME, "fit of the reference")}
     for triple in combinations(range(len(fits[REFERENCE])), 3):
         chosen = {name: [of_variant[i] for i in triple] for name, of_variant in fits.items()}
         reference, other = compare(chosen, dict.fromkeys(chosen, 0.0), REFERENCE).variants
         counts["fit of the reference"][reference.verdict] += 1
-        for name, field in VERDICTS.items():
-            counts[name][getattr(other, field)] += 1
+        for name, answer in other.answers.items():
+            counts[name][answer.verdict] += 1
     return {name: dict(count) for name, count in counts.items()}
 
 

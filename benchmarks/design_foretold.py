@@ -23,10 +23,10 @@ from record import write_record
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.verdict.compare import VariantResult
+from ablations.verdict.questions import BY_NAME
 from ablations.verdict.results import read_results
 
 STUDY = Path(__file__).parent / "studies" / "laptop.yaml"
-FIELDS = {"level": "delta_level", "ceiling": "delta_A", "compute": "compute_ratio"}
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
     platform("sweep", str(STUDY), "--jobs", str(asked.jobs), home=home.path)
     results = read_results(read_sweep(home, study["name"]))
     assert results.comparison is not None
-    others = [line for line in results.comparison.variants if line.curve != results.plan.reference]
+    others = [line for line in results.comparison.variants if line.name != results.plan.reference]
     record = {
         "study": study,
         "code_versions": results.code_versions,
@@ -57,14 +57,14 @@ def main() -> None:
             question: {
                 "foretold": foretold_half_width(own, question),
                 "open_foretold": own[question]["open"],
-                "found": {line.curve: half_width(line, question) for line in others},
+                "found": {line.name: half_width(line, question) for line in others},
                 "intervals": {
-                    line.curve: [getattr(line, f"{field}{end}") for end in ("", "_lo", "_hi")] for line in others
+                    line.name: [one.estimate, one.lo, one.hi] for line in others for one in [line.answers[question]]
                 },
             }
-            for question, field in FIELDS.items()
+            for question in BY_NAME
         },
-        "run_to_run": results.comparison.spreads.to_json(),
+        "run_to_run": {name: spread.to_json() for name, spread in results.comparison.spreads.items()},
     }
     print(json.dumps(record["questions"], indent=1))
     write_record("design_foretold", record)
@@ -97,10 +97,9 @@ def foretold_half_width(line: dict[str, Any], question: str) -> float | None:
 
 def half_width(line: VariantResult, question: str) -> float | None:
     """Of the interval of a difference; of a compute ratio that of its logarithm. None where an end is open."""
-    low, high = (getattr(line, f"{FIELDS[question]}_{end}") for end in ("lo", "hi"))
-    if question == "compute":
-        low, high = (math.log(end) if end and math.isfinite(end) else math.nan for end in (low, high))
-    return None if low is None or high is None or not math.isfinite(high - low) else (high - low) / 2
+    answer = line.answers[question]
+    half_width = answer.question.half_width(answer.lo, answer.hi)
+    return half_width if math.isfinite(half_width) else None
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ import numpy as np
 from record import write_record
 from simulation import SEED, simulate
 
-from ablations.design.half_widths import Question, Sight, curve_sights, level_sight
+from ablations.design.half_widths import Sight, curve_sights, level_sight
 from ablations.design.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
 from ablations.design.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
+from ablations.study.claims import Quantity
 from ablations.verdict.compare import Comparison, VariantResult, compare
 from ablations.verdict.differences import TARGET_SHARE
 
@@ -39,7 +40,7 @@ CELLS = [
 ]
 NUM_VARIANTS, NUM_DIFFERENT = 5, 3
 NUM_SWEEPS = 70
-QUESTIONS: tuple[Question, ...] = ("level", "ceiling", "compute")
+QUESTIONS: tuple[Quantity, ...] = ("level", "ceiling", "compute")
 
 
 def main(num_sweeps: int = NUM_SWEEPS) -> None:
@@ -65,7 +66,7 @@ def measured(number: int, *, budget: float, run_to_run_sd: float, seeds: int, nu
             sweep(rng, compute, question, sight.seen, run_to_run_sd=run_to_run_sd, seeds=seeds)
             for _ in range(num_sweeps)
         ]
-        lines = [line for one in comparisons for line in one.variants if line.curve.startswith("other")]
+        lines = [line for one in comparisons for line in one.variants if line.name.startswith("other")]
         half_widths = [width for line in lines if (width := half_width(question, line)) is not None]
         found[question] = {
             "seen": round(sight.seen, 4),
@@ -78,7 +79,7 @@ def measured(number: int, *, budget: float, run_to_run_sd: float, seeds: int, nu
     return found
 
 
-def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[Question, Sight]:
+def foretold(compute: np.ndarray, run_to_run_sd: float, seeds: int) -> dict[Quantity, Sight]:
     """What `platform design` says; of compute in ln."""
     tau = run_to_run_sd
     known = KnownScale(
@@ -106,7 +107,7 @@ def law(compute: np.ndarray) -> np.ndarray:
 def sweep(
     rng: np.random.Generator,
     compute: np.ndarray,
-    question: Question,
+    question: Quantity,
     difference: float,
     *,
     run_to_run_sd: float,
@@ -133,25 +134,17 @@ def reached(compute: np.ndarray) -> float:
     return float(np.mean((law(late) - R_0) / (A - R_0)))
 
 
-def is_called(question: Question, line: VariantResult) -> bool:
+def is_called(question: Quantity, line: VariantResult) -> bool:
     """Whether the verdict is the right one."""
-    return {
-        "level": line.level_difference == "level down",
-        "ceiling": line.difference == "ceiling down",
-        "compute": line.efficiency == "more compute",
-    }[question]
+    answer = line.answers[question]
+    return answer.differs and answer.verdict != answer.question.better
 
 
-def half_width(question: Question, line: VariantResult) -> float | None:
+def half_width(question: Quantity, line: VariantResult) -> float | None:
     """Of the interval; of compute in ln. None where an end is missing."""
-    lo, hi = {
-        "level": (line.delta_level_lo, line.delta_level_hi),
-        "ceiling": (line.delta_A_lo, line.delta_A_hi),
-        "compute": (line.compute_ratio_lo, line.compute_ratio_hi),
-    }[question]
-    if lo is None or hi is None:
-        return None
-    return float(np.log(hi / lo)) / 2 if question == "compute" else (hi - lo) / 2
+    answer = line.answers[question]
+    half_width = answer.question.half_width(answer.lo, answer.hi)
+    return half_width if np.isfinite(half_width) else None
 
 
 if __name__ == "__main__":

@@ -17,13 +17,11 @@ from record import write_record
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
+from ablations.verdict.questions import BY_NAME
 from ablations.verdict.results import Results, read_results
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ("equal", "known")
-VERDICTS = {"level": "level_difference", "ceiling": "difference", "compute": "efficiency"}
-UNDECIDED = ("no difference seen", "cannot tell")
-INTERVALS = ("delta_level", "delta_A", "compute_ratio")
 
 
 def main() -> None:
@@ -41,18 +39,16 @@ def main() -> None:
 def record_of(results: Results) -> dict[str, Any]:
     """The comparison of a study, and how many of its variants are called different by each verdict."""
     assert results.comparison is not None
-    others = [line for line in results.comparison.variants if line.curve != results.plan.reference]
+    others = [line for line in results.comparison.variants if line.name != results.plan.reference]
     return {
         "code_versions": results.code_versions,
         "seeds": len(results.variants[0].runs),
         "num_variants": len(others),
-        "called_different": {
-            name: sum(getattr(line, field) not in UNDECIDED for line in others) for name, field in VERDICTS.items()
-        },
-        "run_to_run": results.comparison.spreads.to_json(),
+        "called_different": {name: sum(line.answers[name].differs for line in others) for name in BY_NAME},
+        "run_to_run": {name: spread.to_json() for name, spread in results.comparison.spreads.items()},
         "variants": {
-            line.curve: {name: getattr(line, field) for name, field in VERDICTS.items()}
-            | {name: [getattr(line, f"{name}{end}") for end in ("", "_lo", "_hi")] for name in INTERVALS}
+            line.name: {name: answer.verdict for name, answer in line.answers.items()}
+            | {one.question.key: [one.estimate, one.lo, one.hi] for one in line.answers.values()}
             for line in others
         },
     }

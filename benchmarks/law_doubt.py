@@ -160,7 +160,7 @@ def compared(law: str, slower: float, higher: float) -> dict[str, Any]:
             ]
             for name, of_law, ceiling in (("reference", reference, A), ("variant", variant, A + higher))
         }
-        called.append(compare(sides, dict.fromkeys(sides, 1.0), "reference").variants[1].difference)
+        called.append(compare(sides, dict.fromkeys(sides, 1.0), "reference").variants[1].answers["ceiling"].verdict)
     names = ("ceiling up", "ceiling down", "no difference seen", "cannot tell")
     return {name: rounded(np.mean([one == name for one in called])) for name in names}
 

@@ -20,10 +20,10 @@ from record import write_record
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
+from ablations.report.columns import ALL_NUMBERS, columns
 from ablations.report.curves import curves_figure
-from ablations.report.headings import comparison_headings, under
 from ablations.verdict.results import Results, read_results
-from ablations.verdict.words import line_of
+from ablations.verdict.words import ResultRow
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"
@@ -105,7 +105,9 @@ def draw(results: Results) -> None:
 
 def table_of(results: Results) -> list[dict[str, str]]:
     """The comparison as the report shows it, one line per variant."""
-    return under(comparison_headings(results.plan), [line_of(results, variant) for variant in results.variants])
+    headed = columns(results, ALL_NUMBERS)
+    rows = (ResultRow(results=results, variant=variant) for variant in results.variants)
+    return [{column.heading: column.cell(row) for column in headed} for row in rows]
 
 
 def markdown(lines: list[dict[str, str]]) -> str:

@@ -30,8 +30,9 @@ from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
+from ablations.verdict.questions import COMPUTE, LEVEL
 from ablations.verdict.results import read_results
-from ablations.verdict.words import line_of
+from ablations.verdict.words import ResultRow
 
 PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
 FIGURE = "curves.svg"
@@ -104,8 +105,12 @@ def section(card: Card, differing: Sequence[str]) -> str:
 def differences(card: Card) -> str:
     """What the comparison says of every variant but the reference, of which the claims ask a part."""
     results = card.results
-    lines = [line_of(results, one) for one in results.variants if one.name != results.plan.reference]
-    rows = [(one.variant, one.delta_level, one.level, one.compute_ratio, one.efficiency) for one in lines]
+    rows = [
+        (one.name, *(text for asked in (LEVEL, COMPUTE) for text in (row.number(asked), row.verdict(asked))))
+        for one in results.variants
+        if one.name != results.plan.reference
+        for row in [ResultRow(results=results, variant=one)]
+    ]
     reference = f"level, less that of {results.plan.reference}"
     return markdown_grid(("variant", reference, "", "compute, over its own", ""), rows)
 

@@ -21,7 +21,7 @@ from simulation import SEED
 
 from ablations.verdict import run_to_run as spreads
 from ablations.verdict.level import Level, level_difference, level_repeats
-from ablations.verdict.rules import level_rule
+from ablations.verdict.questions import LEVEL
 
 TAUS = (0.0075, 0.015, 0.03)
 SEED_EFFECTS = (0.0, 1.0, 2.0)
@@ -62,7 +62,7 @@ def cell(num_variants: int, num_seeds: int, tau: float, effect: float) -> dict[s
                 assert one.lo is not None
                 assert one.hi is not None
                 calls.setdefault(f"{name}, width", []).append(one.hi - one.lo)
-                said = level_rule(one) == "level up" if higher else level_rule(one).startswith("level")
+                said = LEVEL.verdict(one) == "level up" if higher else LEVEL.verdict(one).startswith("level")
                 calls.setdefault(f"{name}, {'seen' if higher else 'wrong'}", []).append(said)
     known = {"variants": num_variants, "seeds": num_seeds, "tau": tau, "omega": effect * tau}
     return known | {

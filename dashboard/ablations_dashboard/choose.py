@@ -151,8 +151,7 @@ def verdicts_of(results: Results, name: str) -> list[str]:
     line = results.compared(name)
     if line is None:
         return ["no fit"]
-    said = (line.level_difference, line.difference, line.efficiency)
-    return [one.removeprefix("level ").removeprefix("ceiling ") for one in said]
+    return [one.verdict.removeprefix(f"{one.question.name} ") for one in line.answers.values()]
 
 
 def best_of(results: Results, names: Sequence[str], number: int) -> list[str]:
@@ -167,14 +166,14 @@ def _height(results: Results, name: str) -> float | None:
     line = results.compared(name)
     if line is None:
         return None
-    return line.A if line.level is None else line.level
+    return line.asymptote.A if line.level is None else line.level
 
 
 def only(results: Results, names: Sequence[str]) -> Results:
     """The results of these variants and of the baseline; colours stay those of the whole plan."""
     kept = {*names, results.plan.reference}
     comparison = results.comparison and replace(
-        results.comparison, variants=tuple(line for line in results.comparison.variants if line.curve in kept)
+        results.comparison, variants=tuple(line for line in results.comparison.variants if line.name in kept)
     )
     variants = tuple(variant for variant in results.variants if variant.name in kept)
     return replace(results, variants=variants, comparison=comparison)

@@ -20,7 +20,6 @@ from ablations.tracking.scalars import row_scalars
 from ablations.verdict.fitted_run import FittedRun, curve_name, fitted_run
 from ablations.verdict.results import FittedVariant, Results, compared, fit_sweep
 from ablations.verdict.run_reading import read_kept
-from ablations.verdict.words import numbers
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
@@ -64,11 +63,6 @@ def load_metrics(home: Home, run_id: str) -> pd.DataFrame:
     """
     path = home.run(run_id).metrics
     return _metrics(path, stamp(path))
-
-
-def comparison_csv(results: Results) -> bytes:
-    """The comparison with all its numbers, one line per variant."""
-    return pd.DataFrame([numbers(results, variant) for variant in results.variants]).to_csv(index=False).encode()
 
 
 def stamp(path: Path) -> Stamp:

@@ -25,10 +25,11 @@ from ablations.search.record import SearchRecord, SearchTrial
 from ablations.status.progress import run_rows
 from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
+from ablations.verdict.order import comparison_sheet
 from ablations.verdict.results import read_results
 from ablations.verdict.together import together
 from ablations_dashboard import load
-from ablations_dashboard.load import comparison_csv, load_metrics, load_results, may_change
+from ablations_dashboard.load import load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState
 
 
@@ -95,10 +96,11 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
     line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
-    level = f"Level {line.level:.3f}, {line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}]"
-    assert f"{said} {level} against scalerl. {line.asymptote} (1 seed)" in text_of(page)
-    assert "It changes loss = {type: dapo}." in text_of(page)
-    assert "against scalerl (1 seed)" in text_of(page)
+    found = line.answers["level"]
+    level = f"level {line.level:.3f}, {found.estimate:+.3f} [{found.lo:+.3f}, {found.hi:+.3f}]"
+    assert f"{said} {line.asymptote} (1 seed); {level} against scalerl;" in text_of(page)
+    assert "Changes: loss = {type: dapo}." in text_of(page)
+    assert "in A against scalerl (1 seed)" in text_of(page)
     assert drawn(page, 0) == set(TRUTH)
 
 
@@ -108,7 +110,7 @@ def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp
     assert list(table["variant"]) == list(TRUTH)
     assert list(table["level"]) == ["reference", "level down", "no difference seen"]
     assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
-    assert list(table["efficiency"]) == ["reference", "more compute", "more compute"]
+    assert list(table["compute"]) == ["reference", "more compute", "more compute"]
     assert list(table["published A, B, C_mid"]) == ["", "0.59, 1.77, 2600", ""]
 
 
@@ -167,7 +169,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
     table = table_with(page, "what would decide")
     assert list(table["level"])[:2] == ["level up", "reference"]
     turned = read_results(changed(sweep, reference="loo-loss")).compared("scalerl")
-    assert table["level less loo-loss's"].iloc[0].startswith(f"{turned.delta_level:+.3f}")
+    assert table["level less loo-loss's"].iloc[0].startswith(f"{turned.answers['level'].estimate:+.3f}")
     own, other = styles(sweep.plan), styles(changed(sweep, reference="loo-loss").plan)
     assert own == other
 
@@ -177,7 +179,7 @@ def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
     page = open_page(monkeypatch, tmp_path)
     results = read_results(sweep)
     table = table_with(page, "what would decide").set_index("variant")
-    open_ones = {line.curve for line in results.comparison.variants if "cannot tell" in results.verdict(line.curve)}
+    open_ones = {line.name for line in results.comparison.variants if "cannot tell" in results.verdict(line.name)}
     assert open_ones
     assert {name for name, text in table["what would decide"].to_dict().items() if text} == open_ones
 
@@ -347,11 +349,10 @@ def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_pa
 def test_the_csv_holds_the_numbers_of_the_comparison(tmp_path):
     sweep = make_home(tmp_path)
     results = load_results(sweep)
-    table = pd.read_csv(io.BytesIO(comparison_csv(results)), index_col="variant")
+    table = pd.read_csv(io.StringIO(comparison_sheet(results)), index_col="variant")
     assert table.loc["loo-loss", "A"] == pytest.approx(TRUTH["loo-loss"][0], abs=0.01)
-    assert table.loc["loo-loss", "delta_A_hi"] == pytest.approx(results.compared("loo-loss").delta_A_hi)
-    assert table.loc["loo-loss", "published_A"] == 0.59
-    assert table.loc["scalerl", "cost_gpu_hours"] == BUDGET
+    assert table.loc["loo-loss", "delta_A_hi"] == pytest.approx(results.compared("loo-loss").answers["ceiling"].hi)
+    assert table.loc["scalerl", "cost"] == BUDGET
 
 
 def test_a_run_is_fitted_again_only_when_its_log_has_grown(tmp_path):
@@ -504,6 +505,6 @@ def test_a_home_that_cannot_be_written_is_shown_and_said_once(monkeypatch, tmp_p
         (sweep.run(run.id).path / "readings").touch()
     page = open_page(monkeypatch, tmp_path)
     assert [one.value.replace("\\", "") for one in page.warning if "not kept" in one.value] == [
-        f"Fits are not kept, as {tmp_path} cannot be written (File exists); each command makes them again."
+        f"Fits are not cached because {tmp_path} is not writable (File exists); every command fits again."
     ]
     assert not page.exception

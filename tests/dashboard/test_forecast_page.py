@@ -47,7 +47,7 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_p
     reference, less, *_ = table["less scalerl's"]
     assert reference == ""
     assert less.startswith("-0.0")
-    assert "`platform forecast loo --budget 2`" in captions(page)
+    assert "`platform forecast loo --budget 2x`" in captions(page)
     assert "weighed by AICc" in captions(page)
     crossings = page.dataframe[1].value
     assert list(crossings["variant"]) == list(TRUTH)

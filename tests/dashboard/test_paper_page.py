@@ -27,7 +27,7 @@ def make_study(runs: StartedSweep, **changes) -> StartedSweep:
     doc = "Which loss has the highest ceiling?"
     study = changed(runs, **{"sweep": "study", "doc": doc, "claims": CLAIMS, "published": PUBLISHED, **changes})
     study.write_plan()
-    written_card(read_results(study), [])
+    written_card(read_results(study), study.folder, [])
     return study
 
 

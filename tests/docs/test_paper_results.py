@@ -11,10 +11,12 @@ import pytest
 from places import REPOSITORY
 
 from ablations.paper.card_words import claim_text
-from ablations.paper.judgement import MeasuredDifference, judged_claim
+from ablations.paper.judgement import judged_claim
 from ablations.report.markdown import markdown_text
 from ablations.study.claims import Claim
 from ablations.study.sweep import load_sweep
+from ablations.verdict.answer import Answer
+from ablations.verdict.questions import BY_NAME
 
 RESULTS = REPOSITORY / "docs/results"
 CARDS = json.loads((REPOSITORY / "benchmarks/results/reproduction.json").read_text())["cards"]
@@ -32,7 +34,7 @@ def test_a_card_judges_the_claims_of_its_file_by_its_intervals(card):
         ends = one["found"]
         if claim.of == "compute":
             ends = {name: end and math.log(end) for name, end in ends.items()}
-        found = None if set(ends.values()) == {None} else MeasuredDifference(**ends)
+        found = Answer.written(BY_NAME[claim.of], **ends)
         assert judged_claim(claim, found) == one["outcome"]
 
 

@@ -4,16 +4,16 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from ablations.design.undecided import what_would_tell, what_would_tell_of
+from ablations.design.undecided import what_would_tell
 from ablations.fit.words import in_words
 from ablations.report.colours import styles
+from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
 from ablations.report.dark import ON_DARK
-from ablations.report.headings import comparison_headings, under
 from ablations.text import changes_text
+from ablations.verdict.order import comparison_sheet
 from ablations.verdict.results import Results
-from ablations.verdict.words import glossary, joint_note, line_of, method, sentence
+from ablations.verdict.words import ResultRow, glossary, joint_note, method, sentence
 from ablations_dashboard.choose import Shown
-from ablations_dashboard.load import comparison_csv
 from ablations_dashboard.tables import show_table
 from ablations_dashboard.written import in_markdown, visible
 
@@ -39,12 +39,11 @@ def show_verdicts(results: Results, shown: Shown) -> None:
     )
     st.caption(in_markdown(" ".join(filter(None, (method(results), what_would_tell(results))))))
     with st.expander("All numbers"):
-        lines = [line_of(results, results.variant(name)) for name in shown.names]
         show_table(
-            pd.DataFrame(under(comparison_headings(plan), lines)).map(visible),
+            table_of(results, ALL_NUMBERS, shown),
             key=f"numbers {plan.sweep}",
             name=plan.sweep,
-            csv=comparison_csv(results),
+            csv=comparison_sheet(results).encode(),
         )
         if corrected := joint_note(results):
             st.caption(f'Intervals under "corrected" are {corrected}.')
@@ -63,7 +62,8 @@ def said_of(results: Results, name: str) -> str:
     """What was found of a variant, and what it changes."""
     variant = results.variant(name)
     changes = changes_text(variant.overrides)
-    return sentence(results, variant, line_of(results, variant)) + (f" It changes {changes}." if changes else "")
+    said = sentence(ResultRow(results=results, variant=variant))
+    return f"{said} Changes: {changes}." if changes else said
 
 
 def show_changes(results: Results, shown: Shown) -> None:
@@ -75,28 +75,17 @@ def show_changes(results: Results, shown: Shown) -> None:
     show_table(pd.DataFrame(lines), key=f"changes {results.plan.sweep}", name=f"{results.plan.sweep}-changes")
 
 
+def table_of(results: Results, selection: Selection, shown: Shown) -> pd.DataFrame:
+    """A row per variant that is shown, with the columns of a selection."""
+    headed = columns(results, selection)
+    rows = (ResultRow(results=results, variant=results.variant(name)) for name in shown.names)
+    table = [[visible(column.cell(row)) for column in headed] for row in rows]
+    return pd.DataFrame(table, columns=pd.Index([visible(column.heading) for column in headed]))
+
+
 def verdict_table(results: Results, shown: Shown) -> Styler:
     """One line per variant, its name in its colour: what it changed, its verdicts, and what would decide."""
-    reference, look = results.plan.reference, styles(results.plan)
-    lines = []
-    for name in shown.names:
-        one, line = line_of(results, results.variant(name)), results.compared(name)
-        lines.append(
-            {
-                "variant": visible(name),
-                "changes": visible(one.changes),
-                "level": one.level,
-                f"level less {visible(reference)}'s": one.delta_level,
-                "ceiling": one.ceiling,
-                "A": one.A,
-                f"A less {visible(reference)}'s": one.delta_A,
-                "efficiency": one.efficiency,
-                f"compute over {visible(reference)}'s": one.compute_ratio,
-                "seeds": one.seeds,
-                "what would decide": what_would_tell_of(line) if line else "",
-            }
-        )
-    frame = pd.DataFrame(lines)
+    look, frame = styles(results.plan), table_of(results, VERDICTS, shown)
     colours = {visible(name): style.colour for name, style in look.items() if name in shown.focus}
     is_dark = st.context.theme.type == "dark"
 

@@ -98,7 +98,7 @@ def show_forecast_tables(found: SweepForecast, results: Results) -> None:
         ("crossings", under(curve_headings(found), curve_lines(found))),
     ):
         show_table(pd.DataFrame(lines).map(visible), key=f"{name} {plan.sweep}", name=f"{plan.sweep}-{name}")
-    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.compute_unit_gpu_hours:g}"
+    command = f"platform forecast {found.sweep} --budget {found.budgets_gpu_hours[0] / plan.budget_gpu_hours:g}x"
     counted_in = plan.compute_name.capitalize().replace("gpu", "GPU")
     st.caption(f"{counted_in}. {in_code(command)} prints the same.")
     st.caption(in_markdown(" ".join(forecast_notes(found))))

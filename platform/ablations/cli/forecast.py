@@ -59,14 +59,14 @@ def forecast(
         raise AblationsError("--budget and --score have no effect on --backtest; leave them out")
     with progress_bar("fitting curves") as done:
         # Nothing of it is compared.
-        results = read_results(with_task(find_sweep(home, sweep), task), alone=True, done=done)
+        results = read_results(started := with_task(find_sweep(home, sweep), task), alone=True, done=done)
     warn(unkept_results_note(results))
     if backtest:
         with progress_bar("forecasting from parts of curves") as done:
             found = backtest_sweep(results, done=done)
         shown = backtest_tables(found, sweep=results.plan.sweep)
     else:
-        unit, own = results.plan.compute_unit_gpu_hours, results.plan.budget_gpu_hours
+        unit, own = started.plan.compute_unit_gpu_hours, started.plan.budget_gpu_hours
         hours = [one.in_scale_units(unit_gpu_hours=unit, own=own / unit) * unit for one in asked]
         with progress_bar("forecasting variants") as done:
             found = forecast_sweep(results, budgets_gpu_hours=hours, score=score, done=done)
@@ -76,7 +76,7 @@ def forecast(
     else:
         out = console()
         out.print(shown)
-        say_pages(results.sweep.home, out)
+        say_pages(started.home, out)
 
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:

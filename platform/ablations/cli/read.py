@@ -210,11 +210,11 @@ def compare(
         with progress_bar("fitting on the paper's grid") as done:
             comparison = paper_comparison(results, done=done)
         if as_json:
-            names = {"sweep": results.plan.sweep, "together_with": list(results.sweep.beside)}
+            names = {"sweep": results.plan.sweep, "together_with": list(results.beside)}
             print_json(names | comparison.to_json())
         else:
             name = results.plan.compute_name
-            console().print(paper_table(comparison, sweep=results.sweep.title, compute_name=name))
+            console().print(paper_table(comparison, sweep=results.title, compute_name=name))
     elif as_json:
         print_json(results.to_json())
     elif sheet is not None:
@@ -236,7 +236,7 @@ def show_comparison(results: "Results") -> None:
     out.print(comparison_table(results))
     if spent := hours_table(results):
         out.print("", spent)
-    if results.plan.scale:  # a sweep of the home folder
+    if results.sweep:
         say_pages(results.sweep.home, out)
 
 
@@ -324,7 +324,7 @@ def report(
     from ablations.terminal.progress_bar import waiting
 
     results = _of_sweeps(home, sweeps or [], task, alone=alone)
-    folder = to or results.sweep.report_folder
+    folder = to or results.report_folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with waiting("drawing and writing"):

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -172,9 +173,9 @@ def reproduce_one(
     differing = unlike(started)
     with progress_bar("fitting curves") as done:
         results = read_results(started, done=done)
-    card = written_card(results, differing)
+    card = written_card(results, started.folder, differing)
     if not as_json:
-        show_card(card, differing, out)
+        show_card(card, started.folder, differing, out)
     return unfinished_code(started), card.to_json()
 
 
@@ -270,14 +271,14 @@ def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
     out.print(table)
 
 
-def written_card(results: "Results", differing: Sequence[str]) -> "Card":
+def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> "Card":
     """The card, also written into the sweep's folder: card.json, card.md and its figure, curves.svg."""
     from ablations.paper.card import CARD_FILE, card_of
     from ablations.paper.card_words import card_notes
     from ablations.report.card_page import card_markdown
     from ablations.report.static import curves_picture
 
-    card, folder = card_of(results), results.sweep.folder
+    card = card_of(results)
     write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
     write_atomically(folder / "curves.svg", curves_picture(results, "svg"))
     write_atomically(folder / "card.md", card_markdown(card, card_notes(card, differing)).encode())
@@ -293,7 +294,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
     return unlike_the_paper(recipe, shape_of(recipe.model).parameters)
 
 
-def show_card(card: "Card", differing: Sequence[str], out: "Console") -> None:
+def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Console") -> None:
     """The claims, what was found of each, and what was not as in the paper."""
     from ablations.paper.card_words import OUTCOMES, card_line, card_notes
 
@@ -311,7 +312,7 @@ def show_card(card: "Card", differing: Sequence[str], out: "Console") -> None:
     for line in lines:
         table.add(line.claim, line.here, line.outcome, line.source)
     out.print(table)
-    shown = f"card  {card.results.sweep.folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
+    shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)
 
 

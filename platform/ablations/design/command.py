@@ -2,12 +2,12 @@
 
 import shlex
 
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 
 KEPT, WITH_VALUE = ("--scale", "--set", "--budget", "--home"), ("--executor", "--jobs", "--after", "--tracking-uri")
 
 
-def design_command(plan: Plan) -> str:
+def design_command(plan: Labels) -> str:
     """The command that shows the designs of a sweep: its own command with another verb and without other options."""
     words = shlex.split(plan.command)
     if words[:2] != ["platform", "sweep"]:

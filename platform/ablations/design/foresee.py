@@ -11,7 +11,6 @@ from ablations.design.choices import Blueprint, Costs, StudyDesign
 from ablations.design.earlier import known_of_home
 from ablations.design.half_widths import (
     BLIND,
-    Question,
     Sight,
     curve_sights,
     level_sight,
@@ -19,6 +18,7 @@ from ablations.design.half_widths import (
 from ablations.design.known import KnownScale, assumed
 from ablations.design.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.options import MIN_POINTS, FitSettings
+from ablations.study.claims import Quantity
 from ablations.study.fittable import num_fittable
 from ablations.verdict.repeated_runs import repeats_of_home
 from ablations.verdict.run_to_run import OtherSweeps
@@ -34,7 +34,7 @@ class Foreseen:
     """Of all runs that are left to train, one after the other, as fast as earlier runs; None where none says."""
     num_readings: int
     """After step 0, of one run, that are fitted."""
-    sights: dict[Question, Sight]
+    sights: dict[Quantity, Sight]
 
     @property
     def can_be_fitted(self) -> bool:
@@ -76,11 +76,11 @@ class Prospect:
         """The cheapest to train first; of equal ones what costs less in all, then fewer samples."""
         return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
 
-    def cheapest(self, question: Question, detect: float) -> Foreseen | None:
+    def cheapest(self, question: Quantity, detect: float) -> Foreseen | None:
         """The cheapest design that sees this difference, in ln for compute; None where none of them does."""
         return next((one for one in self.by_cost if _sees(one, question, detect)), None)
 
-    def finest(self, question: Question) -> Foreseen | None:
+    def finest(self, question: Quantity) -> Foreseen | None:
         """The design that sees the smallest difference; None where none sees any."""
         seeing = [one for one in self.designs if one.sights[question].seen is not None]
         return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
@@ -150,7 +150,7 @@ def _foreseen(
     samples = known.prompts * choice.samples / known.sampling_share
     settings = settings_of(blueprint, choice)
     sizes = {"num_variants": blueprint.num_variants, "num_seeds": len(choice.seeds)}
-    sights: dict[Question, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
+    sights: dict[Quantity, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
     if number >= MIN_POINTS:
         end = min(float(compute[-1]), settings.fit_to)
         sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, **sizes, compute=end)
@@ -197,6 +197,6 @@ def _seconds(blueprint: Blueprint, known: KnownScale, choice: StudyDesign, costs
     return trained + evaluations * more * known.speed.seconds_per_evaluation
 
 
-def _sees(one: Foreseen, question: Question, detect: float) -> bool:
+def _sees(one: Foreseen, question: Quantity, detect: float) -> bool:
     seen = one.sights[question].seen
     return seen is not None and seen <= detect

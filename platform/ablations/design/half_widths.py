@@ -28,6 +28,7 @@ from ablations.design.known import KnownScale
 from ablations.design.simulated_runs import SEED, Kind, SimulatedRuns, grid_difference
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
+from ablations.study.claims import Quantity
 from ablations.verdict.differences import (
     ceiling_difference,
     ceiling_repeats,
@@ -37,10 +38,9 @@ from ablations.verdict.differences import (
 )
 from ablations.verdict.interval import Interval
 from ablations.verdict.level import Level, level_difference, level_of
-from ablations.verdict.rules import WIDEST_MARGIN, WIDEST_RATIO
+from ablations.verdict.questions import CEILING, COMPUTE
 from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
 
-Question = Literal["level", "ceiling", "compute"]
 OfLaw = Literal["ceiling", "compute"]
 """Questions whose answer a fitted law gives."""
 
@@ -50,7 +50,7 @@ NUM_STUDIES = 24
 ENDLESS = math.inf
 FARTHEST: dict[OfLaw, float] = {"ceiling": 0.25, "compute": math.log(4)}
 """A larger difference is not looked for."""
-LOOKED_AT_FIRST: dict[OfLaw, float] = {"ceiling": WIDEST_MARGIN, "compute": math.log(WIDEST_RATIO)}
+LOOKED_AT_FIRST: dict[OfLaw, float] = {"ceiling": CEILING.widest, "compute": 2 * COMPUTE.widest}
 """The search begins here, at what a verdict of "no difference seen" may leave in; the half-width is foretold for it
 where no difference is seen."""
 KIND_OF: dict[OfLaw, Kind] = {"ceiling": "ends lower", "compute": "slower"}
@@ -70,7 +70,7 @@ class Sight:
     open: float = 0.0
     """Share of studies that would have an interval without an end."""
 
-    def to_json(self, question: Question) -> dict[str, float | None]:
+    def to_json(self, question: Quantity) -> dict[str, float | None]:
         """Plain data for JSON; of compute half-width and difference are factors."""
         in_unit = {
             name: None if value is None else math.exp(value) if question == "compute" else value
@@ -132,7 +132,7 @@ def level_sight(curve: Curve, known: KnownScale, *, num_variants: int, num_seeds
     levels = [Level(value=level.value, variance=level.variance, start=f"seed {seed}") for seed in range(num_seeds)]
     freedom = num_variants * (num_seeds - 1)
     quantiles = quantiles_of(NUM_STUDIES if freedom else 1)
-    spreads = (found_spread(variance, level.variance, freedom, u, known.others.level) for u in quantiles)
+    spreads = (found_spread(variance, level.variance, freedom, u, known.others.of("level")) for u in quantiles)
     half_widths = np.array([half_width(level_difference(levels, levels, spread)) for spread in spreads])
     return sight_of(half_widths, math.sqrt(2 * variance / num_seeds))
 
@@ -145,7 +145,7 @@ class Sizes:
     num_seeds: int
 
 
-def curve_sights(runs: SimulatedRuns, *, num_variants: int, num_seeds: int) -> dict[Question, Sight]:
+def curve_sights(runs: SimulatedRuns, *, num_variants: int, num_seeds: int) -> dict[Quantity, Sight]:
     """Of ceiling and compute, from simulated runs that each study draws its two sides from."""
     sizes = Sizes(num_variants=num_variants, num_seeds=num_seeds)
     seen: dict[OfLaw, float | None] = {question: looked_for(question, runs, sizes) for question in KIND_OF}
@@ -265,7 +265,7 @@ def _ceiling_spreads(groups: Groups, known: KnownScale, sizes: Sizes, quantiles:
         for some, num_all, number in bounded
         if len(some) > 1
     ]
-    return _found_spreads(saying, known.spread.ceiling, sizes, quantiles, known.others.ceiling)
+    return _found_spreads(saying, known.spread.ceiling, sizes, quantiles, known.others.of("ceiling"))
 
 
 def _target_spreads(groups: Groups, known: KnownScale, sizes: Sizes, quantiles: np.ndarray) -> list[RunToRun]:
@@ -275,7 +275,7 @@ def _target_spreads(groups: Groups, known: KnownScale, sizes: Sizes, quantiles: 
     saying = (
         [] if target is None else [(target_repeats(fits, target), number) for fits, number in rising if len(fits) > 1]
     )
-    return _found_spreads(saying, known.spread.target, sizes, quantiles, known.others.target)
+    return _found_spreads(saying, known.spread.target, sizes, quantiles, known.others.of("target"))
 
 
 def _found_spreads(

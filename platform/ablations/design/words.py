@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from ablations.design.earlier import MOST_RUNS
 from ablations.design.foresee import Foreseen, Prospect
-from ablations.design.half_widths import POWER, Question, Sight
+from ablations.design.half_widths import POWER, Sight
 from ablations.design.known import PAPER_BUDGET
 from ablations.fit.options import MIN_POINTS
+from ablations.study.claims import Quantity
 from ablations.text import compute_text, counted, duration_text
 from ablations.verdict.run_to_run import PRIOR_SD
 
-NAMES: dict[Question, str] = {"level": "level", "ceiling": "ceiling", "compute": "compute"}
 NOT_SEEN = "-"
 
 
@@ -53,12 +53,12 @@ def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
     )
 
 
-def seen_text(question: Question, sight: Sight) -> str:
+def seen_text(question: Quantity, sight: Sight) -> str:
     """`0.024`; for compute a factor, `x 1.31`; `-` where no difference is seen."""
     return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
 
 
-def difference_text_of(question: Question, difference: float) -> str:
+def difference_text_of(question: Quantity, difference: float) -> str:
     """A difference in pass rate, or in ln compute as the factor that it is."""
     return f"x {math.exp(difference):.2f}" if question == "compute" else f"{difference:.3f}"
 
@@ -68,12 +68,12 @@ def own_sentence(prospect: Prospect) -> str:
     own = prospect.own
     if not own.can_be_fitted:
         return f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_POINTS}."
-    seen = "; ".join(_seen(question, own.sights[question]) for question in NAMES)
+    seen = "; ".join(_seen(question, own.sights[question]) for question in own.sights)
     size = f"{counted(len(own.choice.seeds), 'seed')}, {counted(own.costs.num_runs, 'run')}"
     return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."
 
 
-def _seen(question: Question, sight: Sight) -> str:
+def _seen(question: Quantity, sight: Sight) -> str:
     no_end = f"{sight.open:.0%} of its intervals without an end" if sight.open else ""
     if sight.seen is None:
         return f"no difference in {question}{f' ({no_end})' if no_end else ''}"
@@ -85,7 +85,7 @@ def _seen(question: Question, sight: Sight) -> str:
     return f"a difference in {question} of {sight.seen:.3f}{interval}"
 
 
-def _half(question: Question, half_width: float) -> str:
+def _half(question: Quantity, half_width: float) -> str:
     return f"to a factor of {math.exp(half_width):.2f}" if question == "compute" else f"±{half_width:.3f}"
 
 
@@ -116,7 +116,7 @@ def dry_run_sentences(prospect: Prospect, command: str) -> list[str]:
     return [own_sentence(prospect), source_sentence(prospect), f"`{command}` shows other designs and their cost."]
 
 
-def answer(prospect: Prospect, question: Question, detect: float) -> str:
+def answer(prospect: Prospect, question: Quantity, detect: float) -> str:
     """The cheapest design that sees a wanted difference, with what to write; or that none of them does."""
     wanted = _wanted(question, detect)
     found = prospect.cheapest(question, detect)
@@ -137,7 +137,7 @@ def answer(prospect: Prospect, question: Question, detect: float) -> str:
     )
 
 
-def _wanted(question: Question, difference: float) -> str:
+def _wanted(question: Quantity, difference: float) -> str:
     if question == "compute":
         return f"a compute ratio of {math.exp(difference):.2f}"
     return f"a difference in {question} of {difference:.3g}"

@@ -5,13 +5,13 @@
 [('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
 """
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.paper.judgement import MeasuredDifference, Outcome, difference_in, judged_claim
+from ablations.paper.judgement import Outcome, judged_claim
 from ablations.study.claims import Claim
+from ablations.verdict.answer import Answer
 from ablations.verdict.results import Results, compared
 
 CARD_FILE = "card.json"
@@ -22,17 +22,19 @@ CARD_FILE = "card.json"
 class JudgedClaim:
     """A claim and what was found of it.
 
-    JudgedClaim(claim=claim, found=MeasuredDifference(estimate=0.03, lo=0.01, hi=0.05), outcome="holds")
+    JudgedClaim(claim=claim, found=Answer(question=CEILING, estimate=0.03, lo=0.01, hi=0.05, ...), outcome="holds")
     """
 
     claim: Claim
-    found: MeasuredDifference | None
-    """The difference in pass rate, or the ratio of computes; None where the runs give none."""
+    found: Answer | None
+    """The difference in pass rate, or the ratio of computes; None if the variant is not compared."""
     outcome: Outcome
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        ends = {name: getattr(self.found, name, None) for name in ("estimate", "lo", "hi")}
+        found = self.found
+        numbers = (None, None, None) if found is None else (found.estimate, found.lo, found.hi)
+        ends = dict(zip(("estimate", "lo", "hi"), numbers, strict=True))
         return self.claim.model_dump() | {"found": ends, "outcome": self.outcome}
 
 
@@ -75,7 +77,8 @@ class Card:
         found = []
         for variant, fit in self.results.plan.published.items():
             line = self.results.compared(variant)
-            A, lo, hi = (None, None, None) if line is None else (line.A, line.A_lo, line.A_hi)
+            here = line and line.asymptote
+            A, lo, hi = (here.A, here.lo, here.hi) if here else (None, None, None)
             own = fit.get("A")
             found.append(PublishedVariant(variant=variant, A=own, A_here=None if hi is None else A, A_lo=lo, A_hi=hi))
         return tuple(found)
@@ -108,14 +111,14 @@ def card_of(results: Results) -> Card:
 
     A claim against another variant than the reference is judged by a comparison with that one.
     """
-    plan = results.plan
-    claims = [Claim(**written) for written in plan.claims]
-    if not claims:
+    plan, sweep = results.plan, results.sweep
+    claims = [Claim(**written) for written in sweep.plan.claims] if sweep else []
+    if sweep is None or not claims:
         raise AblationsError(f"sweep '{plan.sweep}' claims nothing; `claims:` in its file says what a paper says")
     by_baseline = {plan.reference: results}
     for claim in claims:
         if claim.against is not None and claim.against not in by_baseline:
-            other = replace(results.sweep, plan=replace(plan, reference=claim.against))
+            other = replace(sweep, plan=replace(sweep.plan, reference=claim.against))
             by_baseline[claim.against] = compared(other, results.variants)
     return Card(
         results=results, claims=tuple(_judged(by_baseline[claim.against or plan.reference], claim) for claim in claims)
@@ -124,10 +127,5 @@ def card_of(results: Results) -> Card:
 
 def _judged(results: Results, claim: Claim) -> JudgedClaim:
     line = results.compared(claim.variant)
-    found = None if line is None else difference_in(line, claim.of)
-    shown = found
-    if found is not None and claim.of == "compute":
-        in_ln = (found.estimate, found.lo, found.hi)
-        estimate, lo, hi = (None if number is None else math.exp(number) for number in in_ln)
-        shown = MeasuredDifference(estimate=estimate, lo=lo, hi=hi)
-    return JudgedClaim(claim=claim, found=shown, outcome=judged_claim(claim, found))
+    found = line and line.answers[claim.of]
+    return JudgedClaim(claim=claim, found=found, outcome=judged_claim(claim, found))

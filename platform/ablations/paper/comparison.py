@@ -16,9 +16,8 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, PAPER_BUDGET_GPU_HOURS, PaperFit, PaperGrid, paper_fit
 from ablations.terminal.progress_bar import Done, counted_off
+from ablations.verdict.paper_rule import PAPER_MARGIN, PAPER_RULE, paper_rule
 from ablations.verdict.results import Results
-from ablations.verdict.rules import PAPER_MARGIN, Difference, paper_rule
-from ablations.verdict.words import PAPER_RULE
 
 DIGITS = 9
 """0.61 - 0.59 is a little over 0.02 in floating point; both are nodes of the grid."""
@@ -49,7 +48,7 @@ class PaperVariant:
     fits: tuple[PaperFit, ...]
     delta_A: float
     """A less the reference's A."""
-    difference: Difference
+    difference: str
     """By `paper_rule`; "no difference seen" is the paper's "equal"."""
     refits: tuple[PaperFit, ...] = ()
     """The fits with A fixed at the common A; empty where A is not the reference's within PAPER_MARGIN."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ablations.paper.comparison import WARNING, PaperComparison, PaperVariant
 from ablations.paper.grid import PaperGrid
 from ablations.text import compute_text
-from ablations.verdict.rules import PAPER_MARGIN
+from ablations.verdict.paper_rule import PAPER_MARGIN
 from ablations.verdict.words import SAID_BY_THE_PAPER_RULE
 
 GRIDS: dict[PaperGrid, str] = {

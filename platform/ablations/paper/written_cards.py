@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.paper.card import CARD_FILE, JudgedClaim, PublishedVariant
-from ablations.paper.judgement import MeasuredDifference
 from ablations.study.claims import Claim
+from ablations.verdict.answer import Answer
+from ablations.verdict.questions import BY_NAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +55,10 @@ def read_card(folder: Path) -> WrittenCard | None:
 
 
 def _judged(data: dict[str, Any]) -> JudgedClaim:
-    found = data["found"]
-    is_known = any(number is not None for number in found.values())
+    claim = Claim(**{name: value for name, value in data.items() if name not in ("found", "outcome")})
     return JudgedClaim(
-        claim=Claim(**{name: value for name, value in data.items() if name not in ("found", "outcome")}),
-        found=MeasuredDifference(**found) if is_known else None,
+        claim=claim,
+        found=Answer.written(BY_NAME[claim.of], **data["found"]),
         outcome=data["outcome"],
     )
 

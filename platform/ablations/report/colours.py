@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
@@ -23,7 +23,7 @@ class Style:
         return f"rgba({red},{green},{blue},{opacity})"
 
 
-def styles(plan: Plan) -> dict[str, Style]:
+def styles(plan: Labels) -> dict[str, Style]:
     """Colour and marker of each variant, by its place in the plan; the sweep's reference is dark, whatever a page
     compares with.
     """
@@ -35,7 +35,7 @@ def styles(plan: Plan) -> dict[str, Style]:
     return chosen
 
 
-def own_reference(plan: Plan) -> str:
+def own_reference(plan: Labels) -> str:
     """The variant of a sweep that changes nothing; where none changes anything, the one that all are compared with."""
     unchanged = [variant.name for variant in plan.variants if not variant.overrides]
     return unchanged[0] if 0 < len(unchanged) < len(plan.variants) else plan.reference

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from ablations.design.undecided import what_would_tell
 from ablations.report.colours import styles
+from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.methods import methods_paragraphs
-from ablations.report.rounding import rounded_line
+from ablations.report.rounding import ROUNDED
 from ablations.terminal.visible import made_visible
-from ablations.verdict.results import FittedVariant, Results
-from ablations.verdict.words import glossary, sentence, warnings
+from ablations.verdict.results import Results
+from ablations.verdict.words import ResultRow, glossary, sentence, warnings
 
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "
@@ -54,10 +55,10 @@ def document_of(results: Results, *, now: datetime) -> Document:
     """The report of a sweep; `now` is the date that it shows."""
     plan = results.plan
     return Document(
-        title=made_visible(results.sweep.title),
+        title=made_visible(results.title),
         doc=made_visible(plan.doc),
         warnings=_seen(warnings(results)),
-        findings=_seen([sentence(results, one, rounded_line(results, one)) for one in results.variants]),
+        findings=_seen([sentence(ResultRow(results=results, variant=one, digits=ROUNDED)) for one in results.variants]),
         advice=made_visible(what_would_tell(results)),
         changes=_seen_pairs([(one.name, one.changes) for one in plan.variants if one.overrides]),
         headings=document_headings(results),
@@ -72,23 +73,16 @@ def document_of(results: Results, *, now: datetime) -> Document:
 
 def document_headings(results: Results) -> tuple[str, ...]:
     """Of the table."""
-    reference = results.plan.reference
-    differences = (f"level less {reference}'s", "A", f"A less {reference}'s", f"compute over {reference}'s")
-    return _seen(("variant", "seeds", *differences, "verdicts"))
+    return tuple(column.heading for column in columns(results, DOCUMENT))
 
 
 def document_rows(results: Results) -> tuple[DocumentRow, ...]:
     """Of the table, in the order of the results."""
-    look = styles(results.plan)
-    return tuple(_row(results, variant, look[variant.name].colour) for variant in results.variants)
-
-
-def _row(results: Results, variant: FittedVariant, colour: str) -> DocumentRow:
-    line = rounded_line(results, variant)
-    said = _verdicts(line.level, line.ceiling, line.efficiency)
-    numbers = (line.seeds, line.delta_level, line.A, line.delta_A, line.compute_ratio)
-    is_reference = line.variant == results.plan.reference
-    return DocumentRow(colour=colour, cells=_seen((line.variant, *numbers, "reference" if is_reference else said)))
+    look, rows = styles(results.plan), rows_of(results, columns(results, DOCUMENT), ROUNDED)
+    return tuple(
+        DocumentRow(colour=look[variant.name].colour, cells=_seen(row))
+        for variant, row in zip(results.variants, rows, strict=True)
+    )
 
 
 def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
@@ -98,18 +92,12 @@ def origin(results: Results, now: datetime) -> list[tuple[str, str]]:
     window = f"{plan.fit_from_gpu_hours:g} to {plan.fit_to_gpu_hours:g}"
     return [
         ("command", plan.command),
-        ("home folder", str(results.sweep.home.path)),
+        ("home folder", str(results.sweep.home.path) if results.sweep else "none"),
         ("date", f"{now:%Y-%m-%d %H:%M %Z}"),
         ("runs", f"{num_runs}, at scale {plan.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"),
         ("fitted", f"readings from {window} {plan.compute_name}, each seed by itself"),
         ("code", ", ".join(results.code_versions) or "unknown"),
     ]
-
-
-def _verdicts(level: str, ceiling: str, efficiency: str) -> str:
-    """Three in one cell: "level down; ceiling: cannot tell; more compute"."""
-    named = (("level", level), ("ceiling", ceiling), ("compute", efficiency))
-    return "; ".join(said if name in said else f"{name}: {said}" for name, said in named)
 
 
 def _seen(texts: Sequence[str]) -> tuple[str, ...]:

@@ -1,10 +1,15 @@
 """What forest plots draw, as plain data: the differences from the reference in level, ceiling and compute."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablations.report.colours import Style, styles
-from ablations.report.rounding import rounded_line
+from ablations.report.rounding import ROUNDED
+from ablations.verdict.answer import Question
+from ablations.verdict.compare import VariantResult
+from ablations.verdict.questions import CEILING
 from ablations.verdict.results import Results
+from ablations.verdict.words import ResultRow
 
 UNKNOWN = "not known"
 """Of a difference that the readings do not bound on either side."""
@@ -51,43 +56,28 @@ class ForestPanel:
     """Every variant that is compared, in the plan's order; the reference is not among them."""
 
 
-def forest_panels(results: Results) -> tuple[ForestPanel, ForestPanel, ForestPanel]:
-    """The differences in level and in ceiling, and the ratio of compute, each against the reference."""
-    look, reference = styles(results.plan), results.plan.reference
+def forest_panels(results: Results) -> tuple[ForestPanel, ...]:
+    """A panel for each question."""
     lines = results.comparison.variants if results.comparison else ()
-    others = [(line, rounded_line(results, results.variant(line.curve))) for line in lines if line.curve != reference]
+    others = [line for line in lines if line.name != results.plan.reference]
+    return tuple(_panel(results, question, others) for question in results.questions)
 
-    def rows(name: str, *, rising: bool = False) -> tuple[ForestRow, ...]:
-        found = []
-        for line, texts in others:
-            estimate, lo, hi = (getattr(line, f"{name}{end}") for end in ("", "_lo", "_hi"))
-            said = getattr(texts, name)
-            if rising and line.verdict == "no rise":  # it has no ceiling
-                estimate, lo, hi, said = None, None, None, "no rise"
-            style, said = look[line.curve], said or UNKNOWN
-            found.append(ForestRow(variant=line.curve, style=style, estimate=estimate, lo=lo, hi=hi, text=said))
-        return tuple(found)
 
-    return (
-        ForestPanel(
-            title=f"level less that of {reference}",
-            axis_title="pass rate over the last third",
-            null=0.0,
-            log=False,
-            rows=rows("delta_level"),
-        ),
-        ForestPanel(
-            title=f"ceiling less that of {reference}",
-            axis_title="A, pass rate",
-            null=0.0,
-            log=False,
-            rows=rows("delta_A", rising=True),
-        ),
-        ForestPanel(
-            title=f"compute over that of {reference}",
-            axis_title="under 1 needs less compute",
-            null=1.0,
-            log=True,
-            rows=rows("compute_ratio"),
-        ),
+def _panel(results: Results, question: Question, lines: Sequence[VariantResult]) -> ForestPanel:
+    look, rows = styles(results.plan), []
+    for line in lines:
+        row, answer = (
+            ResultRow(results=results, variant=results.variant(line.name), digits=ROUNDED),
+            line.answers[question.name],
+        )
+        estimate, lo, hi, said = answer.estimate, answer.lo, answer.hi, row.number(question) or UNKNOWN
+        if question is CEILING and line.verdict == "no rise":  # it has no ceiling
+            estimate, lo, hi, said = None, None, None, "no rise"
+        rows.append(ForestRow(variant=line.name, style=look[line.name], estimate=estimate, lo=lo, hi=hi, text=said))
+    return ForestPanel(
+        title=question.heading.format(reference=results.plan.reference),
+        axis_title=question.axis,
+        null=question.no_difference,
+        log=question.is_ratio,
+        rows=tuple(rows),
     )

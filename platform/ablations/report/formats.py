@@ -38,7 +38,7 @@ def write_in_format(results: Results, form: ReportFormat, *, now: datetime, fold
 
     `now` is the date that it shows. Raises AblationsError for a PDF without Chromium.
     """
-    folder = folder or results.sweep.report_folder
+    folder = folder or results.report_folder
     if form == "html":
         return write_report(results, now=now, folder=folder)
     if form == "pdf":

@@ -5,49 +5,14 @@ from dataclasses import asdict
 
 from ablations.forecast.of_sweep import SweepForecast
 from ablations.forecast.words import BudgetLine, CurveLine
-from ablations.home.plan import Plan
 from ablations.paper.comparison import PaperComparison
 from ablations.paper.words import PaperLine
-from ablations.verdict.rules import PAPER_MARGIN
-from ablations.verdict.words import PAPER_RULE, Line
+from ablations.verdict.paper_rule import PAPER_MARGIN, PAPER_RULE
 
 
-def under(
-    headings: Mapping[str, str], lines: Sequence[Line | PaperLine | BudgetLine | CurveLine]
-) -> list[dict[str, str]]:
+def under(headings: Mapping[str, str], lines: Sequence[PaperLine | BudgetLine | CurveLine]) -> list[dict[str, str]]:
     """The cells of each line by their heading; `headings` are by field, and choose the columns and their order."""
     return [{heading: asdict(line)[field] for field, heading in headings.items()} for line in lines]
-
-
-def comparison_headings(plan: Plan) -> dict[str, str]:
-    """Of a comparison, by field of `Line`; corrected intervals only where several variants are compared."""
-
-    def joint(field: str, name: str) -> dict[str, str]:
-        return {f"{field}_joint": f"{name}, corrected"} if len(plan.variants) > 2 else {}
-
-    headings = {
-        "variant": "variant",
-        **({"changes": "changes"} if any(variant.overrides for variant in plan.variants) else {}),
-        "seeds": "seeds",
-        "level": "level",
-        "delta_level": f"level less {plan.reference}'s",
-        **joint("delta_level", "level"),
-        "ceiling": "ceiling",
-        "delta_A": f"A less {plan.reference}'s",
-        **joint("delta_A", "A"),
-        "A": "A",
-        "A_eq1": "A under eq. 1",
-        "efficiency": "efficiency",
-        "compute_ratio": f"compute over {plan.reference}'s",
-        **joint("compute_ratio", "compute"),
-        "paper_rule": PAPER_RULE,
-        "B": "B",
-        "C_mid": "C_mid",
-        "R_0": "R_0",
-        "fit": "fit",
-        "cost": f"cost, {plan.hours_name}",
-    }
-    return headings | ({"published": "published A, B, C_mid"} if plan.published else {})
 
 
 def paper_headings(comparison: PaperComparison) -> dict[str, str]:

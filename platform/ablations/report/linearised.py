@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 from ablations.paper.comparison import PaperComparison, PaperVariant
 from ablations.paper.grid import PaperFit
 from ablations.report.colours import Style, styles
@@ -32,7 +32,7 @@ def linearised_score(fit: PaperFit, score: np.ndarray) -> np.ndarray:
     return fit.C_mid**fit.B * gained / (fit.A - fit.R_0 - gained)
 
 
-def linearised_figure(comparison: PaperComparison, plan: Plan) -> "Figure":
+def linearised_figure(comparison: PaperComparison, plan: Labels) -> "Figure":
     """The readings of every variant on axes on which its fit is a line of slope B."""
     from plotly.graph_objects import Figure
 

@@ -2,8 +2,8 @@
 
 from ablations.fit.options import FitOptions
 from ablations.text import compute_text, counted
+from ablations.verdict.paper_rule import PAPER_MARGIN
 from ablations.verdict.results import Results
-from ablations.verdict.rules import PAPER_MARGIN
 from ablations.verdict.words import joint_note, method
 
 R0_SAID = {
@@ -29,10 +29,10 @@ def _training(results: Results) -> str:
     trained = f"with {of_seeds} ({listed})" if len(same) == 1 else f"with seeds from {listed}"
     said = f"{counted(len(plan.variants), 'variant')} of one recipe were trained {trained}"
     said += f" at scale {plan.scale}" if plan.scale else ""
-    if results.sweep.beside:
+    if results.beside:
         costs = [run.cost_gpu_hours for run in results.runs]
         between = f"{compute_text(min(costs))} to {compute_text(max(costs))}"
-        said += f" in {counted(1 + len(results.sweep.beside), 'sweep')}, each run for {between} {plan.compute_name}."
+        said += f" in {counted(1 + len(results.beside), 'sweep')}, each run for {between} {plan.compute_name}."
     elif plan.total_gpu_hours is None:
         said += f", each run for {compute_text(plan.budget_gpu_hours)} {plan.compute_name}."
     else:

@@ -14,22 +14,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ablations.errors import AblationsError
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 from ablations.paper.comparison import paper_comparison
 from ablations.paper.words import PaperLine, paper_line, paper_notes
 from ablations.report.colours import styles
+from ablations.report.columns import PAGE, columns, rows_of
 from ablations.report.curves import curves_figure
 from ablations.report.document import document_of
 from ablations.report.headings import paper_headings, under
 from ablations.report.interactive import interactive_figure
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
-from ablations.report.rounding import rounded_line
+from ablations.report.rounding import ROUNDED
 from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
 from ablations.terminal.visible import made_visible
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import Results
-from ablations.verdict.words import PAPER_RULE, PAPER_RULE_NOTE, joint_note
+from ablations.verdict.words import PAPER_RULE_NOTE, joint_note
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class NoPaperMode:
 
 def write_report(results: Results, *, now: datetime, folder: Path | None = None) -> Path:
     """Write `report.html` into a folder, by default the sweep's; `now` is the date that it shows."""
-    path = (folder or results.sweep.report_folder) / "report.html"
+    path = (folder or results.report_folder) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, report_page(results, now=now).encode())
     return path
@@ -86,7 +87,7 @@ def report_page(results: Results, *, now: datetime) -> str:
     )
     names = [variant.name for variant in results.variants]
     return environment.get_template("page.html.jinja").render(
-        title=results.sweep.title,
+        title=results.title,
         plan=results.plan,
         document=document_of(results, now=now),
         curves=_html(curves_figure(results), with_plotly=True),
@@ -144,54 +145,15 @@ def narrow_curves_figure(results: Results) -> "Figure":
 
 def _comparison(results: Results) -> list[TableRow]:
     """A row per variant; below a verdict stands the interval that it comes from, so that a page of paper has room."""
-    plan, look = results.plan, styles(results.plan)
-    headings = {
-        "variant": "variant",
-        "changes": "changes",
-        "level": f"level less {plan.reference}'s",
-        "ceiling": f"ceiling A less {plan.reference}'s",
-        "compute": f"compute over {plan.reference}'s",
-        "A": "A",
-        "fit": "fit",
-        "paper_rule": PAPER_RULE,
-        "cost": f"cost, {plan.hours_name}",
-        "published": "published A, B, C_mid",
-    }
-    left_out = {
-        name
-        for name, has in (("changes", any(one.overrides for one in plan.variants)), ("published", plan.published))
-        if not has
-    }
+    look, shown = styles(results.plan), columns(results, PAGE)
     found = []
-    for variant in results.variants:
-        line = rounded_line(results, variant)
-        joint = len(plan.variants) > 2
-        cells = {
-            "variant": _stacked(line.variant, f"{line.seeds} seeds"),
-            "changes": line.changes,
-            "level": _stacked(line.level, line.delta_level, _corrected(line.delta_level_joint, joint)),
-            "ceiling": _stacked(line.ceiling, line.delta_A, _corrected(line.delta_A_joint, joint)),
-            "compute": _stacked(line.efficiency, line.compute_ratio, _corrected(line.compute_ratio_joint, joint)),
-            "A": _stacked(line.A, line.A_eq1 and f"eq. 1: {line.A_eq1}"),
-            "fit": _stacked(
-                line.fit, *(f"{name} {text}" for name in ("B", "C_mid", "R_0") if (text := getattr(line, name)))
-            ),
-            "paper_rule": line.paper_rule,
-            "cost": line.cost,
-            "published": line.published,
-        }
-        shown = {heading: cells[name] for name, heading in headings.items() if name not in left_out}
-        found.append(TableRow(colour=look[variant.name].colour, cells=shown))
+    for variant, texts in zip(results.variants, rows_of(results, shown, ROUNDED), strict=True):
+        held = [  # lines that do not break
+            text if one.kind == "prose" else text.replace(" ", "\u00a0") for one, text in zip(shown, texts, strict=True)
+        ]
+        headed = dict(zip((one.heading for one in shown), held, strict=True))
+        found.append(TableRow(colour=look[variant.name].colour, cells=headed))
     return found
-
-
-def _stacked(*texts: str) -> str:
-    """Lines that do not break, those that are empty left out."""
-    return "\n".join(text.replace(" ", "\u00a0") for text in texts if text)
-
-
-def _corrected(interval: str, is_shown: bool) -> str:
-    return f"corrected {interval}" if interval and is_shown else ""
 
 
 def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
@@ -206,7 +168,7 @@ def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
     return Markup(figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS))
 
 
-def _rows(plan: Plan, headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
+def _rows(plan: Labels, headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:
     """One row per variant, with its colour."""
     look = styles(plan)
     return [

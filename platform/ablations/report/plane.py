@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ablations.report.colours import Style, styles
-from ablations.report.rounding import rounded_line
+from ablations.report.rounding import ROUNDED
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.verdict.compare import VariantResult
+from ablations.verdict.questions import CEILING, COMPUTE
 from ablations.verdict.results import Results
-from ablations.verdict.words import Line
+from ablations.verdict.words import ResultRow
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -29,14 +30,14 @@ def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "
 
     look, reference = styles(results.plan), results.plan.reference
     lines = results.comparison.variants if results.comparison else ()
-    others = [line for line in lines if line.curve != reference and is_placed(line)]
+    others = [line for line in lines if line.name != reference and is_placed(line)]
     figure = Figure()
     ends = _ends(others)
     for line in others:
-        is_grey = focus is not None and line.curve not in focus
-        style = Style(colour="#b0b6bd", symbol="circle") if is_grey else look[line.curve]
-        texts = rounded_line(results, results.variant(line.curve))
-        figure.add_trace(_cross(line, texts, style, ends, is_grey=is_grey))
+        is_grey = focus is not None and line.name not in focus
+        style = Style(colour="#b0b6bd", symbol="circle") if is_grey else look[line.name]
+        row = ResultRow(results=results, variant=results.variant(line.name), digits=ROUNDED)
+        figure.add_trace(_cross(line, row, style, ends, is_grey=is_grey))
     base = look[reference]
     figure.add_trace(
         Scatter(
@@ -62,28 +63,32 @@ def plane_figure(results: Results, *, focus: Collection[str] | None = None) -> "
 
 def is_placed(line: VariantResult) -> bool:
     """Whether a variant has both a difference of ceilings and a ratio of compute."""
-    return line.compute_ratio is not None and line.delta_A is not None and line.asymptote.is_bounded
+    answers = line.answers
+    is_known = answers["compute"].estimate is not None and answers["ceiling"].estimate is not None
+    return is_known and line.asymptote.is_bounded
 
 
 def _ends(lines: list[VariantResult]) -> tuple[float, float]:
     """The lowest and highest end of the differences of ceilings, for bars that have none."""
-    known = [end for line in lines for end in (line.delta_A_lo, line.delta_A_hi, line.delta_A) if end is not None]
+    answers = [line.answers["ceiling"] for line in lines]
+    known = [end for one in answers for end in (one.lo, one.hi, one.estimate) if end is not None]
     low, high = min(known, default=-0.05), max(known, default=0.05)
     return low - 0.1 * (high - low), high + 0.1 * (high - low)
 
 
-def _cross(line: VariantResult, texts: Line, style: Style, ends: tuple[float, float], *, is_grey: bool) -> "Scatter":
+def _cross(line: VariantResult, row: ResultRow, style: Style, ends: tuple[float, float], *, is_grey: bool) -> "Scatter":
     from plotly.graph_objects import Scatter
 
-    ratio, delta = line.compute_ratio, line.delta_A
+    compute, ceiling = line.answers["compute"], line.answers["ceiling"]
+    ratio, delta = compute.estimate, ceiling.estimate
     assert ratio is not None
     assert delta is not None
-    low, high = line.compute_ratio_lo or FAR_DOWN, line.compute_ratio_hi or FAR_UP
-    bottom = ends[0] if line.delta_A_lo is None else line.delta_A_lo
-    top = ends[1] if line.delta_A_hi is None else line.delta_A_hi
+    low, high = compute.lo or FAR_DOWN, compute.hi or FAR_UP
+    bottom = ends[0] if ceiling.lo is None else ceiling.lo
+    top = ends[1] if ceiling.hi is None else ceiling.hi
     bars = {"type": "data", "symmetric": False, "color": style.colour, "thickness": 1.5, "width": 4}
-    name = plain(line.curve)
-    said = f"ceiling {texts.delta_A}<br>compute {texts.compute_ratio}"
+    name = plain(line.name)
+    said = f"ceiling {row.number(CEILING)}<br>compute {row.number(COMPUTE)}"
     return Scatter(
         x=[ratio],
         y=[delta],
@@ -93,5 +98,5 @@ def _cross(line: VariantResult, texts: Line, style: Style, ends: tuple[float, fl
         error_y=bars | {"array": [top - delta], "arrayminus": [delta - bottom]},
         name=name,
         showlegend=not is_grey,
-        hovertemplate=f"{in_hover(line.curve)}<br>{said}<extra></extra>",
+        hovertemplate=f"{in_hover(line.name)}<br>{said}<extra></extra>",
     )

@@ -19,11 +19,10 @@ An end that lies beside "no difference" never reads as if it lay on it: it has a
 """
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
 
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.verdict.results import FittedVariant, Results, shown_numbers
-from ablations.verdict.words import Line, line_of
+from ablations.verdict.answer import REFERENCE, Answer, Question
 
 LONE_DIGITS = 3
 """Significant digits of a number without an interval."""
@@ -85,25 +84,23 @@ def label_of_asymptote(estimate: AsymptoteEstimate) -> str:
     return f"A {rounded_asymptote(estimate)}" if estimate.rises else estimate.cell()
 
 
-def rounded_line(results: Results, variant: FittedVariant) -> Line:
-    """The variant's line of the comparison: intervals rounded to their width, a number without one to three digits."""
-    line, compared = line_of(results, variant), results.compared(variant.name)
-    estimate = results.asymptote(variant)
-    if estimate is not None:
-        line = replace(line, A=rounded_asymptote(estimate))
-    if compared is None:
-        return line
-    lone = {name: rounded(shown_numbers(compared).get(name), None, None) for name in ("B", "C_mid", "R_0")}
-    line = replace(line, A_eq1=rounded_asymptote(compared.asymptote_under_eq1), **lone)
-    if variant.name == results.plan.reference:
-        return line
-    fields: dict[str, str] = {}
-    for name, null in (("delta_level", 0.0), ("delta_A", 0.0), ("compute_ratio", 1.0)):
-        look = {"signed": null == 0.0, "null": null}
-        fields[name] = rounded(*(getattr(compared, f"{name}{end}") for end in ("", "_lo", "_hi")), **look)
-        joint = (getattr(compared, f"{name}_joint{end}") for end in ("_lo", "_hi"))
-        fields[f"{name}_joint"] = rounded(None, *joint, **look)
-    if compared.level is not None and compared.delta_level is not None:  # with as many digits as what it differs by
-        difference = (compared.delta_level, compared.delta_level_lo, compared.delta_level_hi)
-        fields["own_level"] = _fixed(compared.level, _places(*difference, null=0.0), signed=False)
-    return replace(line, **fields)
+class RoundedDigits:
+    """Numbers of a comparison rounded to their intervals, one without an interval to three digits."""
+
+    def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
+        return rounded(estimate, lo, hi, signed=not question.is_ratio, null=question.no_difference)
+
+    def asymptote(self, estimate: AsymptoteEstimate) -> str:
+        return rounded_asymptote(estimate)
+
+    def level(self, level: float, difference: Answer) -> str:
+        """With as many digits as what it differs by."""
+        if difference.estimate is None or difference.verdict == REFERENCE:
+            return f"{level:.3f}"
+        return _fixed(level, _places(difference.estimate, difference.lo, difference.hi, null=0.0), signed=False)
+
+    def lone(self, value: float, fixed: Callable[[float], str]) -> str:
+        return rounded(value, None, None)
+
+
+ROUNDED = RoundedDigits()

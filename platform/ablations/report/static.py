@@ -118,7 +118,7 @@ def differences_drawing(panels: Sequence[ForestPanel], *, width_in: float) -> "F
     text_in = 0.1 + CHARACTER_IN * max((len(row.text) for panel in panels for row in panel.rows), default=0)
     rows_in = 0.17 * max(len(names), 1) + 0.1
     # Panels stand beside each other where each has three quarters of an inch for itself.
-    is_wide = width_in - names_in - 3 * text_in >= 3 * 0.75
+    is_wide = width_in - names_in - len(panels) * text_in >= len(panels) * 0.75
     num_down = 1 if is_wide else len(panels)
     height_in = num_down * (rows_in + 0.62) + 0.05
     figure = _figure(width_in, height_in)

@@ -1,7 +1,6 @@
 """Fits and comparisons in a terminal: never an asymptote without its interval, no difference without its baseline."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 
 from rich.console import Group
 from rich.text import Text
@@ -12,86 +11,57 @@ from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
 from ablations.paper.comparison import PaperComparison
 from ablations.paper.words import paper_line, paper_notes
+from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
 from ablations.report.headings import paper_headings, under
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted, interval_text
+from ablations.verdict.compare import VariantResult
 from ablations.verdict.fitted_run import FittedCurve
 from ablations.verdict.hours import NOTE, hours_cells
 from ablations.verdict.results import Results
-from ablations.verdict.words import changes_said, joint_note, line_of, method, warnings
+from ablations.verdict.words import FIXED, changes_said, joint_note, method, warnings
 
-ROW_STYLES = {
-    "level up": "green",
-    "level down": "red",
-    "ceiling up": "green",
-    "ceiling down": "red",
-    "less compute": "green",
-    "more compute": "red",
-}
-HEADINGS = {
-    "variant": "variant",
-    "seeds": "seeds",
-    "curve": "curve",
-    "level": "level",
-    "ceiling": "ceiling",
-    "A": "A [95 %]",
-    "efficiency": "compute",
-    "C_mid": "C_mid",
-    "B": "B",
-    "cost": "cost",
-    "fit": "fit",
-}
-"""Of a comparison, by field of `Line`: short, as a line has 160 characters."""
-INTERVALS = {"level": "delta_level", "ceiling": "delta_A", "efficiency": "compute_ratio"}
-"""Fields that stand below a verdict: the interval that it comes from."""
-HELD_MARK = "*"
 HELD = f"{HELD_MARK}: also differs with intervals"
-KINDS: dict[str, Kind] = {
-    "variant": "name",
-    "curve": "prose",
-    "level": "words",
-    "ceiling": "words",
-    "efficiency": "words",
-    "paper_rule": "words",
-    "edges": "words",
-    "fit": "words",
-}
-"""Fields that are words; all others are numbers."""
 
 
 def comparison_table(results: Results) -> Listing:
     """One line per variant: its ceiling, how it differs from the reference, how fast it gets there, what it cost."""
     plan, joint = results.plan, joint_note(results)
+    below = ", ".join(one.heading.format(reference=plan.reference) for one in results.questions)
     curves, scale = sparklines(results)
     names = shown_names(variant.name for variant in plan.variants)
     notes = [
         *legend(names),
         *changes_said(results, names),
         scale,
-        f"Below each verdict: level and A less those of {plan.reference}, compute to a common target over its own. "
-        f"C_mid and cost: {plan.compute_name}.",
+        f"Below each verdict: {below}. C_mid and cost: {plan.compute_name}.",
         f"{HELD} {joint}." if joint else "",
         method(results),
         what_would_tell(results),
         *warnings(results),
         *results.reasons,
     ]
-    headings = {field: heading for field, heading in HEADINGS.items() if field != "curve" or scale}
-    table = Listing(columns=_columns(headings), title=_title(results), notes=notes)
-    for line in (line_of(results, variant) for variant in results.variants):
-        cells = asdict(line) | {"variant": names[line.variant], "curve": curves[line.variant]}
-        compared = results.compared(line.variant) if joint else None
-        held = compared.held if compared else ()
-        cells |= {
-            verdict: f"{cells[verdict]}{HELD_MARK * (verdict in held)}\n{cells[interval]}".rstrip()
-            for verdict, interval in INTERVALS.items()
-        }
-        decided = (ROW_STYLES.get(verdict) for verdict in (line.level, line.ceiling, line.efficiency))
-        table.add(*(cells[field] for field in headings), style=next(filter(None, decided), ""))
+    shown = columns(results, TERMINAL)
+    headed = [Column(heading=one.heading.partition(",")[0], kind=one.kind) for one in shown]  # a line is narrow
+    if scale:
+        headed.insert(2, Column(heading="curve", kind="prose"))
+    table = Listing(columns=headed, title=_title(results), notes=notes)
+    for variant, (name, *said) in zip(results.variants, rows_of(results, shown, FIXED), strict=True):
+        if scale:
+            said.insert(1, curves[variant.name])
+        table.add(names[name], *said, style=_style(results.compared(name)))
     return table
+
+
+def _style(line: VariantResult | None) -> str:
+    """Green or red by the first question whose answer differs."""
+    for one in line.answers.values() if line else ():
+        if one.differs:
+            return "green" if one.verdict == one.question.better else "red"
+    return ""
 
 
 def sparklines(results: Results) -> tuple[dict[str, str], str]:
@@ -116,19 +86,12 @@ def sparklines(results: Results) -> tuple[dict[str, str], str]:
     return lines, f"{said} {results.plan.compute_name}."
 
 
-def _columns(headings: Mapping[str, str]) -> list[Column]:
-    """Columns of a table whose headings are by field."""
-    return [Column(heading=heading, kind=KINDS.get(field, "number")) for field, heading in headings.items()]
-
-
 def _title(results: Results) -> str:
     plan = results.plan
     if not plan.scale:  # curves of another trainer
-        return f"{results.sweep.title}, {counted(len(results.runs), 'run')}"
+        return f"{results.title}, {counted(len(results.runs), 'run')}"
     of_task = f", task {plan.fit_settings.task}" if plan.fit_settings.task else ""
-    return (
-        f"{results.sweep.title} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
-    )
+    return f"{results.title} at scale {plan.scale}{of_task}, {plan.budget_gpu_hours:g} {plan.compute_name} per run"
 
 
 def hours_table(results: Results) -> Listing | None:
@@ -138,11 +101,18 @@ def hours_table(results: Results) -> Listing | None:
         return None
     names = shown_names(variant.name for variant in results.plan.variants)
     table = Listing(
-        columns=_columns({name: name for name in lines[0]}), title="where the hours went", notes=(NOTE,), turns=True
+        columns=[Column(heading=name, kind="number" if name != "variant" else "name") for name in lines[0]],
+        title="where the hours went",
+        notes=(NOTE,),
+        turns=True,
     )
     for cells in lines:
         table.add(*(cells | {"variant": names[cells["variant"]]}).values())
     return table
+
+
+PAPER_KINDS: dict[str, Kind] = {"variant": "name", "paper_rule": "words", "edges": "words"}
+"""Fields of `PaperLine` that are words; all others are numbers."""
 
 
 def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -> Listing:
@@ -150,7 +120,7 @@ def paper_table(comparison: PaperComparison, *, sweep: str, compute_name: str) -
     headings = paper_headings(comparison)
     names = shown_names(variant.name for variant in comparison.variants)
     table = Listing(
-        columns=_columns(headings),
+        columns=[Column(heading=heading, kind=PAPER_KINDS.get(field, "number")) for field, heading in headings.items()],
         title=f"{sweep} as arXiv 2510.13786 compares, against {comparison.reference}",
         notes=[*legend(names), *paper_notes(comparison, compute_name)],
         turns=True,

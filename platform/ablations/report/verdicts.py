@@ -1,4 +1,4 @@
-"""Every variant's differences from the reference in level, ceiling and compute, each with its interval."""
+"""The answer of every variant to each question, with its interval, as a figure."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ LONGEST_NAME_OF_ROW = 28
 
 
 def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
-    """A panel for each question: level and ceiling less the reference's, and the compute over the reference's.
+    """A panel for each question.
 
     An interval without an end on one side is an arrow at the end that is known. `stacked` panels stand one below the
     other, as a narrow screen has room for one beside its names.
@@ -23,14 +23,14 @@ def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
     from plotly.subplots import make_subplots
 
     panels = forest_panels(results)
-    num_rows = len(panels[0].rows)
+    number, num_rows = len(panels), len(panels[0].rows)
     titles = [plain(elided(panel.title, 48)) for panel in panels]
     height = 130 + 46 * max(num_rows, 1)
     if stacked:
-        figure = make_subplots(rows=3, vertical_spacing=120 / (3 * height), subplot_titles=titles)
+        figure = make_subplots(rows=number, vertical_spacing=120 / (number * height), subplot_titles=titles)
     else:
-        figure = make_subplots(cols=3, horizontal_spacing=0.13, subplot_titles=titles)
-    places = [(1 + index, 1) if stacked else (1, 1 + index) for index in range(3)]
+        figure = make_subplots(cols=number, horizontal_spacing=0.13, subplot_titles=titles)
+    places = [(1 + index, 1) if stacked else (1, 1 + index) for index in range(number)]
     for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
         for line, one in enumerate(panel.rows):
             if one.drawn_at is not None:
@@ -38,7 +38,7 @@ def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
         mark(
             figure, panel.null, axis=f"x{index + 1 if index else ''}", height_of=f"y{index + 1 if index else ''} domain"
         )
-    dress(figure, height=3 * height if stacked else height)
+    dress(figure, height=number * height if stacked else height)
     rows = {"tickvals": list(range(num_rows)), "range": [num_rows - 0.5, -0.5], "automargin": True}
     for index, (panel, (row, col)) in enumerate(zip(panels, places, strict=True)):
         names = _row_names(panel, with_name=stacked or index == 0)
@@ -48,7 +48,7 @@ def verdicts_figure(results: Results, *, stacked: bool = False) -> "Figure":
         figure.update_annotations(x=1.0, xanchor="right", font_size=14)
         figure.update_xaxes(title_font_size=11, title_standoff=4)
     else:
-        figure.update_yaxes(side="right", row=1, col=3)
+        figure.update_yaxes(side="right", row=1, col=number)
     figure.update_layout(showlegend=False, margin={"l": 20, "r": 20, "t": 50, "b": 60})
     return figure
 

@@ -4,31 +4,14 @@ The page of a Plotly figure would bring the whole of Plotly along, 4.9 MB for ev
 """
 
 from base64 import b64encode
-from dataclasses import asdict
 from html import escape
 
+from ablations.report.columns import MLFLOW, columns
 from ablations.report.static import curves_picture
 from ablations.terminal.visible import made_visible
 from ablations.verdict.results import Results
-from ablations.verdict.words import Line, line_of, method, warnings
+from ablations.verdict.words import ResultRow, method, warnings
 
-SAID = {
-    "changes": "changes",
-    "seeds": "seeds with a fit",
-    "level": "level",
-    "delta_level": "level less the reference's",
-    "ceiling": "ceiling",
-    "A": "A [95 %]",
-    "A_eq1": "A under eq. 1",
-    "delta_A": "A less the reference's",
-    "efficiency": "compute to a common target",
-    "compute_ratio": "compute over the reference's",
-    "C_mid": "C_mid",
-    "B": "B",
-    "cost": "cost",
-    "fit": "fit",
-}
-"""What stands before each line of the table, by field of `Line`."""
 STYLE = (
     "body{font:14px/1.5 system-ui,sans-serif;margin:24px;max-width:60em;color:#1f2328;background:#fff}"
     "th{text-align:left;font-weight:600;padding-right:2em;vertical-align:top}"
@@ -46,9 +29,12 @@ def fit_page(results: Results, name: str, picture: bytes) -> str:
     """The variant beside the reference: a picture (PNG), and the words and numbers of `platform compare`."""
     plan = results.plan
     shown = [results.variant(one) for one in dict.fromkeys((name, plan.reference))]
-    lines = [line_of(results, variant) for variant in shown]
-    rows = "".join(_row(field, heading, lines) for field, heading in SAID.items())
-    names = "".join(f"<th>{_text(line.variant)}</th>" for line in lines)
+    said = [ResultRow(results=results, variant=variant) for variant in shown]
+    rows = "".join(
+        f"<tr><th>{_text(column.heading)}</th>{''.join(f'<td>{_text(column.cell(row))}</td>' for row in said)}</tr>"
+        for column in columns(results, MLFLOW)
+    )
+    names = "".join(f"<th>{_text(variant.name)}</th>" for variant in shown)
     figure = f'<img alt="pass rate against compute" src="data:image/png;base64,{b64encode(picture).decode()}">'
     notes = "".join(f"<p>{_text(note)}</p>" for note in [method(results), *warnings(results), *results.reasons] if note)
     return (
@@ -58,11 +44,6 @@ def fit_page(results: Results, name: str, picture: bytes) -> str:
         f"C_mid and cost in {_text(plan.compute_name)}.</p>"
         f"{figure}<table><tr><th></th>{names}</tr>{rows}</table>{notes}</body></html>\n"
     )
-
-
-def _row(field: str, heading: str, lines: list[Line]) -> str:
-    cells = "".join(f"<td>{_text(asdict(line)[field])}</td>" for line in lines)
-    return f"<tr><th>{_text(heading)}</th>{cells}</tr>"
 
 
 def _text(text: str) -> str:

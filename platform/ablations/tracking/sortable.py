@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.level import level_of
 from ablations.verdict.results import FittedVariant, Results
@@ -40,9 +40,7 @@ def verdicts_of_variant(results: Results, name: str) -> dict[str, str]:
     variant, line = results.variant(name), results.compared(name)
     return {
         "verdict": results.verdict(name),
-        "verdict_level": line.level_difference if line else NO_FIT,
-        "verdict_ceiling": line.difference if line else NO_FIT,
-        "verdict_compute": line.efficiency if line else NO_FIT,
+        **{f"verdict_{one.name}": line.answers[one.name].verdict if line else NO_FIT for one in results.questions},
         "verdict_fit": line.verdict if line else NO_FIT,
         "A_is": kind_of_asymptote(results.asymptote(variant)),
     }
@@ -62,7 +60,7 @@ def kind_of_asymptote(asymptote: AsymptoteEstimate | None) -> str:
     return ESTIMATE if asymptote.is_bounded else LOWER_BOUND
 
 
-def _of_asymptote(asymptote: AsymptoteEstimate | None, plan: Plan) -> dict[str, float]:
+def _of_asymptote(asymptote: AsymptoteEstimate | None, plan: Labels) -> dict[str, float]:
     if asymptote is None:
         return dict.fromkeys(("A", "A_lo", "A_hi"), math.nan)
     if asymptote.is_bounded and asymptote.hi is not None:

@@ -85,7 +85,14 @@ def ceiling_difference(
     below = interval_of(estimate, lower, has_lo=_is_bounded(baseline), comparisons=comparisons)
     above = interval_of(-estimate, upper, has_lo=_is_bounded(fits), comparisons=comparisons)
     hi, joint_hi = (None if end is None else -end for end in (above.lo, above.joint_lo))
-    return JointInterval(estimate=estimate, lo=below.lo, hi=hi, joint_lo=below.joint_lo, joint_hi=joint_hi)
+    return JointInterval(
+        estimate=estimate,
+        lo=below.lo,
+        hi=hi,
+        joint_lo=below.joint_lo,
+        joint_hi=joint_hi,
+        is_shown=_is_bounded([*fits, *baseline]),
+    )
 
 
 def common_target(fits: Sequence[Fit]) -> float | None:

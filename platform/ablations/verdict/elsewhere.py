@@ -9,9 +9,7 @@ from ablations.errors import AblationsError, did_you_mean
 from ablations.fit.curve import Curve
 from ablations.fit.curve_file import read_seed_curves
 from ablations.fit.options import FitSettings
-from ablations.home.home import Home
-from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.home.started_sweep import StartedSweep
+from ablations.home.labels import Labels, PlannedRun, PlannedVariant
 from ablations.text import compute_text, counted
 from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.results import FittedVariant, Results, compare_variants
@@ -70,9 +68,8 @@ def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: Fit
     variants = tuple(
         FittedVariant(name=name, overrides={}, runs=tuple(run for run in runs if run.variant == name)) for name in names
     )
-    plan = _plan(study, reference, settings, runs)
     return Results(
-        sweep=StartedSweep(home=Home(Path()), plan=plan),
+        plan=_labels(study, reference, settings, runs),
         variants=variants,
         comparison=compare_variants(variants, reference),
         notes=(*study.notes, *_ends(runs, study.compute_name)),
@@ -95,17 +92,15 @@ def _fitted(run: MeasuredRun, settings: FitSettings) -> FittedRun:
     )
 
 
-def _plan(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Sequence[FittedRun]) -> Plan:
-    """What a sweep with these runs would have planned: its budget is one that all that have a fit have reached."""
+def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Sequence[FittedRun]) -> Labels:
+    """The budget is the least compute of the runs that have a fit."""
     is_auto = settings.fit_from == "auto"
-    return Plan(
+    return Labels(
         sweep=study.name,
         reference=reference,
-        scale="",
-        compute_unit_gpu_hours=1.0,
         compute_name=study.compute_name,
         budget_gpu_hours=min((run.cost_gpu_hours for run in runs if run.fit is not None), default=1.0),
-        fit_from_gpu_hours=0.0 if settings.fit_from == "auto" else settings.fit_from,
+        fit_from_gpu_hours=0.0 if is_auto else float(settings.fit_from),
         fit_to_gpu_hours=settings.fit_to,
         fit={
             "r0": settings.r0,

@@ -29,6 +29,8 @@ class JointInterval(Interval):
 
     joint_lo: float | None
     joint_hi: float | None
+    is_shown: bool = True
+    """False for an estimate that means nothing by itself, though an end may be known: of a ceiling without one."""
 
     @property
     def joint(self) -> Interval:

@@ -28,16 +28,15 @@ def _rank(results: "Results", variant: "FittedVariant", by: Order) -> tuple[floa
     if by == "name":
         return 0.0, variant.name
     line = results.compared(variant.name)
-    is_reference = variant.name == results.plan.reference
     match by:
         case "level":
-            value = 0.0 if is_reference else line and line.delta_level
+            value = line and line.answers["level"].estimate
             return (math.inf if value is None else -value), ""
         case "ceiling":
             found = results.asymptote(variant)
             return (math.inf if found is None or not found.rises else -(found.lo if found.hi is None else found.A)), ""
         case "compute":
-            value = 1.0 if is_reference else line and line.compute_ratio
+            value = line and line.answers["compute"].estimate
             return (math.inf if value is None else value), ""
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,8 @@ from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep, plans_of
 from ablations.study.recipe_differences import recipe_differences
-from ablations.verdict.differences import ceiling_repeats, common_target, target_repeats
 from ablations.verdict.fitted_run import FittedRun, read_run
-from ablations.verdict.level import common_compute, level_repeats, levels_of
+from ablations.verdict.questions import LEVEL, QUESTIONS
 from ablations.verdict.run_reading import code_of_readings
 from ablations.verdict.run_to_run import ENOUGH_FREEDOM, NO_OTHERS, OtherSweeps, Repeats
 from scalerl.recipe import ResolvedRecipe
@@ -38,7 +37,6 @@ REACHED = 2 / 3
 MOST_RUNS_READ = 400
 """Runs whose recipe is looked at, those of the sweep last started first: one takes a millisecond."""
 UNUSABLE = ("no rise", "collapsed")
-QUESTIONS = ("level", "ceiling", "target")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +58,9 @@ class RepeatedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFinding:
-    """What a group of repeated runs says to each question, None where nothing, and which runs it leaves out."""
+    """What a group of repeated runs says of each spread that it knows, and the runs that it leaves out."""
 
-    level: Repeats | None = None
-    ceiling: Repeats | None = None
-    target: Repeats | None = None
+    says: Mapping[str, Repeats] = field(default_factory=dict)
     used: tuple[str, ...] = ()
     """Ids of runs."""
     left_out: tuple[str, ...] = ()
@@ -72,8 +68,8 @@ class GroupFinding:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "GroupFinding":
         """The inverse of `asdict` by way of JSON."""
-        found = {name: content[name] and Repeats.from_json(content[name]) for name in QUESTIONS}
-        return cls(**found, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
+        says = {spread: Repeats.from_json(said) for spread, said in content["says"].items()}
+        return cls(says=says, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
 
 
 def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> OtherSweeps:
@@ -124,7 +120,10 @@ def repeats_of_home(
     used: dict[str, GroupFinding] = {}
     sweep_of: dict[str, str] = {}
     for group in groups:
-        if freedom + sum(one.level.freedom for one in used.values() if one.level) >= ENOUGH_FREEDOM:
+        if (
+            freedom + sum(one.says[LEVEL.spread].freedom for one in used.values() if LEVEL.spread in one.says)
+            >= ENOUGH_FREEDOM
+        ):
             break
         try:
             key = _key(group, settings)
@@ -142,9 +141,10 @@ def repeats_of_home(
     found = used.values()
     names = dict.fromkeys(sweep_of[run_id] for one in found for run_id in one.used)
     return OtherSweeps(
-        level=tuple(one.level for one in found if one.level),
-        ceiling=tuple(one.ceiling for one in found if one.ceiling),
-        target=tuple(one.target for one in found if one.target),
+        says={
+            one.spread: tuple(group.says[one.spread] for group in found if one.spread in group.says)
+            for one in QUESTIONS
+        },
         sweeps=tuple(name for name in names if name != sweep),
         left_out=(*unreadable, *(text for one in found for text in one.left_out)),
         unkept=unkept,
@@ -205,19 +205,13 @@ def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) ->
             left_out.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {read.reason}")
     if len(usable) < 2:
         return GroupFinding(left_out=tuple(left_out))
-    says = {question: found and replace(found, num_here=num_here) for question, found in says_of_group(usable).items()}
-    return GroupFinding(**says, used=tuple(used), left_out=tuple(left_out))
+    says = {spread: replace(found, num_here=num_here) for spread, found in says_of_group(usable).items()}
+    return GroupFinding(says=says, used=tuple(used), left_out=tuple(left_out))
 
 
-def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats | None]:
-    """What runs of one recipe say of how far levels, ceilings and passes of the target lie apart; None for nothing."""
-    levels, target = levels_of(fits, common_compute(fits)), common_target(fits)
-    ceiling = ceiling_repeats(fits)
-    return {
-        "level": level_repeats(levels) if levels else None,
-        "ceiling": ceiling if ceiling.freedom else None,
-        "target": None if target is None else target_repeats(fits, target),
-    }
+def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
+    """What runs of one recipe say of each spread that they know."""
+    return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, ()))}
 
 
 def _is_usable(read: FittedRun, settings: FitSettings) -> bool:

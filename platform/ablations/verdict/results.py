@@ -15,36 +15,20 @@ from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.allocation import Allocation
 from ablations.home.home import find_home
-from ablations.home.plan import Plan
+from ablations.home.labels import Labels
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.home.stops import Stopped
-from ablations.verdict.compare import Comparison, VariantResult, compare
+from ablations.verdict.answer import Question
+from ablations.verdict.compare import PLAIN_KEYS, Comparison, VariantResult, compare
 from ablations.verdict.differences import mean_ceiling
 from ablations.verdict.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
 from ablations.verdict.hours import Hours
+from ablations.verdict.questions import QUESTIONS
 from ablations.verdict.readings_together import Done, Wanted, readings_of_runs
 from ablations.verdict.repeated_runs import of_other_sweeps
 from ablations.verdict.run_reading import try_fit
 from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps
 from ablations.verdict.task_curves import with_task
-
-FIT_FIELDS = (
-    "A",
-    "A_lo",
-    "A_hi",
-    "B",
-    "C_mid",
-    "R_0",
-    "level",
-    "delta_level",
-    "delta_level_lo",
-    "delta_level_hi",
-    "delta_A",
-    "delta_A_lo",
-    "delta_A_hi",
-    "compute_ratio",
-    "num_seeds",
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,7 +74,10 @@ class FittedVariant:
 class Results:
     """All variants of a sweep, in the plan's order, and the comparison of those that have a fit."""
 
-    sweep: StartedSweep
+    plan: Labels
+    """The sweep's plan, or the labels of curves that another trainer left."""
+    sweep: StartedSweep | None = None
+    """None for curves of another trainer."""
     variants: tuple[FittedVariant, ...]
     comparison: Comparison | None
     """None while the reference has no fit."""
@@ -102,9 +89,19 @@ class Results:
     """What could not be read of runs that other trainers have left."""
 
     @property
-    def plan(self) -> Plan:
-        """The sweep's plan."""
-        return self.sweep.plan
+    def beside(self) -> tuple[str, ...]:
+        """Sweeps that are compared with it."""
+        return self.sweep.beside if self.sweep else ()
+
+    @property
+    def report_folder(self) -> Path:
+        """The folder that its reports are written into; the current one for curves of another trainer."""
+        return self.sweep.report_folder if self.sweep else Path()
+
+    @property
+    def title(self) -> str:
+        """The name of the sweep, file or experiment, and of the sweeps beside it."""
+        return self.sweep.title if self.sweep else self.plan.sweep
 
     @property
     def runs(self) -> list[FittedRun]:
@@ -127,6 +124,11 @@ class Results:
         """Versions of the code that the runs were trained with; more than one may mean more than one trainer."""
         return sorted({version for run in self.runs for version in run.code_versions})
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions that are asked of each variant."""
+        return self.comparison.questions if self.comparison else QUESTIONS
+
     def variant(self, name: str) -> FittedVariant:
         """The variant of this name."""
         return next(variant for variant in self.variants if variant.name == name)
@@ -134,7 +136,7 @@ class Results:
     def compared(self, name: str) -> VariantResult | None:
         """The variant's line of the comparison; None when it or the reference has no fit."""
         lines = self.comparison.variants if self.comparison else ()
-        return next((line for line in lines if line.curve == name), None)
+        return next((line for line in lines if line.name == name), None)
 
     def asymptote(self, variant: FittedVariant) -> AsymptoteEstimate | None:
         """The mean A of its seeds: as compared, where all seeds of the sweep say how far runs lie apart."""
@@ -144,21 +146,23 @@ class Results:
     def verdict(self, name: str) -> str:
         """What is known of a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
         line = self.compared(name)
-        said = f"{line.verdict}; {line.level_difference}; {line.difference}; {line.efficiency}" if line else "no fit"
+        said = "; ".join([line.verdict, *(one.verdict for one in line.answers.values())]) if line else "no fit"
         return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
 
     def fit_numbers(self, name: str) -> dict[str, float]:
         """The numbers of a variant that the comparison has, its cost and where that went; no A without an upper end."""
         line = self.compared(name)
-        shown = shown_numbers(line) if line else {}
-        numbers = {field: float(shown[field]) for field in FIT_FIELDS if shown.get(field) is not None}
+        shown = line.to_json() if line else {}
+        wanted = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "level", "num_seeds")
+        keys = [*wanted, *(key for question in self.questions for key in question.keys[:3])]
+        numbers = {key: float(shown[key]) for key in keys if shown.get(key) is not None}
         variant = self.variant(name)
         spent = variant.hours.numbers() if variant.hours else {}
         return numbers | {"cost_gpu_hours": variant.cost_gpu_hours} | spent
 
     def _line(self, variant: FittedVariant) -> dict[str, Any]:
         line = self.compared(variant.name)
-        empty = dict.fromkeys(VariantResult.__dataclass_fields__)
+        empty = dict.fromkeys([*PLAIN_KEYS, *(key for question in self.questions for key in question.keys)])
         known = {
             "curve": variant.name,
             "overrides": variant.overrides,
@@ -166,13 +170,13 @@ class Results:
             "hours": variant.hours and variant.hours.to_json(),
             "reason": " ".join(variant.reasons),
         }
-        return empty | (line.to_json() | shown_numbers(line) if line else {"verdict": "no fit"}) | known
+        return empty | (line.to_json() if line else {"verdict": "no fit"}) | known
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
         return {
             "sweep": self.plan.sweep,
-            "together_with": list(self.sweep.beside),
+            "together_with": list(self.beside),
             "reference": self.plan.reference,
             "run_to_run": self.comparison and self.comparison.run_to_run_json(),
             "task": self.plan.fit_settings.task,
@@ -186,20 +190,6 @@ class Results:
             "stops": [asdict(stop) for stop in self.stops.values()],
             "code_versions": self.code_versions,
         }
-
-
-def shown_numbers(line: VariantResult) -> dict[str, Any]:
-    """The line of a comparison as plain data, None where a number means nothing by itself.
-
-    These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise, and A under
-    eq. 1, its upper end and C_mid where that has none.
-    """
-    numbers = asdict(line) | {"window": list(line.window)}
-    if not line.asymptote.is_bounded:
-        numbers |= dict.fromkeys(("A", "A_hi", "B", "C_mid"))
-    if not line.asymptote_under_eq1.is_bounded:
-        numbers |= dict.fromkeys(("A_eq1", "A_eq1_hi", "C_mid"))
-    return numbers
 
 
 def open_sweep(
@@ -232,6 +222,7 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
     """Fitted variants of a sweep beside each other, with what the sweep decided of them."""
     others = NO_OTHERS if alone else _others(sweep, variants)
     return Results(
+        plan=sweep.plan,
         sweep=sweep,
         variants=variants,
         comparison=compare_variants(variants, sweep.plan.reference, others),

@@ -25,7 +25,7 @@ The posterior is a sum over a grid of ln tau and ln omega, see `variance_compone
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -99,18 +99,21 @@ class Repeats:
 class OtherSweeps:
     """What repeated runs of other sweeps of the scale say of tau, an entry per recipe; empty where there are none.
 
-    OtherSweeps(level=(Repeats(...),), ceiling=(), target=(Repeats(...),), sweeps=("pilot",))
+    OtherSweeps(says={"level": (Repeats(...),), "target": (Repeats(...),)}, sweeps=("pilot",))
     """
 
-    level: tuple[Repeats, ...] = ()
-    ceiling: tuple[Repeats, ...] = ()
-    target: tuple[Repeats, ...] = ()
+    says: Mapping[str, tuple[Repeats, ...]] = field(default_factory=dict)
+    """By the spread that it is about."""
     sweeps: tuple[str, ...] = ()
     """Whose runs they are."""
     left_out: tuple[str, ...] = ()
     """Runs that could not be read, and why."""
     unkept: str = ""
     """Why this could not be kept; empty where it was."""
+
+    def of(self, spread: str) -> tuple[Repeats, ...]:
+        """What is said of a spread."""
+        return self.says.get(spread, ())
 
 
 NO_OTHERS = OtherSweeps()

@@ -208,7 +208,7 @@ def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps
     assert found.known.others.sweeps == ("before",)
     trained_home(home.path, study)
     (line,) = read_results(read_sweep(home, "now")).comparison.variants[1:]
-    width = line.delta_level_hi - line.delta_level_lo
+    width = line.answers["level"].hi - line.answers["level"].lo
     # The comparison has one degree of freedom more of each recipe: its own seed.
     assert found.own.sights["level"].half_width == pytest.approx(width / 2, rel=0.25)
     assert found.own.sights["level"].half_width > 3 * 1.96 * PRIOR_SD * np.sqrt(2)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from ablations.design.half_widths import (
     BLIND,
-    Question,
+    OfLaw,
     Sight,
     Sizes,
     curve_sights,
@@ -195,7 +195,7 @@ def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
     seeds = 2
     sights = curve_sights(simulated_runs(), num_variants=4, num_seeds=seeds)
     rng = np.random.default_rng(61)
-    called: dict[Question, list[bool]] = {"ceiling": [], "compute": []}
+    called: dict[OfLaw, list[bool]] = {"ceiling": [], "compute": []}
     for _ in range(16):
         for question in called:
             seen = sights[question].seen
@@ -205,7 +205,7 @@ def test_sweeps_see_the_ceiling_and_the_compute_that_were_foretold():
             runs = {"reference": [simulated(rng, A=0.61) for _ in range(seeds)]}
             runs |= {name: [simulated(rng, A=0.61 - fall, **shift) for _ in range(seeds)] for name in "abc"}
             lines = compare(runs, dict.fromkeys(runs, 1.0), "reference").variants[1:]
-            said = [line.difference if question == "ceiling" else line.efficiency for line in lines]
+            said = [line.answers[question].verdict for line in lines]
             called[question] += [verdict in ("ceiling down", "more compute") for verdict in said]
     # 48 pairs, three to a reference: a standard error of about .08.
     assert np.mean(called["ceiling"]) == pytest.approx(0.8, abs=0.2)

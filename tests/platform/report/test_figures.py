@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fixtures_answers import asymptote, with_line
 from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
 from ablations.fit.curve import Curve
@@ -113,61 +114,70 @@ def test_each_question_has_a_panel_with_intervals(results):
     figure = verdicts_figure(results)
     line = results.compared("loo-loss")
     levels = [trace for trace in figure.data if trace.xaxis == "x"]
-    assert [trace.x[0] for trace in levels] == [results.compared(name).delta_level for name in list(TRUTH)[1:]]
-    assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.delta_level_hi)
-    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.delta_level:+.3f} [")
+    assert [trace.x[0] for trace in levels] == [
+        results.compared(name).answers["level"].estimate for name in list(TRUTH)[1:]
+    ]
+    assert levels[0].x[0] + levels[0].error_x.array[0] == pytest.approx(line.answers["level"].hi)
+    assert figure.layout.yaxis.ticktext[0].startswith(f"<b>loo-loss</b><br>{line.answers['level'].estimate:+.3f} [")
     ceilings = [trace for trace in figure.data if trace.xaxis == "x2"]
-    assert [trace.x[0] for trace in ceilings] == [results.compared(name).delta_A for name in list(TRUTH)[1:]]
-    assert ceilings[0].x[0] + ceilings[0].error_x.array[0] == pytest.approx(line.delta_A_hi)
-    assert ceilings[0].x[0] - ceilings[0].error_x.arrayminus[0] == pytest.approx(line.delta_A_lo)
+    assert [trace.x[0] for trace in ceilings] == [
+        results.compared(name).answers["ceiling"].estimate for name in list(TRUTH)[1:]
+    ]
+    assert ceilings[0].x[0] + ceilings[0].error_x.array[0] == pytest.approx(line.answers["ceiling"].hi)
+    assert ceilings[0].x[0] - ceilings[0].error_x.arrayminus[0] == pytest.approx(line.answers["ceiling"].lo)
     ratios = [trace for trace in figure.data if trace.xaxis == "x3"]
-    assert [trace.x[0] for trace in ratios] == [results.compared(name).compute_ratio for name in list(TRUTH)[1:]]
-    assert figure.layout.yaxis2.ticktext[0].startswith(f"{line.delta_A:+.3f} [")
+    assert [trace.x[0] for trace in ratios] == [
+        results.compared(name).answers["compute"].estimate for name in list(TRUTH)[1:]
+    ]
+    assert figure.layout.yaxis2.ticktext[0].startswith(f"{line.answers['ceiling'].estimate:+.3f} [")
     assert [shape.x0 for shape in figure.layout.shapes] == [0.0, 0.0, 1.0]
 
 
-def with_line(results, **numbers):
-    """The results with other numbers of `loo-loss`."""
-    line = dataclasses.replace(results.compared("loo-loss"), **numbers)
-    variants = tuple(line if one.curve == line.curve else one for one in results.comparison.variants)
-    return dataclasses.replace(results, comparison=dataclasses.replace(results.comparison, variants=variants))
+def with_ceiling(results, estimate, lo, hi):
+    """The results with another answer on the ceiling of `loo-loss`."""
+    return with_line(results, "loo-loss", answers={"ceiling": {"estimate": estimate, "lo": lo, "hi": hi}})
+
+
+def with_asymptote(results, A, lo, hi):
+    """The results with another asymptote of `loo-loss`."""
+    return with_line(results, "loo-loss", **asymptote(results.compared("loo-loss"), A=A, lo=lo, hi=hi))
 
 
 def test_a_difference_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
     (bar,) = [
         trace
-        for trace in verdicts_figure(with_line(results, delta_A=None, delta_A_lo=0.02, delta_A_hi=None)).data
+        for trace in verdicts_figure(with_ceiling(results, None, 0.02, None)).data
         if (trace.xaxis, trace.y[0]) == ("x2", 0)
     ]
     assert (bar.x[0], bar.marker.symbol, bar.error_x.array[0]) == (0.02, "arrow-right", 0)
 
 
 def test_a_difference_that_nothing_bounds_is_said_not_to_be_known(results):
-    figure = verdicts_figure(with_line(results, delta_A=None, delta_A_lo=None, delta_A_hi=None))
+    figure = verdicts_figure(with_ceiling(results, None, None, None))
     assert [trace.y[0] for trace in figure.data if trace.xaxis == "x2"] == [1]
     assert figure.layout.yaxis2.ticktext[0] == "not known"
 
 
 def test_an_asymptote_above_the_axis_is_an_arrow_at_its_top_and_labelled_above_all_others(results):
     # The readings end at .61, so that A of 2 has no place on the axis and .9 has one.
-    far = curve_series(with_line(results, A=2.0, A_lo=1.8, A_hi=2.2))
+    far = curve_series(with_asymptote(results, 2.0, 1.8, 2.2))
     marks = {one.name: one.asymptote for one in far.variants}
     assert (marks["loo-loss"].is_above, marks["loo-loss"].height) == (True, far.score_range[1])
     assert max(marks, key=lambda name: marks[name].label_height) == "loo-loss"
     assert not marks["scalerl"].is_open
-    (label,) = traces_of(curves_figure(with_line(results, A=2.0, A_lo=1.8, A_hi=2.2)), "loo-loss", "lines+text")
+    (label,) = traces_of(curves_figure(with_asymptote(results, 2.0, 1.8, 2.2)), "loo-loss", "lines+text")
     assert label.text[-1].strip() == "↑ loo-loss: A 2.00 [1.80, 2.20]"
 
 
 def test_the_axis_is_drawn_longer_for_an_asymptote_that_is_near(results):
-    near = curve_series(with_line(results, A=0.7, A_lo=0.6, A_hi=0.8))
+    near = curve_series(with_asymptote(results, 0.7, 0.6, 0.8))
     (mark,) = [one.asymptote for one in near.variants if one.name == "loo-loss"]
     assert (mark.height, mark.is_above) == (0.7, False)
     assert near.score_range[1] > 0.7
 
 
 def test_an_asymptote_without_an_upper_end_is_an_arrow_at_its_lower_bound(results):
-    series = curve_series(with_line(results, A=0.7, A_lo=0.5, A_hi=None))
+    series = curve_series(with_asymptote(results, 0.7, 0.5, None))
     (mark,) = [one.asymptote for one in series.variants if one.name == "loo-loss"]
     assert (mark.height, mark.is_open, mark.is_above) == (0.5, True, False)
 

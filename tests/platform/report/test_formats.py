@@ -77,7 +77,7 @@ def test_curves_as_csv_are_the_curves_that_were_read(results):
     assert [line["variant"] for line in lines] == list(TRUTH)
     compared = results.compared("loo-loss")
     assert compared is not None
-    assert compared.delta_A == float(lines[1]["delta_A"])
+    assert compared.answers["ceiling"].estimate == float(lines[1]["delta_A"])
     assert len(list(csv.DictReader(io.StringIO((folder / "fits.csv").read_text())))) == 9
 
 

@@ -83,9 +83,9 @@ def test_the_plane_has_each_variant_at_its_ratio_and_difference_with_both_interv
     by_name = {trace.name: trace for trace in figure.data}
     line = results.compared("loo-loss")
     cross = by_name["loo-loss"]
-    assert (cross.x[0], cross.y[0]) == (line.compute_ratio, line.delta_A)
-    assert cross.y[0] + cross.error_y.array[0] == pytest.approx(line.delta_A_hi)
-    assert cross.x[0] - cross.error_x.arrayminus[0] == pytest.approx(line.compute_ratio_lo)
+    assert (cross.x[0], cross.y[0]) == (line.answers["compute"].estimate, line.answers["ceiling"].estimate)
+    assert cross.y[0] + cross.error_y.array[0] == pytest.approx(line.answers["ceiling"].hi)
+    assert cross.x[0] - cross.error_x.arrayminus[0] == pytest.approx(line.answers["compute"].lo)
     assert by_name["loo-curriculum"].marker.color != styles(results.plan)["loo-curriculum"].colour
     assert (by_name["scalerl (baseline)"].x[0], by_name["scalerl (baseline)"].y[0]) == (1.0, 0.0)
 

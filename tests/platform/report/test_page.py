@@ -64,22 +64,30 @@ def test_every_ceiling_has_its_interval_and_number_of_seeds(results, name):
 
 def test_every_difference_names_its_baseline_and_its_rule(results):
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
-    difference = f"{line.delta_A:+.3f} [{line.delta_A_lo:+.3f}, {line.delta_A_hi:+.3f}] against scalerl (1 seed)"
-    level = f"{line.delta_level:+.3f} [{line.delta_level_lo:+.3f}, {line.delta_level_hi:+.3f}] against scalerl"
+    level, ceiling, compute = line.answers.values()
+    difference = f"{ceiling.estimate:+.3f} [{ceiling.lo:+.3f}, {ceiling.hi:+.3f}] in A against scalerl (1 seed)"
+    against = f"{level.estimate:+.3f} [{level.lo:+.3f}, {level.hi:+.3f}] against scalerl"
     # Half of the interval of the ratio is 0.405, so that one digit follows the point; of both differences it is 0.02.
-    ratio = f"{line.compute_ratio:.1f} [{line.compute_ratio_lo:.1f}, {line.compute_ratio_hi:.1f}] times its compute"
+    ratio = f"{compute.estimate:.1f} [{compute.lo:.1f}, {compute.hi:.1f}] times its compute"
     verdicts = "loo-loss: lower at equal compute; ceiling down; more compute to the common target"
-    assert f"{verdicts}. Level {line.level:.3f}, {level}. {line.asymptote} (1 seed), {difference}; {ratio}" in text
+    assert f"{verdicts}. {line.asymptote} (1 seed); level {line.level:.3f}, {against}; {difference}; {ratio}" in text
     assert "in pass rate: of levels 0.0075, assumed; of A 0.0075, assumed; at the target 0.0075, assumed" in text
     assert "0.59, 1.77, 2600" in text
 
 
 def test_corrected_intervals_stand_beside_the_plain_ones(results):
     text, line = text_of(report_page(results, now=NOW)), results.compared("loo-loss")
-    assert f"[{line.delta_level_joint_lo:+.3f}, {line.delta_level_joint_hi:+.3f}]" in text
-    assert f"[{line.delta_A_joint_lo:+.3f}, {line.delta_A_joint_hi:+.3f}]" in text
-    assert f"[{line.compute_ratio_joint_lo:.1f}, {line.compute_ratio_joint_hi:.1f}]" in text  # half of it is 0.49
-    assert line.delta_A_joint_lo < line.delta_A_lo < line.delta_A_hi < line.delta_A_joint_hi
+    assert f"[{line.answers['level'].joint_lo:+.3f}, {line.answers['level'].joint_hi:+.3f}]" in text
+    assert f"[{line.answers['ceiling'].joint_lo:+.3f}, {line.answers['ceiling'].joint_hi:+.3f}]" in text
+    assert (
+        f"[{line.answers['compute'].joint_lo:.1f}, {line.answers['compute'].joint_hi:.1f}]" in text
+    )  # half of it is 0.49
+    assert (
+        line.answers["ceiling"].joint_lo
+        < line.answers["ceiling"].lo
+        < line.answers["ceiling"].hi
+        < line.answers["ceiling"].joint_hi
+    )
     assert 'Intervals under "corrected" are corrected for 2 comparisons (Bonferroni)' in text
 
 
@@ -91,7 +99,7 @@ def test_the_rule_of_the_paper_stands_beside_the_verdict_and_says_what_it_is(res
         "down",
         "equal",
     ]
-    assert "two A within 0.02 are equal, whatever their intervals" in text_of(table)
+    assert "two A within 0.02 count as equal, whatever their intervals" in text_of(table)
 
 
 def test_every_format_and_figure_has_the_same_rounded_numbers(results):
@@ -101,10 +109,8 @@ def test_every_format_and_figure_has_the_same_rounded_numbers(results):
     labels = [text for axis in ("yaxis", "yaxis2", "yaxis3") for text in figure.layout[axis].ticktext]
     # Halves of the intervals of the ratios are 0.405 and 0.295: by the rule one digit and two.
     for name, digits in (("loo-loss", 1), ("loo-curriculum", 2)):
-        line = results.compared(name)
-        ratio = (
-            f"{line.compute_ratio:.{digits}f} [{line.compute_ratio_lo:.{digits}f}, {line.compute_ratio_hi:.{digits}f}]"
-        )
+        compute = results.compared(name).answers["compute"]
+        ratio = f"{compute.estimate:.{digits}f} [{compute.lo:.{digits}f}, {compute.hi:.{digits}f}]"
         assert shown.count(ratio) == 2  # in a sentence and in the table
         assert sum(ratio in cell for row in document.rows for cell in row.cells) == 1
         assert sum(ratio in text for text in document.findings) == 1
@@ -122,7 +128,7 @@ def test_verdicts_that_occur_are_explained_and_no_others(results):
     text = text_of(report_page(results, now=NOW))
     assert "level: level down the 95 % interval of the difference in level lies below 0" in text
     assert "ceiling: ceiling down the 95 % interval of the difference in A lies below 0" in text
-    assert "efficiency: more compute the 95 % interval of the compute ratio lies above 1" in text
+    assert "compute: more compute the 95 % interval of the compute ratio lies above 1" in text
     assert "fit: collapsed" not in text
 
 

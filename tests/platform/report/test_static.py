@@ -59,17 +59,17 @@ def test_the_strip_shows_every_ceiling_with_its_interval(results):
     for name in TRUTH:
         line = results.compared(name)
         bar, point = lines_of(strip, styles(results.plan)[name].colour)
-        assert sorted(bar[:, 1]) == pytest.approx([line.A_lo, line.A_hi])
-        assert point[0][1] == pytest.approx(line.A)
+        assert sorted(bar[:, 1]) == pytest.approx([line.asymptote.lo, line.asymptote.hi])
+        assert point[0][1] == pytest.approx(line.asymptote.A)
 
 
 def test_the_panels_show_the_differences_with_their_intervals(results):
     figure = differences_drawing(forest_panels(results), width_in=COLUMN_IN)
     line, colour = results.compared("loo-loss"), styles(results.plan)["loo-loss"].colour
-    for axes, name in zip(figure.axes, ("delta_level", "delta_A", "compute_ratio"), strict=True):
+    for axes, answer in zip(figure.axes, line.answers.values(), strict=True):
         bar, point = lines_of(axes, colour)
-        assert list(bar[:, 0]) == [getattr(line, f"{name}_lo"), getattr(line, f"{name}_hi")]
-        assert point[0][0] == getattr(line, name)
+        assert list(bar[:, 0]) == [answer.lo, answer.hi]
+        assert point[0][0] == answer.estimate
 
 
 @pytest.mark.parametrize("picture", PICTURES)
@@ -114,7 +114,7 @@ def renamed(results, name):
     plan = results.plan
     variants = [dataclasses.replace(one, name=new(one.name)) for one in plan.variants]
     sweep = dataclasses.replace(results.sweep, plan=dataclasses.replace(plan, variants=tuple(variants)))
-    lines = [dataclasses.replace(one, curve=new(one.curve)) for one in results.comparison.variants]
+    lines = [dataclasses.replace(one, name=new(one.name)) for one in results.comparison.variants]
     comparison = dataclasses.replace(results.comparison, variants=tuple(lines))
     fitted = tuple(dataclasses.replace(one, name=new(one.name)) for one in results.variants)
     return dataclasses.replace(results, sweep=sweep, variants=fitted, comparison=comparison)

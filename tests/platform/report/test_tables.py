@@ -11,6 +11,7 @@ from rich.console import Console
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.report.tables import comparison_table, fit_table, fit_words, hours_table
+from ablations.text import interval_text
 from ablations.verdict.fitted_run import FittedCurve
 from ablations.verdict.results import read_results
 
@@ -88,18 +89,15 @@ def test_a_comparison_fits_a_pipe_with_each_interval_below_its_verdict(tmp_path)
     lines = printed(comparison_table(results), width=160).splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("loo-loss"))
     row = results.compared("loo-loss")
-    for verdict, interval in (
-        (row.level_difference, f"{row.delta_level:+.3f} [{row.delta_level_lo:+.3f}, {row.delta_level_hi:+.3f}]"),
-        (row.difference, f"{row.delta_A:+.3f} [{row.delta_A_lo:+.3f}, {row.delta_A_hi:+.3f}]"),
-        (row.efficiency, f"{row.compute_ratio:.2f} [{row.compute_ratio_lo:.2f}, {row.compute_ratio_hi:.2f}]"),
-    ):
+    for answer, form in zip(row.answers.values(), ("+.3f", "+.3f", ".2f"), strict=True):
+        verdict, interval = answer.verdict, interval_text(answer.estimate, answer.lo, answer.hi, form)
         assert lines[first].index(verdict) == lines[first + 1].index(interval)
-    assert "It is read off the readings, without a law." in " ".join(lines)
+    assert "It comes directly from the evaluations; no curve is fitted." in " ".join(lines)
 
 
 def test_a_star_marks_the_verdicts_that_hold_for_all_variants_at_once(tmp_path):
     results = read_results(make_home(tmp_path))
-    assert results.compared("loo-loss").held == {"level", "ceiling", "efficiency"}
+    assert all(answer.is_held for answer in results.compared("loo-loss").answers.values())
     lines = printed(comparison_table(results), width=160).splitlines()
     found = next(line for line in lines if line.startswith("loo-loss"))
     assert "level down*" in found

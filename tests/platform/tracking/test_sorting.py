@@ -73,7 +73,7 @@ def test_search_runs_stands_as_compare_does_and_keeps_everyone(sweep):
     assert results.asymptote(results.variant("late")).hi is None
     assert found["A"] == [variant.name for variant in in_order(results, "ceiling").variants]
     assert found["delta_level"] == [variant.name for variant in in_order(results, "level").variants]
-    ratios = {name: line and line.compute_ratio for name, line in kinds.items()}
+    ratios = {name: line and line.answers["compute"].estimate for name, line in kinds.items()}
     known = [one.name for one in in_order(results, "compute").variants if ratios[one.name] is not None]
     assert len(known) >= 4
     assert found["compute"][: len(known)] == known

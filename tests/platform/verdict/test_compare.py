@@ -82,10 +82,10 @@ def compared(variant: list[Fit], reference: list[Fit]):
 def test_one_seed_adds_the_assumed_run_to_run_sd_to_the_intervals_of_the_fits():
     row = compared([with_ceiling(0.65, 0.63, 0.67)], [with_ceiling(0.60, 0.59, 0.61)])
     # Margin: sqrt(.02^2 + .01^2 + m^2) with m = 1.96 x .0075 x sqrt(2) = .020789.
-    assert row.delta_A == pytest.approx(0.05)
-    assert row.delta_A_lo == pytest.approx(0.05 - 0.030532, abs=1e-3)
-    assert row.delta_A_hi == pytest.approx(0.05 + 0.030532, abs=1e-3)
-    assert row.difference == "ceiling up"
+    assert row.answers["ceiling"].estimate == pytest.approx(0.05)
+    assert row.answers["ceiling"].lo == pytest.approx(0.05 - 0.030532, abs=1e-3)
+    assert row.answers["ceiling"].hi == pytest.approx(0.05 + 0.030532, abs=1e-3)
+    assert row.answers["ceiling"].verdict == "ceiling up"
     assert (row.num_seeds, row.cost) == (1, 90.0)
 
 
@@ -96,23 +96,23 @@ def test_seeds_of_all_variants_say_how_far_runs_lie_apart():
     comparison = compare(fits, dict.fromkeys(fits, 1.0), "ref")
     row = comparison.variants[1]
     margin = exact_margin(list(groups.values())) * np.sqrt(2 / 3)
-    assert row.delta_A == pytest.approx(0.649 - 0.605333, abs=1e-5)
-    assert row.delta_A_lo == pytest.approx(row.delta_A - margin, abs=0.03 * margin)
-    assert row.delta_A_hi == pytest.approx(row.delta_A + margin, abs=0.03 * margin)
-    assert comparison.spreads.ceiling.freedom == 6
+    assert row.answers["ceiling"].estimate == pytest.approx(0.649 - 0.605333, abs=1e-5)
+    assert row.answers["ceiling"].lo == pytest.approx(row.answers["ceiling"].estimate - margin, abs=0.03 * margin)
+    assert row.answers["ceiling"].hi == pytest.approx(row.answers["ceiling"].estimate + margin, abs=0.03 * margin)
+    assert comparison.spreads["ceiling"].freedom == 6
     assert comparison.to_json()["run_to_run"]["ceiling"]["degrees_of_freedom"] == 6
     own = exact_margin(list(groups.values())) / np.sqrt(3)
-    assert row.A_hi == pytest.approx(0.649 + own, abs=0.03 * own)
+    assert row.asymptote.hi == pytest.approx(0.649 + own, abs=0.03 * own)
 
 
 def test_two_seeds_average_the_intervals_of_their_fits():
     variant = [with_ceiling(0.55, 0.51, 0.59), with_ceiling(0.57, 0.53, 0.61)]
     row = compared(variant, [with_ceiling(0.60, 0.59, 0.61)])
-    assert pytest.approx(0.56) == row.A
+    assert pytest.approx(0.56) == row.asymptote.A
     # The fits explain how the seeds differ, .02 with an sd of .0204 each; of the spread they say little.
     own = 0.0204**2
     spread = quantile_of_offset(0.975, [Repeats(squares=0.0002, freedom=1, own_variance=own)], np.sqrt(1 / 2 + 1))
-    assert row.delta_A_hi == pytest.approx(-0.04 + np.sqrt(0.04**2 / 2 + 0.01**2 + spread**2), abs=0.006)
+    assert row.answers["ceiling"].hi == pytest.approx(-0.04 + np.sqrt(0.04**2 / 2 + 0.01**2 + spread**2), abs=0.006)
 
 
 def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
@@ -120,7 +120,7 @@ def test_one_seed_of_the_reference_borrows_what_the_seeds_of_others_say():
     fits |= {f"v{n}": [with_ceiling(A, A - 2e-5, A + 2e-5) for A in (0.598, 0.600, 0.602)] for n in range(8)}
     row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
     margin = exact_margin([[0.598, 0.600, 0.602]] * 8) * np.sqrt(1 + 1 / 3)
-    assert row.delta_A_hi == pytest.approx(margin, rel=0.05)
+    assert row.answers["ceiling"].hi == pytest.approx(margin, rel=0.05)
     assert margin < 1.96 * 0.0075 * np.sqrt(1 + 1 / 3)
 
 
@@ -130,23 +130,23 @@ def test_more_seeds_leave_the_doubt_about_the_law_as_wide_as_it_is(num_seeds):
     # Under either law the seeds lie together: .60 with probability .7, .66 with .3, and the assumed sd about both.
     sd = 0.0075 * np.sqrt(1 + 1 / num_seeds)
     if num_seeds == 1:
-        assert row.delta_A_lo == pytest.approx(0.10 + sd * norm.ppf(0.025 / 0.7), abs=2e-3)
-        assert row.delta_A_hi == pytest.approx(0.16 + sd * norm.ppf(1 - 0.025 / 0.3), abs=2e-3)
-    assert row.delta_A_hi is not None
-    assert row.delta_A_lo is not None
-    assert row.delta_A_hi - row.delta_A_lo > 0.06
-    assert pytest.approx(0.60, abs=1e-9) == row.A_eq1
-    assert row.A_eq1_hi is not None
-    assert row.A_eq1_hi < 0.63
+        assert row.answers["ceiling"].lo == pytest.approx(0.10 + sd * norm.ppf(0.025 / 0.7), abs=2e-3)
+        assert row.answers["ceiling"].hi == pytest.approx(0.16 + sd * norm.ppf(1 - 0.025 / 0.3), abs=2e-3)
+    assert row.answers["ceiling"].hi is not None
+    assert row.answers["ceiling"].lo is not None
+    assert row.answers["ceiling"].hi - row.answers["ceiling"].lo > 0.06
+    assert pytest.approx(0.60, abs=1e-9) == row.asymptote_under_eq1.A
+    assert row.asymptote_under_eq1.hi is not None
+    assert row.asymptote_under_eq1.hi < 0.63
 
 
 def test_a_difference_is_taken_under_one_law():
     # Each ceiling is .60 or .66, but under the same law both are alike: only the runs differ.
     row = compared([with_two_laws(0.60, 0.66, 0.3)], [with_two_laws(0.60, 0.66, 0.3)])
-    assert row.A_hi == pytest.approx(0.66, abs=1e-3)
+    assert row.asymptote.hi == pytest.approx(0.66, abs=1e-3)
     margin = 1.96 * 0.0075 * np.sqrt(2)
-    assert row.delta_A_lo == pytest.approx(-margin, abs=1e-3)
-    assert row.delta_A_hi == pytest.approx(margin, abs=1e-3)
+    assert row.answers["ceiling"].lo == pytest.approx(-margin, abs=1e-3)
+    assert row.answers["ceiling"].hi == pytest.approx(margin, abs=1e-3)
 
 
 def test_runs_that_know_less_of_the_law_are_not_compared_under_another_one():
@@ -155,10 +155,10 @@ def test_runs_that_know_less_of_the_law_are_not_compared_under_another_one():
     """
     row = compared([with_two_laws(0.60, 0.66, 0.2)], [with_two_laws(0.60, 0.66, 0.9)])
     margin = 1.96 * 0.0075 * np.sqrt(2)
-    assert row.delta_A == pytest.approx(0.0, abs=1e-4)
-    assert row.delta_A_lo == pytest.approx(-margin, abs=1e-3)
-    assert row.delta_A_hi == pytest.approx(margin, abs=1e-3)
-    assert row.difference == "no difference seen"
+    assert row.answers["ceiling"].estimate == pytest.approx(0.0, abs=1e-4)
+    assert row.answers["ceiling"].lo == pytest.approx(-margin, abs=1e-3)
+    assert row.answers["ceiling"].hi == pytest.approx(margin, abs=1e-3)
+    assert row.answers["ceiling"].verdict == "no difference seen"
 
 
 def test_a_family_weighs_what_it_does_on_average():
@@ -166,7 +166,7 @@ def test_a_family_weighs_what_it_does_on_average():
     row = compared([with_two_laws(0.60, 0.66, 0.1)], [with_two_laws(0.60, 0.60, 0.7)])
     sd = 0.0075 * np.sqrt(2)
     # P(x < lo) = .6 Phi(lo / sd) + .4 Phi((lo - .06) / sd), and so for the upper end.
-    for end, tail in ((row.delta_A_lo, 0.025), (row.delta_A_hi, 0.975)):
+    for end, tail in ((row.answers["ceiling"].lo, 0.025), (row.answers["ceiling"].hi, 0.975)):
         found = brentq(lambda x, t=tail: 0.6 * norm.cdf(x / sd) + 0.4 * norm.cdf((x - 0.06) / sd) - t, -0.1, 0.2)
         assert end == pytest.approx(found, abs=2e-3)
 
@@ -190,35 +190,35 @@ def test_the_doubt_of_several_seeds_is_one_p_value():
 def test_three_seeds_with_an_unbounded_one_are_not_averaged_as_if_it_were_known():
     bounded = with_ceiling(0.65, 0.64, 0.66)
     row = compared([bounded, bounded, with_ceiling(0.9, 0.64, None)], [bounded] * 3)
-    assert (row.A_hi, row.delta_A, row.delta_A_hi) == (None, None, None)
+    assert (row.asymptote.hi, row.answers["ceiling"].estimate, row.answers["ceiling"].hi) == (None, None, None)
     assert row.verdict == "lower bound only"
     assert str(row.asymptote).startswith("A >= 0.")
-    assert row.difference == "cannot tell"
+    assert row.answers["ceiling"].verdict == "cannot tell"
 
 
 def test_a_lower_bound_above_the_reference_is_a_ceiling_up():
     row = compared([with_ceiling(0.9, 0.72, None, reached=0.70)], [with_ceiling(0.60, 0.59, 0.61)])
-    assert row.delta_A is None
-    assert row.delta_A_lo == pytest.approx(0.70 - 0.60 - np.sqrt(0.01**2 + 0.020789**2), abs=1e-3)
-    assert row.delta_A_hi is None
-    assert row.difference == "ceiling up"
+    assert row.answers["ceiling"].estimate is None
+    assert row.answers["ceiling"].lo == pytest.approx(0.70 - 0.60 - np.sqrt(0.01**2 + 0.020789**2), abs=1e-3)
+    assert row.answers["ceiling"].hi is None
+    assert row.answers["ceiling"].verdict == "ceiling up"
 
 
 def test_an_unbounded_reference_leaves_no_lower_end():
     row = compared([with_ceiling(0.60, 0.59, 0.61)], [with_ceiling(0.9, 0.58, None)])
-    assert row.delta_A_lo is None
-    assert row.difference == "cannot tell"
+    assert row.answers["ceiling"].lo is None
+    assert row.answers["ceiling"].verdict == "cannot tell"
 
 
 def test_a_curve_with_twice_the_c_mid_needs_twice_the_compute():
     row = compared([exact_fit(C_mid=2 * 1200)], [exact_fit(C_mid=1200)])
-    assert row.compute_ratio == pytest.approx(2, rel=1e-5)
+    assert row.answers["compute"].estimate == pytest.approx(2, rel=1e-5)
     # d ln C / dR = (A - R_0) / (B (R - R_0) (A - R)), for two runs that are off by .0075 each.
     final = 0.3 + 0.31 / (1 + (2400 / 8000) ** 1.92)
     target = 0.3 + 0.8 * (final - 0.3)
     margin = 1.96 * np.sqrt(2) * 0.0075 * 0.31 / (1.92 * (target - 0.3) * (0.61 - target))
-    assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(np.log(2) - margin, abs=0.1 * margin)
-    assert np.log(row.compute_ratio_hi or np.nan) == pytest.approx(np.log(2) + margin, abs=0.1 * margin)
+    assert np.log(row.answers["compute"].lo or np.nan) == pytest.approx(np.log(2) - margin, abs=0.1 * margin)
+    assert np.log(row.answers["compute"].hi or np.nan) == pytest.approx(np.log(2) + margin, abs=0.1 * margin)
 
 
 def test_the_seeds_of_the_ratio_lie_apart_by_their_slope_at_the_target():
@@ -231,9 +231,9 @@ def test_the_seeds_of_the_ratio_lie_apart_by_their_slope_at_the_target():
     slope = 1.92 * (target - 0.3) * (0.61 - target) / 0.31
     margin = exact_margin([(slope * np.log(group)).tolist() for group in (mids, others)]) / slope * np.sqrt(2 / 3)
     estimate = float(np.mean(np.log(mids)) - np.mean(np.log(others)))
-    assert np.log(row.compute_ratio or np.nan) == pytest.approx(estimate, abs=1e-4)
-    assert np.log(row.compute_ratio_lo or np.nan) == pytest.approx(estimate - margin, abs=0.12 * margin)
-    assert np.log(row.compute_ratio_hi or np.nan) == pytest.approx(estimate + margin, abs=0.12 * margin)
+    assert np.log(row.answers["compute"].estimate or np.nan) == pytest.approx(estimate, abs=1e-4)
+    assert np.log(row.answers["compute"].lo or np.nan) == pytest.approx(estimate - margin, abs=0.12 * margin)
+    assert np.log(row.answers["compute"].hi or np.nan) == pytest.approx(estimate + margin, abs=0.12 * margin)
 
 
 def test_the_target_is_four_fifths_of_the_way_to_the_lower_final_level():
@@ -263,15 +263,20 @@ def test_a_curve_that_does_not_rise_has_neither_ratio_nor_c_mid():
     row = compared([flat], [EXACT])
     assert row.verdict == "no rise"
     assert str(row.asymptote) == "no rise"
-    assert (row.B, row.C_mid, row.compute_ratio) == (None, None, None)
+    assert (row.B, row.C_mid, row.answers["compute"].estimate) == (None, None, None)
 
 
 def test_the_reference_is_compared_with_nothing():
     comparison = compare({"ref": [EXACT]}, {"ref": 1.0}, "ref")
     (row,) = comparison.variants
-    assert (row.delta_A, row.delta_A_lo, row.delta_A_hi, row.compute_ratio) == (0, 0, 0, 1)
-    assert (row.delta_level, row.level_difference) == (0, "reference")
-    assert row.difference == "reference"
+    assert (
+        row.answers["ceiling"].estimate,
+        row.answers["ceiling"].lo,
+        row.answers["ceiling"].hi,
+        row.answers["compute"].estimate,
+    ) == (0, 0, 0, 1)
+    assert (row.answers["level"].estimate, row.answers["level"].verdict) == (0, "reference")
+    assert row.answers["ceiling"].verdict == "reference"
 
 
 def test_the_worst_seed_gives_the_verdict():
@@ -307,9 +312,9 @@ def test_what_an_unbounded_fit_claims_beyond_its_readings_makes_no_verdict():
     # Its curves have reached .5792; that A is .605 at least is extrapolation.
     row = compared([with_ceiling(0.61, 0.605, None)], [with_ceiling(0.575, 0.57, 0.58)])
     # Margin: sqrt(.005^2 + .020789^2) = .02138; counted from .605 the end would be .0086 and say "ceiling up".
-    assert row.delta_A_lo == pytest.approx(0.5792 - 0.575 - 0.02138, abs=1e-3)
-    assert row.delta_A_hi is None
-    assert row.difference == "cannot tell"
+    assert row.answers["ceiling"].lo == pytest.approx(0.5792 - 0.575 - 0.02138, abs=1e-3)
+    assert row.answers["ceiling"].hi is None
+    assert row.answers["ceiling"].verdict == "cannot tell"
 
 
 def test_an_unbounded_fit_gives_the_reference_no_law_that_its_readings_refuse():
@@ -317,22 +322,22 @@ def test_an_unbounded_fit_gives_the_reference_no_law_that_its_readings_refuse():
     higher = with_ceiling(0.9, 0.72, None, reached=0.70)
     nearly_open = with_two_laws(0.60, 1.0, 0.9, family=FAMILIES[-1]).alternatives
     row = compared([replace(higher, alternatives=nearly_open)], [with_ceiling(0.60, 0.59, 0.61)])
-    assert row.delta_A_lo == pytest.approx(0.70 - 0.60 - np.sqrt(0.01**2 + 0.020789**2), abs=1e-3)
-    assert row.difference == "ceiling up"
+    assert row.answers["ceiling"].lo == pytest.approx(0.70 - 0.60 - np.sqrt(0.01**2 + 0.020789**2), abs=1e-3)
+    assert row.answers["ceiling"].verdict == "ceiling up"
 
 
 def test_an_unbounded_fit_whose_readings_lie_above_the_reference_is_up():
     row = compared([with_ceiling(0.61, 0.605, None)], [with_ceiling(0.50, 0.49, 0.51)])
-    assert row.difference == "ceiling up"
+    assert row.answers["ceiling"].verdict == "ceiling up"
 
 
 def test_curves_that_may_never_reach_the_target_leave_a_ratio_with_an_open_end():
     never = with_ceiling(0.61, 0.60, 0.62)
     draws = replace(never.draws, A=np.where(np.arange(20_000) % 2, 0.61, 0.31), C_mid=np.full(20_000, 2542.0))
     row = compared([replace(never, draws=draws)], [replace(never, draws=draws)])
-    assert row.compute_ratio == pytest.approx(1)
-    assert (row.compute_ratio_lo, row.compute_ratio_hi) == (None, None)
-    assert row.efficiency == "cannot tell"
+    assert row.answers["compute"].estimate == pytest.approx(1)
+    assert (row.answers["compute"].lo, row.answers["compute"].hi) == (None, None)
+    assert row.answers["compute"].verdict == "cannot tell"
 
 
 def test_an_open_ceiling_has_no_verdict_by_the_rule_of_the_paper():
@@ -347,27 +352,34 @@ def test_the_level_is_compared_at_the_compute_that_both_have_spent():
     levels = [0.3 + 0.31 / (1 + (C_mid / grid) ** 1.92) for C_mid in (2542, 1500)]
     expected = [np.trapezoid(level, grid) / 2000 for level in levels]
     assert row.level == pytest.approx(expected[0], abs=1e-4)  # a line between readings lies under the curve
-    assert row.delta_level == pytest.approx(expected[0] - expected[1], abs=1e-4)
-    assert row.delta_level_lo == pytest.approx(row.delta_level - 1.96 * 0.0075 * np.sqrt(2), abs=3e-4)
-    assert row.level_difference == "level down"
+    assert row.answers["level"].estimate == pytest.approx(expected[0] - expected[1], abs=1e-4)
+    assert row.answers["level"].lo == pytest.approx(
+        row.answers["level"].estimate - 1.96 * 0.0075 * np.sqrt(2), abs=3e-4
+    )
+    assert row.answers["level"].verdict == "level down"
 
 
 def test_readings_that_begin_too_late_have_no_level_and_no_verdict_on_it():
     compute = np.arange(6000, 8001, 200.0)
     late = fit_curve(Curve(name="late", compute=compute, score=0.3 + 0.31 / (1 + (2542 / compute) ** 1.92)))
     row = compared([late], [EXACT])
-    assert (row.level, row.delta_level, row.delta_level_lo, row.level_difference) == (None, None, None, "cannot tell")
+    assert (row.level, row.answers["level"].estimate, row.answers["level"].lo, row.answers["level"].verdict) == (
+        None,
+        None,
+        None,
+        "cannot tell",
+    )
 
 
 def test_corrected_intervals_are_wider_by_as_much_as_eight_comparisons_need():
     fits = {f"v{n}": [with_ceiling(0.60, 0.59999, 0.60001)] for n in range(9)}
     rows = compare(fits, dict.fromkeys(fits, 1.0), "v0").variants
     # One seed: 1.96 and 2.7344 (0.025 / 8 in each tail) times the assumed .0075 sqrt(2).
-    assert rows[1].delta_A_hi == pytest.approx(1.95996 * 0.0075 * np.sqrt(2), rel=0.02)
-    assert rows[1].delta_A_joint_hi == pytest.approx(norm.isf(0.025 / 8) * 0.0075 * np.sqrt(2), rel=0.03)
-    assert rows[1].delta_A_joint_lo == pytest.approx(-rows[1].delta_A_joint_hi, rel=0.05)
-    assert rows[1].delta_level_joint_hi > rows[1].delta_level_hi
-    assert (rows[0].delta_A_joint_lo, rows[0].delta_A_joint_hi) == (0.0, 0.0)
+    assert rows[1].answers["ceiling"].hi == pytest.approx(1.95996 * 0.0075 * np.sqrt(2), rel=0.02)
+    assert rows[1].answers["ceiling"].joint_hi == pytest.approx(norm.isf(0.025 / 8) * 0.0075 * np.sqrt(2), rel=0.03)
+    assert rows[1].answers["ceiling"].joint_lo == pytest.approx(-rows[1].answers["ceiling"].joint_hi, rel=0.05)
+    assert rows[1].answers["level"].joint_hi > rows[1].answers["level"].hi
+    assert (rows[0].answers["ceiling"].joint_lo, rows[0].answers["ceiling"].joint_hi) == (0.0, 0.0)
 
 
 def test_a_difference_between_the_two_intervals_is_called_and_does_not_hold_for_all():
@@ -376,23 +388,32 @@ def test_a_difference_between_the_two_intervals_is_called_and_does_not_hold_for_
     fits["v1"] = [with_ceiling(0.625, 0.62499, 0.62501)]
     fits["v2"] = [with_ceiling(0.64, 0.63999, 0.64001)]
     _, near, far, *rest = compare(fits, dict.fromkeys(fits, 1.0), "v0").variants
-    assert (near.difference, near.difference_joint) == ("ceiling up", "no difference seen")
-    assert (far.difference, far.difference_joint) == ("ceiling up", "ceiling up")
-    assert "ceiling" not in near.held
-    assert "ceiling" in far.held
-    assert not any(row.held for row in rest)
+    assert (near.answers["ceiling"].verdict, near.answers["ceiling"].joint_verdict) == (
+        "ceiling up",
+        "no difference seen",
+    )
+    assert (far.answers["ceiling"].verdict, far.answers["ceiling"].joint_verdict) == ("ceiling up", "ceiling up")
+    assert not near.answers["ceiling"].is_held
+    assert far.answers["ceiling"].is_held
+    assert not any(answer.is_held for row in rest for answer in row.answers.values())
 
 
 def test_one_comparison_needs_no_correction():
     row = compared([with_ceiling(0.65, 0.63, 0.67)], [with_ceiling(0.60, 0.59, 0.61)])
-    assert (row.delta_A_joint_lo, row.delta_A_joint_hi) == (row.delta_A_lo, row.delta_A_hi)
-    assert (row.compute_ratio_joint_lo, row.compute_ratio_joint_hi) == (row.compute_ratio_lo, row.compute_ratio_hi)
-    assert row.difference_joint == row.difference
+    assert (row.answers["ceiling"].joint_lo, row.answers["ceiling"].joint_hi) == (
+        row.answers["ceiling"].lo,
+        row.answers["ceiling"].hi,
+    )
+    assert (row.answers["compute"].joint_lo, row.answers["compute"].joint_hi) == (
+        row.answers["compute"].lo,
+        row.answers["compute"].hi,
+    )
+    assert row.answers["ceiling"].joint_verdict == row.answers["ceiling"].verdict
 
 
 def test_a_missing_end_is_missing_in_both_intervals():
     fits = {"ref": [with_ceiling(0.60, 0.59, 0.61)], "open": [with_ceiling(0.65, 0.63, None)]}
     fits["third"] = fits["ref"]
     row = compare(fits, dict.fromkeys(fits, 1.0), "ref").variants[1]
-    assert (row.delta_A_hi, row.delta_A_joint_hi) == (None, None)
-    assert row.delta_A_joint_lo < row.delta_A_lo
+    assert (row.answers["ceiling"].hi, row.answers["ceiling"].joint_hi) == (None, None)
+    assert row.answers["ceiling"].joint_lo < row.answers["ceiling"].lo

@@ -34,10 +34,10 @@ def test_every_variant_is_fitted_to_the_parameters_it_was_drawn_from(finished, n
 
 
 def test_the_comparison_finds_the_lower_ceiling_and_the_slower_variant(finished):
-    assert finished.compared("loo-loss").difference == "ceiling down"
-    assert finished.compared("loo-curriculum").difference == "no difference seen"
+    assert finished.compared("loo-loss").answers["ceiling"].verdict == "ceiling down"
+    assert finished.compared("loo-curriculum").answers["ceiling"].verdict == "no difference seen"
     # Eq. 1 with the same A and B reaches any score after C_mid's ratio, 480 / 320, of the compute.
-    assert finished.compared("loo-curriculum").compute_ratio == pytest.approx(1.5, rel=0.06)
+    assert finished.compared("loo-curriculum").answers["compute"].estimate == pytest.approx(1.5, rel=0.06)
 
 
 def test_the_cost_is_the_compute_of_all_seeds(tmp_path):

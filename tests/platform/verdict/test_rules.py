@@ -3,7 +3,8 @@
 import pytest
 
 from ablations.verdict.interval import Interval
-from ablations.verdict.rules import ceiling_rule, efficiency_rule, level_rule, paper_rule
+from ablations.verdict.paper_rule import paper_rule
+from ablations.verdict.questions import CEILING, COMPUTE, LEVEL
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from ablations.verdict.rules import ceiling_rule, efficiency_rule, level_rule, p
     ],
 )
 def test_the_ceiling_rule_reads_the_interval_of_the_difference(lo, hi, said):
-    assert ceiling_rule(Interval(estimate=0.0, lo=lo, hi=hi)) == said
+    assert CEILING.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
 
 
 @pytest.mark.parametrize(
@@ -37,11 +38,11 @@ def test_the_ceiling_rule_reads_the_interval_of_the_difference(lo, hi, said):
     ],
 )
 def test_the_efficiency_rule_reads_the_interval_of_the_ratio(lo, hi, said):
-    assert efficiency_rule(Interval(estimate=1.0, lo=lo, hi=hi)) == said
+    assert COMPUTE.verdict(Interval(estimate=1.0, lo=lo, hi=hi)) == said
 
 
 def test_without_a_common_target_the_efficiency_cannot_be_told():
-    assert efficiency_rule(None) == "cannot tell"
+    assert COMPUTE.verdict(None) == "cannot tell"
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,8 @@ def test_the_rule_of_the_paper_is_a_margin_of_two_hundredths(delta, said):
     ],
 )
 def test_the_level_rule_reads_the_interval_of_the_difference(lo, hi, said):
-    assert level_rule(Interval(estimate=0.0, lo=lo, hi=hi)) == said
+    assert LEVEL.verdict(Interval(estimate=0.0, lo=lo, hi=hi)) == said
 
 
 def test_without_a_level_nothing_can_be_told():
-    assert level_rule(None) == "cannot tell"
+    assert LEVEL.verdict(None) == "cannot tell"

@@ -24,7 +24,7 @@ def blocked(tmp_path) -> StartedSweep:
 
 
 def said_of(sweep: StartedSweep) -> str:
-    return f"Fits are not kept, as {sweep.home.path} cannot be written (File exists); each command makes them again."
+    return f"Fits are not cached because {sweep.home.path} is not writable (File exists); every command fits again."
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""The labels of a comparison: its names, units and window, and the settings that each variant changes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ablations.fit.options import FitOptions, FitSettings
+from ablations.text import changes_text, four_digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """One training: `PlannedRun(seed=0, id="3f0c9a1b2d4e")`."""
+
+    seed: int
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedVariant:
+    """One recipe, trained once with each seed; the reference overrides nothing.
+
+    PlannedVariant(name="loo-loss", overrides={"loss": {"type": "dapo"}}, runs=(PlannedRun(seed=0, id="81d2f0a95c3b"),))
+    """
+
+    name: str
+    overrides: dict[str, Any]
+    runs: tuple[PlannedRun, ...]
+
+    @property
+    def changes(self) -> str:
+        """As people read them: `loss.type = dapo, batch.prompts = 32`; empty for the reference."""
+        return changes_text(self.overrides)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """The labels of a sweep (its `Plan` has them), or of curves that another trainer left.
+
+    Labels(sweep="curves", reference="scalerl", compute_name="GPU-hours", budget_gpu_hours=2000.0,
+           fit_from_gpu_hours=0.0, fit_to_gpu_hours=1000.0, variants=(scalerl, loo_loss))
+    """
+
+    sweep: str
+    """The name of the sweep, file or experiment."""
+    doc: str = ""
+    command: str = ""
+    """What started it."""
+    reference: str
+    scale: str = ""
+    """Empty for curves of another trainer."""
+    compute_name: str = "modelled GPU-hours"
+    """The unit of every compute: "modelled GPU-hours", or "measured device-hours" on the wall clock."""
+    budget_gpu_hours: float
+    """Compute each run is trained for."""
+    fit_from_gpu_hours: float
+    fit_to_gpu_hours: float
+    """Readings outside [fit_from, fit_to] are not fitted; those above check the forecast."""
+    fit: dict[str, Any] = field(default_factory=dict)
+    """The options of the fit, as in the sweep file: {"r0": "anchored", "loss": "squares", "task": null, ...}."""
+    published: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What a paper reports of a variant: {"loo-loss": {"A": 0.59, "B": 1.77, "C_mid": 2600.0}}."""
+    variants: tuple[PlannedVariant, ...]
+
+    @property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """The runs of all variants."""
+        return tuple(run for variant in self.variants for run in variant.runs)
+
+    @property
+    def hours_name(self) -> str:
+        """`GPU-hours`, or `device-hours` on the wall clock: `compute_name` without how they are counted."""
+        return self.compute_name.rpartition(" ")[2]
+
+    def hours_text(self, compute_gpu_hours: float) -> str:
+        """Compute with its unit, in four digits: `1200 GPU-hours`, or `1200 device-hours` on the wall clock."""
+        return f"{four_digits(compute_gpu_hours)} {self.hours_name}"
+
+    @property
+    def fit_settings(self) -> FitSettings:
+        """What a fit of one of its curves is told."""
+        options = FitOptions(**self.fit)
+        return FitSettings(
+            fit_from="auto" if options.cutoff == "auto" else self.fit_from_gpu_hours,
+            fit_to=self.fit_to_gpu_hours,
+            r0=options.r0,
+            loss=options.loss,
+            ceiling=options.ceiling,
+            task=options.task,
+        )

@@ -1,0 +1,177 @@
+"""The columns of a comparison: what each is headed, what stands in it, and which of them each output shows.
+
+Every table, page and file reads its columns here. Those of a question are made from the question.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ablations.design.undecided import what_would_tell_of
+from ablations.terminal.listing import Column, Kind
+from ablations.text import changes_text, compute_text
+from ablations.verdict.answer import Question
+from ablations.verdict.paper_rule import PAPER_RULE
+from ablations.verdict.results import Results
+from ablations.verdict.words import Digits, ResultRow
+
+HELD_MARK = "*"
+"""Behind a verdict that still holds for all variants at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultColumn(Column):
+    """One column: `ResultColumn(key="cost", heading="cost, {hours_name}", cell=lambda row: row.cost)`.
+
+    Its heading may name {reference} and {hours_name}.
+    """
+
+    key: str
+    cell: Callable[[ResultRow], str]
+    kind: Kind = "number"
+
+
+def _below(*texts: str) -> str:
+    """Lines of one cell, without those that are empty."""
+    return "\n".join(filter(None, texts))
+
+
+C_MID = ResultColumn(key="C_mid", heading="C_mid", cell=lambda row: row.lone("C_mid", compute_text))
+B = ResultColumn(key="B", heading="B", cell=lambda row: row.lone("B", "{:.2f}".format))
+R_0 = ResultColumn(key="R_0", heading="R_0", cell=lambda row: row.lone("R_0", "{:.3f}".format))
+PLAIN = {
+    column.key: column
+    for column in (
+        ResultColumn(key="variant", heading="variant", cell=lambda row: row.variant.name, kind="name"),
+        ResultColumn(
+            key="variant and seeds", heading="variant", cell=lambda row: _below(row.variant.name, f"{row.seeds} seeds")
+        ),
+        ResultColumn(
+            key="changes", heading="changes", cell=lambda row: changes_text(row.variant.overrides), kind="prose"
+        ),
+        ResultColumn(key="seeds", heading="seeds", cell=lambda row: row.seeds),
+        ResultColumn(key="A", heading="A [95 %]", cell=lambda row: row.A),
+        ResultColumn(key="A_eq1", heading="A under eq. 1", cell=lambda row: row.A_eq1),
+        ResultColumn(
+            key="A and A_eq1", heading="A", cell=lambda row: _below(row.A, f"eq. 1: {row.A_eq1}" if row.A_eq1 else "")
+        ),
+        ResultColumn(key="paper_rule", heading=PAPER_RULE, cell=lambda row: row.paper_rule, kind="words"),
+        B,
+        C_MID,
+        R_0,
+        ResultColumn(key="fit", heading="fit", cell=lambda row: row.fit, kind="words"),
+        ResultColumn(
+            key="fit and parameters",
+            heading="fit",
+            cell=lambda row: _below(
+                row.fit, *(f"{one.heading} {one.cell(row)}" for one in (B, C_MID, R_0) if one.cell(row))
+            ),
+        ),
+        ResultColumn(key="cost", heading="cost, {hours_name}", cell=lambda row: row.cost),
+        ResultColumn(key="published", heading="published A, B, C_mid", cell=lambda row: row.published),
+        ResultColumn(key="verdicts", heading="verdicts", cell=lambda row: _verdicts(row), kind="words"),
+        ResultColumn(
+            key="open",
+            heading="what would decide",
+            cell=lambda row: what_would_tell_of(row.line) if row.line else "",
+            kind="words",
+        ),
+    )
+}
+
+Part = Literal["verdict", "number", "joint", "stacked", "stacked with joint"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The columns that an output shows: those before the questions, of each question, beside the ceiling, behind."""
+
+    before: Sequence[str]
+    of_question: Sequence[Part]
+    beside_ceiling: Sequence[str]
+    behind: Sequence[str]
+
+
+TERMINAL = Selection(
+    before=("variant", "seeds"), of_question=("stacked",), beside_ceiling=("A",), behind=("C_mid", "B", "cost", "fit")
+)
+PAGE = Selection(
+    before=("variant and seeds", "changes"),
+    of_question=("stacked with joint",),
+    beside_ceiling=("A and A_eq1",),
+    behind=("fit and parameters", "paper_rule", "cost", "published"),
+)
+DOCUMENT = Selection(before=("variant", "seeds"), of_question=("number",), beside_ceiling=("A",), behind=("verdicts",))
+VERDICTS = Selection(
+    before=("variant", "changes"), of_question=("verdict", "number"), beside_ceiling=("A",), behind=("seeds", "open")
+)
+ALL_NUMBERS = Selection(
+    before=("variant", "changes", "seeds"),
+    of_question=("verdict", "number", "joint"),
+    beside_ceiling=("A", "A_eq1"),
+    behind=("paper_rule", "B", "C_mid", "R_0", "fit", "cost", "published"),
+)
+MLFLOW = Selection(
+    before=("changes", "seeds"),
+    of_question=("verdict", "number"),
+    beside_ceiling=("A", "A_eq1"),
+    behind=("C_mid", "B", "cost", "fit"),
+)
+
+
+def columns(results: Results, selection: Selection) -> list[ResultColumn]:
+    """The columns of an output, headed; without those that would be empty in every row."""
+    plan = results.plan
+    names = {"reference": plan.reference, "hours_name": plan.hours_name}
+    empty = {"changes"} if not any(one.overrides for one in plan.variants) else set()
+    empty |= set() if plan.published else {"published"}
+    found = [PLAIN[key] for key in selection.before]
+    for question in results.questions:
+        found += [_column(question, part) for part in selection.of_question if part != "joint" or _many(results)]
+        found += [PLAIN[key] for key in selection.beside_ceiling if question.name == "ceiling"]
+    found += [PLAIN[key] for key in selection.behind]
+    return [replace(column, heading=column.heading.format(**names)) for column in found if column.key not in empty]
+
+
+def rows_of(results: Results, shown: Sequence[ResultColumn], digits: Digits) -> list[list[str]]:
+    """The cells of each variant, in the order of the results."""
+    rows = (ResultRow(results=results, variant=variant, digits=digits) for variant in results.variants)
+    return [[column.cell(row) for column in shown] for row in rows]
+
+
+def _column(question: Question, part: Part) -> ResultColumn:
+    """One of the columns of a question."""
+
+    def stacked(row: ResultRow) -> str:
+        is_held = _many(row.results) and row.line is not None and row.line.answers[question.name].is_held
+        return _below(f"{row.verdict(question)}{HELD_MARK * is_held}", row.number(question))
+
+    def with_joint(row: ResultRow) -> str:
+        joint = row.joint(question) if _many(row.results) else ""
+        return _below(row.verdict(question), row.number(question), f"corrected {joint}" if joint else "")
+
+    key = f"{question.name} {part}"
+    match part:
+        case "verdict":
+            return ResultColumn(key=key, heading=question.name, cell=lambda row: row.verdict(question), kind="words")
+        case "number":
+            return ResultColumn(key=key, heading=question.heading, cell=lambda row: row.number(question))
+        case "joint":
+            return ResultColumn(key=key, heading=f"{question.name}, corrected", cell=lambda row: row.joint(question))
+        case "stacked":
+            return ResultColumn(key=key, heading=question.name, cell=stacked, kind="words")
+        case "stacked with joint":
+            return ResultColumn(key=key, heading=question.heading, cell=with_joint)
+
+
+def _verdicts(row: ResultRow) -> str:
+    """All in one cell: "level down; ceiling: cannot tell; more compute"."""
+    if row.is_reference:
+        return "reference"
+    said = ((one.name, row.verdict(one)) for one in row.results.questions)
+    return "; ".join(verdict if name in verdict else f"{name}: {verdict}" for name, verdict in said)
+
+
+def _many(results: Results) -> bool:
+    """True if intervals are corrected for several comparisons."""
+    return results.comparison is not None and len(results.comparison.variants) > 2

@@ -1,0 +1,107 @@
+"""A further question is one entry: every output then has its answer."""
+
+import csv
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from fixtures_home import make_home
+from rich.console import Console
+
+from ablations.report.columns import ALL_NUMBERS, columns
+from ablations.report.document import document_headings, document_rows
+from ablations.report.forest import forest_panels
+from ablations.report.latex import latex_table
+from ablations.report.markdown import markdown_grid
+from ablations.report.page import report_page
+from ablations.report.tables import comparison_table
+from ablations.report.verdicts import verdicts_figure
+from ablations.tracking.fit_page import fit_page
+from ablations.tracking.sortable import numbers_of_variant, verdicts_of_variant
+from ablations.verdict.answer import Question
+from ablations.verdict.compare import compare
+from ablations.verdict.interval import JointInterval
+from ablations.verdict.order import comparison_sheet
+from ablations.verdict.questions import LEVEL, QUESTIONS
+from ablations.verdict.results import Results, read_results
+from ablations.verdict.words import ResultRow, answers, glossary, sentence
+
+
+def first_gain(fits, baseline, spread, comparisons) -> JointInterval:
+    """The mean of the first two readings after step 0, less that of the baseline."""
+    means = [float(np.mean([fit.curve.score[1:3].mean() for fit in side])) for side in (fits, baseline)]
+    estimate = means[0] - means[1]
+    ends = {"lo": estimate - 0.01, "hi": estimate + 0.01, "joint_lo": estimate - 0.02, "joint_hi": estimate + 0.02}
+    return JointInterval(estimate=estimate, **ends)
+
+
+START = replace(
+    LEVEL,
+    name="start",
+    key="delta_start",
+    verdict_key="start_difference",
+    higher="start up",
+    lower="start down",
+    measured=first_gain,
+    heading="start less {reference}'s",
+    said={"start up": "faster at the start", "start down": "slower at the start"},
+    sentence="at the start {number} against {reference}",
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Results:
+    found = read_results(make_home(tmp_path_factory.mktemp("home")))
+    fits = {variant.name: variant.fits for variant in found.variants}
+    costs = {variant.name: variant.cost_gpu_hours for variant in found.variants}
+    return replace(found, comparison=compare(fits, costs, "scalerl", questions=(*QUESTIONS, START)))
+
+
+def text_of(results: Results) -> str:
+    console = Console(width=400, record=True, file=io.StringIO())
+    console.print(comparison_table(results))
+    return console.export_text()
+
+
+def test_a_fourth_question_stands_in_every_output(results):
+    compared = results.compared("loo-loss")
+    assert compared is not None
+    answer = compared.answers["start"]
+    number = ResultRow(results=results, variant=results.variant("loo-loss")).number(START)
+    now, name = datetime(2026, 1, 2, tzinfo=UTC), "loo-loss"
+    assert number.startswith(f"{answer.estimate:+.3f} [")
+
+    line = results.to_json()["variants"][1]
+    assert (line["delta_start"], line["delta_start_joint_hi"]) == (answer.estimate, answer.joint_hi)
+    assert line["start_difference"] == answer.verdict
+    (row,) = [row for row in csv.DictReader(io.StringIO(comparison_sheet(results))) if row["variant"] == name]
+    assert float(row["delta_start"]) == answer.estimate
+    terminal = text_of(results)
+    assert number in terminal
+    assert "start less scalerl's" in terminal
+    headings, rows = document_headings(results), document_rows(results)
+    for document in (latex_table(headings, rows), markdown_grid(headings, [row.cells for row in rows])):
+        assert "start less" in document
+    assert "start less scalerl&#39;s" in report_page(results, now=now)
+    assert "start, corrected" in [column.heading for column in columns(results, ALL_NUMBERS)]  # the dashboard's table
+    assert number in fit_page(results, name, b"")
+    assert numbers_of_variant(results, name)["delta_start"] == answer.estimate
+    assert verdicts_of_variant(results, name)["verdict_start"] == answer.verdict
+    assert forest_panels(results)[3].title == "start less scalerl's"
+    assert len({trace.xaxis for trace in verdicts_figure(results).data}) == 4
+    assert f"at the start {number} against scalerl" in sentence(
+        ResultRow(results=results, variant=results.variant(name))
+    )
+    assert any("the start" in said or "no difference seen" in said for said in answers(results)[1:])
+    assert f"start: {answer.verdict}" in dict(glossary(results))
+
+
+def test_the_other_answers_stay_as_they_are(results):
+    alone = read_results(results.sweep)
+    assert isinstance(START, Question)
+    for one, other in zip(alone.comparison.variants, results.comparison.variants, strict=True):
+        assert {name: replace(answer) for name, answer in one.answers.items()} == {
+            name: answer for name, answer in other.answers.items() if name != "start"
+        }
