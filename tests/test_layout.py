@@ -4,6 +4,7 @@ import ast
 import platform
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from places import REPOSITORY
@@ -55,6 +56,14 @@ def test_no_module_has_the_name_of_a_standard_library_module():
     modules = [path.stem for root in ("platform", "trainer", "dashboard") for path in (REPOSITORY / root).rglob("*.py")]
     names = set(modules) & sys.stdlib_module_names - {"__init__"}
     assert names == set()
+
+
+def test_the_contracts_of_imports_ignore_none_and_leave_out_no_file():
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert [contract["name"] for contract in contracts if "ignore_imports" in contract] == []
+    assert [
+        contract["name"] for contract in contracts if "containers" in contract and not contract.get("exhaustive")
+    ] == []
 
 
 def test_help_loads_neither_torch_nor_the_heavy_libraries():
