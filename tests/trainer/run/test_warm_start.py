@@ -22,7 +22,7 @@ from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.run.warm_start import Listener, accumulate, key, load_or_train, pass_tokens
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 STEPS = 12
@@ -55,7 +55,9 @@ class Heard(Listener):
 def start(folder, listener=None, recipe=RECIPE):
     """The weights of the warm start in `folder`, trained if need be."""
     policy = new_policy(recipe)
-    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, folder, listener)
+    load_or_train(
+        policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, folder, listener
+    )
     return {name: tensor.clone() for name, tensor in policy.state_dict().items()}
 
 
@@ -217,7 +219,7 @@ def test_a_run_whose_warm_start_is_another_one_now_is_refused(tmp_path):
 def test_passes_add_up_to_the_gradient_of_the_whole_batch(model, max_tokens):
     sizes = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16}
     recipe = ResolvedRecipe.model_validate({**RECIPE.model_dump(), "model": {**sizes, **model}})
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     policy = new_policy(recipe)
     policy.init_weights(torch.Generator().manual_seed(0))
     tokens, mask = warm_start.demonstration_batch(task, np.random.default_rng(0), 8, 0.1)
