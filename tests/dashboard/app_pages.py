@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ablations_dashboard.plotly_figure import NAME
+from ablations_dashboard.widgets.plotly_figure import NAME
 
 SCRIPT = """
-from ablations_dashboard.selection import restore
+from ablations_dashboard.selection.url import restore
 from ablations_dashboard.views import {page}
 
 restore("{page}")

@@ -5,10 +5,10 @@ import streamlit as st
 from ablations.report.interactive import Along, Counted, along_rows, interactive_figure
 from ablations.report.thinning import thinned_note
 from ablations.verdict.results import Results
-from ablations_dashboard.choose import Shown
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.selection import pick, pick_several, switch
-from ablations_dashboard.written import in_markdown
+from ablations_dashboard.selection.url import pick, pick_several, switch
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.widgets.figure import show_figure
 
 LEGEND = (
     "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "

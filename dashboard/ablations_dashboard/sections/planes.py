@@ -8,10 +8,10 @@ from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, li
 from ablations.report.plane import PLANE_LEGEND, is_placed, plane_figure
 from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.results import Results
-from ablations_dashboard.choose import Shown, only
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.selection import switch
-from ablations_dashboard.written import in_markdown
+from ablations_dashboard.selection.url import switch
+from ablations_dashboard.selection.variants import Shown, only
+from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.widgets.figure import show_figure
 
 MOST_ROWS = 24
 """Of a forest plot; more are not read."""

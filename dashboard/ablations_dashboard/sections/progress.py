@@ -13,8 +13,8 @@ from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
 from ablations.status.units import unit_lines
 from ablations.text import counted
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.table import show_table
 
 COLUMNS = {
     "compute": st.column_config.ProgressColumn("compute", format="percent", min_value=0.0, max_value=1.0),

@@ -12,10 +12,10 @@ from ablations.report.headings import comparison_headings, under
 from ablations.text import changes_text
 from ablations.verdict.results import Results
 from ablations.verdict.words import glossary, joint_note, line_of, method, sentence
-from ablations_dashboard.choose import Shown
-from ablations_dashboard.load import comparison_csv
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_markdown, visible
+from ablations_dashboard.reading.cache import comparison_csv
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
 """More are not read; the table has them all."""

@@ -12,13 +12,13 @@ from ablations.report.headings import budget_headings, curve_headings, under
 from ablations.text import compute_text
 from ablations.verdict.results import Results
 from ablations.verdict.together import with_baseline
-from ablations_dashboard.choose import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.figures import choose_pictures, show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import load_results
-from ablations_dashboard.selection import asked, held, keep, pick, pick_several, switch
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.reading.cache import load_results
+from ablations_dashboard.selection.url import asked, held, keep, pick, pick_several, switch
+from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
 TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
 """Budgets that may be chosen, in budgets of the sweep."""

@@ -10,10 +10,10 @@ from ablations.home.home import find_home
 from ablations.paper.card_words import OUTCOMES, claim_text, found_text, tally_text
 from ablations.paper.written_cards import WrittenCard, order_text, read_cards, sign_text
 from ablations.text import counted, interval_text
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.selection import pick
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
 ALL = "all"
 

@@ -12,11 +12,11 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.selection import pick, switch
-from ablations_dashboard.tables import as_csv
+from ablations_dashboard.selection.url import pick, switch
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
 from ablations_dashboard.views.run import recipe_of
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import as_csv
 from scalerl.recipe import Recipe, ResolvedRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
 

@@ -18,17 +18,17 @@ from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations_dashboard.charts import Axis, axis_titles
-from ablations_dashboard.choose import choose_sweep
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import load_metrics, may_change
-from ablations_dashboard.rollout_text import STYLE, rollout_html, versions_of
-from ablations_dashboard.run_figures import hours_figure, run_metric_figure, staleness_figure, tasks_figure
-from ablations_dashboard.run_log import Rows, load_log, load_rollouts
-from ablations_dashboard.selection import asked, pick, pick_several
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.drawings.metrics import Axis, axis_titles
+from ablations_dashboard.drawings.run import hours_figure, run_metric_figure, staleness_figure, tasks_figure
+from ablations_dashboard.reading.cache import load_metrics, may_change
+from ablations_dashboard.reading.run_log import Rows, load_log, load_rollouts
+from ablations_dashboard.selection.url import asked, pick, pick_several
+from ablations_dashboard.selection.variants import choose_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.rollout import STYLE, rollout_html, versions_of
+from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import RunFolder

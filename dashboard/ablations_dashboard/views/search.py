@@ -13,14 +13,14 @@ from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
-from ablations_dashboard.choose import choose_sweep
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import may_change
-from ablations_dashboard.search_figures import history_figure, importances_figure, pareto_figure
-from ablations_dashboard.selection import pick
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.drawings.search import history_figure, importances_figure, pareto_figure
+from ablations_dashboard.reading.cache import may_change
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.selection.variants import choose_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
 REFRESH_S = 10
 

@@ -16,12 +16,12 @@ from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
 from ablations.text import compute_text, counted
-from ablations_dashboard.choose import no_sweep
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import may_change
-from ablations_dashboard.selection import asked, held, keep
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.reading.cache import may_change
+from ablations_dashboard.selection.url import asked, held, keep
+from ablations_dashboard.selection.variants import no_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
 REFRESH_S = 10
 MOST_CARDS = 12

@@ -8,7 +8,7 @@ import pandas as pd
 from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
 
 from ablations.report.style import dress
-from ablations_dashboard.charts import Axis
+from ablations_dashboard.drawings.metrics import Axis
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 COLOURS_OF_TASKS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")

@@ -12,8 +12,8 @@ from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.verdict.results import Results
 from ablations.verdict.together import why_apart
-from ablations_dashboard.selection import asked, pick, pick_several
-from ablations_dashboard.written import in_code, in_markdown
+from ablations_dashboard.selection.url import asked, pick, pick_several
+from ablations_dashboard.text.escape import in_code, in_markdown
 
 MOST_PILLS = 16
 """Variants that are chosen by a click each; more are searched for."""
