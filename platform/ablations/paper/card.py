@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.paper.judgement import MeasuredDifference, Outcome, difference_in, judged_claim
+from ablations.paper.judgement import ClaimOutcome, MeasuredDifference, difference_in, judged_claim
 from ablations.study.claims import Claim
 from ablations.verdict.results import Results, compared
 
@@ -28,7 +28,7 @@ class JudgedClaim:
     claim: Claim
     found: MeasuredDifference | None
     """The difference in pass rate, or the ratio of computes; None where the runs give none."""
-    outcome: Outcome
+    outcome: ClaimOutcome
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -60,7 +60,7 @@ class Card:
     claims: tuple[JudgedClaim, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClaimOutcome:
         """That of the first claim."""
         return self.claims[0].outcome
 

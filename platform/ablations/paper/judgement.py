@@ -18,7 +18,7 @@ from typing import Literal
 from ablations.study.claims import Claim, Quantity
 from ablations.verdict.compare import VariantResult
 
-Outcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
+ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class MeasuredDifference:
     hi: float | None
 
 
-def judged_claim(claim: Claim, found: MeasuredDifference | None) -> Outcome:
+def judged_claim(claim: Claim, found: MeasuredDifference | None) -> ClaimOutcome:
     """The outcome of a claim; `found` is the difference in pass rate or in ln compute, None where there is none.
 
     >>> claim = Claim(variant="fp32", of="ceiling", says="up", by=0.09, source="figure 5b")
@@ -54,7 +54,7 @@ def judged_claim(claim: Claim, found: MeasuredDifference | None) -> Outcome:
     return "no difference of that size" if hi < claim.size else "cannot tell"
 
 
-def _judged_same(margin: float, lo: float, hi: float) -> Outcome:
+def _judged_same(margin: float, lo: float, hi: float) -> ClaimOutcome:
     if -margin < lo and hi < margin:
         return "holds"
     return "opposite" if lo > margin or hi < -margin else "cannot tell"

@@ -6,7 +6,7 @@ from ablations.report.colours import Style, styles
 from ablations.report.rounding import rounded_line
 from ablations.verdict.results import Results
 
-UNKNOWN = "not known"
+NOT_KNOWN = "not known"
 """Of a difference that the readings do not bound on either side."""
 
 
@@ -64,7 +64,7 @@ def forest_panels(results: Results) -> tuple[ForestPanel, ForestPanel, ForestPan
             said = getattr(texts, name)
             if rising and line.verdict == "no rise":  # it has no ceiling
                 estimate, lo, hi, said = None, None, None, "no rise"
-            style, said = look[line.curve], said or UNKNOWN
+            style, said = look[line.curve], said or NOT_KNOWN
             found.append(ForestRow(variant=line.curve, style=style, estimate=estimate, lo=lo, hi=hi, text=said))
         return tuple(found)
 

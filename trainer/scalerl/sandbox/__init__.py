@@ -11,13 +11,13 @@ behind it
 """
 
 from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
-from scalerl.sandbox.limits import Finished, LimitName, Limits
+from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.sandbox import Sandbox
 
 __all__ = [
-    "Finished",
     "LimitName",
     "Limits",
+    "ProgramEnd",
     "Sandbox",
     "SandboxError",
     "SandboxFailed",
