@@ -6,7 +6,7 @@
             |                               |                               |
             | groups of requests            | groups with rewards           | publication to measure
             | "new weights: number 7"       | "publish as number 7"         |
-            v   ^                           v   ^                           v   ^
+            V   ^                           V   ^                           V   ^
             |   | finished rollouts         |   | updates, seconds          |   | pass rates, seconds
         generator 0 .. n                trainer rank 0 .. m             evaluator
             ^                               |       |                       ^
