@@ -30,7 +30,7 @@ from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.paper.judgement import Outcome, judged_claim
+from ablations.paper.judgement import ClaimOutcome, judged_claim
 from ablations.study.claims import Claim
 from ablations.verdict.compare import compare
 
@@ -63,7 +63,7 @@ def measure(run_to_run_sd: float, shared_sd: float, num_studies: int) -> list[di
     """Outcomes of every claim by what is true, and the share of them that is wrong."""
     rng = np.random.default_rng([SEED, round(1e6 * run_to_run_sd), round(1e6 * shared_sd)])
     rhos = list(NOISES.values())
-    outcomes: dict[tuple[str, str, str], list[Outcome]] = {}
+    outcomes: dict[tuple[str, str, str], list[ClaimOutcome]] = {}
     for number in range(num_studies):
         fits = study(rng, rhos[number % len(rhos)], run_to_run_sd, shared_sd)
         for line in compare(fits, dict.fromkeys(fits, 1.0), "reference").variants[1:]:
@@ -105,7 +105,7 @@ def level(kind: str) -> float:
     return float(np.mean(R_0 + (ceiling - R_0) / (1 + (midpoint / compute) ** B)))
 
 
-def is_wrong(kind: str, of: str, says: str, outcome: Outcome) -> bool:
+def is_wrong(kind: str, of: str, says: str, outcome: ClaimOutcome) -> bool:
     """Whether the outcome is against the truth."""
     true, size = truth(kind, of), math.log(SLOWER) if of == "compute" else HIGHER
     assert true is not None

@@ -17,7 +17,7 @@ import numpy as np
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.make_plan import make_plan
-from ablations.study.expand import Run, expand
+from ablations.study.expand import SweepRun, expand
 from ablations.verdict.run_to_run import PRIOR_SD
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.recipe import ResolvedRecipe
@@ -123,7 +123,7 @@ def laws(count: int) -> list[Truth]:
     return [Truth(A=0.65, B=1.8, C_mid=300.0), *others]
 
 
-def write_generated_run(sweep: StartedSweep, run: Run, truth: Truth, size: Size) -> None:
+def write_generated_run(sweep: StartedSweep, run: SweepRun, truth: Truth, size: Size) -> None:
     """The folder of a run that is done: recipe, log, checkpoint, what it printed, status."""
     folder = sweep.run(run.id)
     folder.create(run.recipe, run.seed)

@@ -115,11 +115,11 @@ def train_two_steps(folder: Path) -> None:
 
 def forecast_of(folder: Path) -> dict[str, int]:
     from scalerl.memory.forecast import PromptLengths, peak_memory
-    from scalerl.tasks import make_tasks
+    from scalerl.tasks import all_tasks
     from scalerl.tokens import make_tokenizer
 
     recipe = recipe_of(folder)
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     (process,) = peak_memory(recipe, PromptLengths.of(recipe, task, [])).processes
     return dict(process.parts)
 

@@ -12,7 +12,7 @@ from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.pools.pool import Ended, Pool, Tick
 from ablations.steering.steering import Steering
-from ablations.study.expand import Run, Study
+from ablations.study.expand import Study, SweepRun
 from ablations.study.sweep import Stop
 
 # As much of a resolved recipe as steering reads: an evaluation every 50 GPU-hours.
@@ -53,7 +53,7 @@ def steered(home: Home, stop: Stop | None, **changes: Any) -> tuple[Steering, St
     sweep = StartedSweep(home=home, plan=plan)
     sweep.write_plan()
     runs = tuple(
-        Run(variant=variant.name, seed=run.seed, id=run.id, recipe=RECIPE)
+        SweepRun(variant=variant.name, seed=run.seed, id=run.id, recipe=RECIPE)
         for variant in plan.variants
         for run in variant.runs
     )

@@ -4,35 +4,40 @@ import ast
 import platform
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from places import REPOSITORY
 
 SHARED_NAMES = {
-    "Engine": "what holds a network and its optimiser; what judges answers inside a worker process",
-    "Finished": "a request that is finished, a sandboxed process that is",
-    "Pool": "the protocol of what trains runs; the worker processes of verifiers, below it in the other package",
-    "Problem": "what is wrong with a file; a problem of a task, which is the field's word",
-    "Run": "one training: as a study plans it, and while it trains",
-    "State": "what a run is doing; a message of the same content from a child process",
-    "cancel": "the command, and scancel, called as commands.cancel",
-    "check": "the command; a forecast against what was measured; the harness inside the sandbox, which imports nothing",
-    "compare": "the command is named like what it prints; of verifiers it compares two answers",
-    "entropy": "the entropy of a policy, and the warning about it",
-    "generate": "what a generator process does, and a schedule",
-    "key": "a key of a dictionary",
+    "compare": "the command is named like what it prints",
     "main": "the entry of a program",
-    "mean_of": "a mean, of rows and of steps",
-    "plain": "text without its markup",
-    "problem": "one problem of a task family",
-    "read_rows": "rows of the run log, and of a task file",
-    "reference": "makes the page of the commands, and of the recipes",
-    "run": "runs a Slurm command, called as commands.run; runs a modular program",
-    "sync": "the command; to make a file durable, as os.fsync",
-    "train": "the command is named like what it calls; a warm start trains too",
-    "warnings": "of a verdict, and of a run's health",
+    "show": "the command; of each page of the dashboard, what draws it",
+    "train": "the command is named like what it calls",
 }
 """Public names that stand in two files, with what each means there; a new one needs a better name, or a reason."""
+PROGRAMS = {
+    "trainer/scalerl/sandbox/inside.py",
+    "trainer/scalerl/verifiers/code_harness.py",
+    "trainer/scalerl/verifiers/python_test_processes.py",
+}
+"""Texts that an interpreter in the sandbox runs: they can import nothing of ours, so a fact of both stands twice."""
+
+
+def public_names(path: Path) -> dict[str, ast.AST]:
+    """Functions, classes, constants and names of types of a module, each with its value if it has one."""
+    found: dict[str, ast.AST] = {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign):
+            for names in node.targets:
+                several = isinstance(names, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                pairs = zip(names.elts, node.value.elts, strict=True) if several else [(names, node.value)]
+                found |= {one.id: value for name, value in pairs for one in ast.walk(name) if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            found[node.target.id] = node.value
+    return {name: node for name, node in found.items() if not name.startswith("_")}
 
 
 def test_the_standard_library_module_platform_is_not_replaced():
@@ -57,6 +62,14 @@ def test_no_module_has_the_name_of_a_standard_library_module():
     assert names == set()
 
 
+def test_the_contracts_of_imports_ignore_none_and_leave_out_no_file():
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert [contract["name"] for contract in contracts if "ignore_imports" in contract] == []
+    assert [
+        contract["name"] for contract in contracts if "containers" in contract and not contract.get("exhaustive")
+    ] == []
+
+
 def test_help_loads_neither_torch_nor_the_heavy_libraries():
     heavy = ["torch", "transformers", "mlflow", "optuna", "submitit", "streamlit", "plotly", "pandas", "scipy"]
     code = (
@@ -71,10 +84,24 @@ def test_help_loads_neither_torch_nor_the_heavy_libraries():
 
 def test_no_public_name_has_two_meanings():
     places: dict[str, set[str]] = {}
-    for root in ("platform/ablations", "trainer/scalerl"):
+    for root in ("platform/ablations", "trainer/scalerl", "dashboard/ablations_dashboard"):
         for path in (REPOSITORY / root).rglob("*.py"):
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                    places.setdefault(node.name, set()).add(str(path.relative_to(REPOSITORY)))
+            file = path.relative_to(REPOSITORY).as_posix()
+            for name in public_names(path) if file not in PROGRAMS else ():
+                places.setdefault(name, set()).add(file)
     shared = {name: sorted(files) for name, files in places.items() if len(files) > 1}
     assert {name: files for name, files in shared.items() if name not in SHARED_NAMES} == {}
+    assert SHARED_NAMES.keys() <= shared.keys(), "these have one meaning: take them from the list"
+
+
+def test_a_fact_that_a_program_in_the_sandbox_repeats_is_the_same_there():
+    compared = set()
+    for program in PROGRAMS:
+        room = (REPOSITORY / program).parent
+        for path in room.glob("*.py"):
+            ours = public_names(path) if path.relative_to(REPOSITORY).as_posix() not in PROGRAMS else {}
+            for name, value in public_names(REPOSITORY / program).items():
+                if name.isupper() and name in ours:
+                    compared.add(name)
+                    assert ast.unparse(value) == ast.unparse(ours[name]), f"{name} of {program} and {path.name}"
+    assert compared >= {"FOLDER", "MAX_DEPTH", "MAX_INT_BITS"}

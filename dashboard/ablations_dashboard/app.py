@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from ablations_dashboard.ahead import IMPORTING
+from ablations_dashboard.server.preload import IMPORTING
 
 with IMPORTING:
-    from ablations_dashboard.admission import require_token
-    from ablations_dashboard.selection import restore
+    from ablations_dashboard.selection.url import restore
+    from ablations_dashboard.server.admission import require_token
     from ablations_dashboard.views import compare, forecast, paper, recipes, run, search, sweeps
 
 st.set_page_config(page_title="Ablations", layout="wide")

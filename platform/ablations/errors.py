@@ -37,7 +37,7 @@ class Place:
 
     def error(self, found: str, right: str = "") -> "FileError":
         """What is wrong here."""
-        return FileError(Problem(place=self, found=found, right=right))
+        return FileError(FileProblem(place=self, found=found, right=right))
 
     def __str__(self) -> str:
         where = self.source if self.line is None else f"{self.source}:{self.line}"
@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class FileProblem:
     """One line of a `FileError`: where, what was found, what would be right (empty when `found` says it)."""
 
     place: Place
@@ -59,7 +59,7 @@ class Problem:
 class FileError(AblationsError):
     """Input that cannot be used as it is written; `problems` holds every reason found, the message one line each."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: FileProblem) -> None:
         self.problems = tuple(dict.fromkeys(problems))
         super().__init__("\n".join(map(str, self.problems)))
 

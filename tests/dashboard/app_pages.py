@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ablations_dashboard.plotly_figure import NAME
+from ablations_dashboard.widgets.plotly_figure import COMPONENT_NAME
 
 SCRIPT = """
-from ablations_dashboard.selection import restore
+from ablations_dashboard.selection.url import restore
 from ablations_dashboard.views import {page}
 
 restore("{page}")
@@ -30,7 +30,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch, home: Path, page: str, **query: s
 
 def figures_of(page: AppTest) -> list[dict]:
     """What Plotly is told to draw, figure by figure."""
-    drawn = [one.proto for one in page.get("bidi_component") if one.proto.component_name == NAME]
+    drawn = [one.proto for one in page.get("bidi_component") if one.proto.component_name == COMPONENT_NAME]
     return [json.loads(json.loads(proto.json)["spec"]) for proto in drawn]
 
 

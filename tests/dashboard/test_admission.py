@@ -12,7 +12,7 @@ import ablations.cli.serve
 from ablations.cli import app
 from ablations.cli.serve import TOKEN_VARIABLE
 from ablations.errors import AblationsError
-from ablations_dashboard.admission import is_same
+from ablations_dashboard.server.admission import is_same
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_the_environment_sets_the_token_and_an_option_leaves_it_out(served):
 def nothing_set() -> None:
     import streamlit as st
 
-    from ablations_dashboard.admission import require_token
+    from ablations_dashboard.server.admission import require_token
 
     require_token()
     st.write("shown")

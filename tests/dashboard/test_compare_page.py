@@ -28,13 +28,13 @@ from ablations.study.sweep import Stop
 from ablations.verdict.order import comparison_sheet
 from ablations.verdict.results import read_results
 from ablations.verdict.together import together
-from ablations_dashboard import load
-from ablations_dashboard.load import load_metrics, load_results, may_change
+from ablations_dashboard.reading import cache
+from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState
 
 
 def script() -> None:
-    from ablations_dashboard.selection import restore
+    from ablations_dashboard.selection.url import restore
     from ablations_dashboard.views import compare
 
     restore("compare")
@@ -480,8 +480,8 @@ def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
 
 def test_only_runs_that_have_changed_are_read_again_and_all_of_them_together(tmp_path, monkeypatch):
     sweep = make_home(tmp_path)
-    asked, real = [], load.fit_sweep
-    monkeypatch.setattr(load, "fit_sweep", lambda some: asked.append([run.id for run in some.plan.runs]) or real(some))
+    asked, real = [], cache.fit_sweep
+    monkeypatch.setattr(cache, "fit_sweep", lambda some: asked.append([run.id for run in some.plan.runs]) or real(some))
     ids = [run.id for run in sweep.plan.runs]
     first = load_results(sweep)
     assert [run.id for run in first.runs] == ids

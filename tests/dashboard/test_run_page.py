@@ -11,7 +11,7 @@ from fixtures_home import BUDGET, make_home, planned_run, train_row, write_run, 
 
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.resolve import load_resolved
-from ablations_dashboard.rollout_text import in_html, outcome_text, rollout_html
+from ablations_dashboard.text.rollout import in_html, outcome_text, rollout_html
 from ablations_dashboard.views import run as page_of_run
 
 HOSTILE = '<img src="https://elsewhere.example/x.png"><script>alert(1)</script>**bold** \x1b[31m'

@@ -9,7 +9,7 @@ from fixtures_home import changed, make_home
 from ablations.search.optuna_study import importances
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.study.search_space import Asymptote, ComputeToReach, Dimension
-from ablations_dashboard.search_figures import history_figure, hover_text, pareto_figure
+from ablations_dashboard.drawings.search import history_figure, hover_text, pareto_figure
 
 SPACE = """
 search:

@@ -7,7 +7,7 @@ from ablations.errors import FileError
 from ablations.slurm import commands
 from ablations.slurm.limits import check_on_cluster
 from ablations.study.expand import expand
-from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS
+from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS
 
 SWEEP = "name: test\nreference: scalerl\nscale: smoke\naxes: {logits: [bf16]}\nresources:\n"
 MORE_NODES = """
@@ -45,7 +45,7 @@ def refusal(folder, *lines):
 @pytest.mark.usefixtures("here")
 def test_sbatch_lists_what_the_platform_uses_and_what_it_refuses():
     listed = commands.sbatch_options()
-    assert (KEYS.keys() | OWN_OPTIONS | UNFIT_OPTIONS) - listed == {"ntasks-per-gpu", "open-mode", "test-only"}
+    assert (SLURM_KEYS.keys() | OWN_OPTIONS | UNFIT_OPTIONS) - listed == {"ntasks-per-gpu", "open-mode", "test-only"}
     assert {"nice", "comment", "reservation", "exclusive"} <= listed
 
 

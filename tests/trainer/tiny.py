@@ -17,7 +17,7 @@ from scalerl.model.policy import Policy
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Outcome, Prompt, Rollout
-from scalerl.tasks import Task, make_tasks
+from scalerl.tasks import Task, all_tasks
 from scalerl.tasks.lengths import longest_prompt
 from scalerl.tokens import make_tokenizer
 from scalerl.tokens.symbols import VOCABULARY_SIZE
@@ -118,7 +118,7 @@ class PolicySampler:
 
 def make_cluster(recipe: ResolvedRecipe, policy: Policy, seed: int = 0) -> VirtualCluster:
     """A cluster whose generators and trainer start from `policy`."""
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     slots = recipe.cluster.generators * recipe.cluster.slots
     return VirtualCluster(
         recipe=recipe,

@@ -22,7 +22,7 @@ def part_of_rank(rank: int, ranks: int) -> str:
     return f"rank-{rank}-of-{ranks}"
 
 
-def sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
     """Make a file, or the names in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -45,7 +45,7 @@ def write_part(folder: Path, name: str, suffix: str, write: Callable[[Path], Any
         mode = temporary.stat().st_mode
         write(temporary)
         temporary.chmod(mode)  # safetensors lets only the owner read, and a home folder may be shared
-        sync(temporary)
+        sync_file(temporary)
         content, size = file_sha256(temporary), temporary.stat().st_size
         path = folder / f"{name}-{content[:12]}{suffix}"
         temporary.replace(path)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
-KINDS = ("psm_", "sem.", "vllm_")
+NAME_PREFIXES = ("psm_", "sem.", "vllm_")
 """Python's blocks and semaphores, vLLM's blocks. Other libraries' may belong to processes that live on."""
 SILENT_TRACKER = "ignore::UserWarning:multiprocessing.resource_tracker"
 """In PYTHONWARNINGS where a resource tracker starts: it would warn of each name that killed processes have left."""
@@ -26,7 +26,7 @@ def take_names_away(processes: Iterable[int]) -> None:
     for path in SHARED_MEMORY.glob("*"):
         with suppress(OSError):  # gone, or another user's
             state = path.stat()
-            if path.name.startswith(KINDS) and (state.st_dev, state.st_ino) in mapped:
+            if path.name.startswith(NAME_PREFIXES) and (state.st_dev, state.st_ino) in mapped:
                 path.unlink()
 
 

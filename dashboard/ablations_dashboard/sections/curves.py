@@ -5,17 +5,23 @@ import streamlit as st
 from ablations.report.interactive import Along, Counted, along_rows, interactive_figure
 from ablations.report.thinning import thinned_note
 from ablations.verdict.results import Results
-from ablations_dashboard.choose import Shown
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.selection import pick, pick_several, switch
-from ablations_dashboard.written import in_markdown
+from ablations_dashboard.selection.url import pick, pick_several, switch
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.widgets.figure import show_figure
 
-LEGEND = (
+LEGEND_CAPTION = (
     "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "
     "over seeds; dashes are extrapolated to twice the budget. A stroke at the right edge is A with its 95 % interval; "
     "an A without an upper end has none. A click on a name in the legend hides a variant, a double click all others."
 )
-COUNTED = {"compute": "", "flops": "FLOPs", "tokens": "training tokens", "step": "optimiser steps", "wall_s": "seconds"}
+CURVE_AXES = {
+    "compute": "",
+    "flops": "FLOPs",
+    "tokens": "training tokens",
+    "step": "optimiser steps",
+    "wall_s": "seconds",
+}
 """What a curve may be drawn against, by the URL's word."""
 
 
@@ -28,9 +34,9 @@ def show_curves(results: Results, shown: Shown) -> None:
         against = pick(
             "against",
             "Against",
-            list(COUNTED),
+            list(CURVE_AXES),
             default="compute",
-            format_func=lambda name: COUNTED[name] or plan.hours_name,
+            format_func=lambda name: CURVE_AXES[name] or plan.hours_name,
         )
     with second:
         log = switch("log", "Logarithmic")
@@ -49,7 +55,7 @@ def show_curves(results: Results, shown: Shown) -> None:
     )
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
         st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
-    st.caption(f"{LEGEND} {thinned_note(results, shown.focus)}")
+    st.caption(f"{LEGEND_CAPTION} {thinned_note(results, shown.focus)}")
 
 
 def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:
@@ -62,4 +68,4 @@ def counted_along(results: Results, shown: Shown, against: str) -> Counted | Non
         has = next((one for one in counts if against in one and one[against].size > 1), None)
         if has is not None:
             found[name] = along_rows(has["compute_gpu_hours"], has[against])
-    return Counted(title=COUNTED[against], name=COUNTED[against], along=found)
+    return Counted(title=CURVE_AXES[against], name=CURVE_AXES[against], along=found)

@@ -5,12 +5,12 @@ import streamlit as st
 
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.colours import Style, styles
-from ablations_dashboard.charts import Axis, axis_titles, metric_figure
-from ablations_dashboard.choose import Shown
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.load import load_metrics
-from ablations_dashboard.selection import pick
-from ablations_dashboard.written import in_code, in_markdown
+from ablations_dashboard.drawings.metrics import Axis, axis_titles, metric_figure
+from ablations_dashboard.reading.cache import load_metrics
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_code, in_markdown
+from ablations_dashboard.widgets.figure import show_figure
 
 FIRST_METRICS = ("entropy", "reward_mean", "mismatch", "staleness_mean", "generator_idle", "trainer_idle")
 """Shown at the head of the list of metrics."""

@@ -8,12 +8,12 @@ from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, li
 from ablations.report.plane import PLANE_LEGEND, is_placed, plane_figure
 from ablations.report.verdicts import verdicts_figure
 from ablations.verdict.results import Results
-from ablations_dashboard.choose import Shown, only
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.selection import switch
-from ablations_dashboard.written import in_markdown
+from ablations_dashboard.selection.url import switch
+from ablations_dashboard.selection.variants import Shown, only
+from ablations_dashboard.text.escape import in_markdown
+from ablations_dashboard.widgets.figure import show_figure
 
-MOST_ROWS = 24
+MOST_FOREST_ROWS = 24
 """Of a forest plot; more are not read."""
 
 
@@ -23,7 +23,7 @@ def show_differences(results: Results, shown: Shown) -> None:
         return
     plan = results.plan
     st.header(f"Differences from {in_markdown(plan.reference)}", anchor="differences")
-    few = only(results, shown.focus[:MOST_ROWS])
+    few = only(results, shown.focus[:MOST_FOREST_ROWS])
     show_figure(
         verdicts_figure(few),
         key=f"forest {plan.sweep}",
@@ -54,7 +54,7 @@ def show_linearised(results: Results, shown: Shown) -> None:
     """Readings on axes on which eq. 1 is a straight line; the grid of the paper takes some seconds, so on demand."""
     if not switch("linearised", "Linearised view (fits the paper's grid)"):
         return
-    few = only(results, shown.focus[:MOST_ROWS])
+    few = only(results, shown.focus[:MOST_FOREST_ROWS])
     try:
         comparison = paper_comparison(few)
     except AblationsError as error:

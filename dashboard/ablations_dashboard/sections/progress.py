@@ -13,10 +13,10 @@ from ablations.status.table import summary
 from ablations.status.time_left import time_left_text
 from ablations.status.units import unit_lines
 from ablations.text import counted
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_markdown, visible
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.table import show_table
 
-COLUMNS = {
+PROGRESS_COLUMNS = {
     "compute": st.column_config.ProgressColumn("compute", format="percent", min_value=0.0, max_value=1.0),
     "pass rate": st.column_config.NumberColumn("pass rate", format="%.3f"),
 }
@@ -30,7 +30,9 @@ def show_progress(sweep: StartedSweep, rows: list[RunRow]) -> None:
     ends = f"; about {time_left_text(left)} left" if left is not None else ""
     st.progress(done, text=in_markdown(f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}{ends}"))
     with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
-        show_table(progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=COLUMNS)
+        show_table(
+            progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS
+        )
     if lines := unit_lines(rows):
         with st.expander("Processes", expanded=any(line["state"] == "gone" for line in lines)):
             show_table(pd.DataFrame(lines), key=f"processes {plan.sweep}", name=f"{plan.sweep}-processes")

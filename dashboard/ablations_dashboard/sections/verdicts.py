@@ -13,9 +13,9 @@ from ablations.text import changes_text
 from ablations.verdict.order import comparison_sheet
 from ablations.verdict.results import Results
 from ablations.verdict.words import ResultRow, glossary, joint_note, method, sentence
-from ablations_dashboard.choose import Shown
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_markdown, visible
+from ablations_dashboard.selection.variants import Shown
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.table import show_table
 
 MOST_SENTENCES = 16
 """More are not read; the table has them all."""

@@ -10,18 +10,17 @@ from ablations.status.progress import run_rows
 from ablations.verdict.results import Results
 from ablations.verdict.together import together, with_baseline
 from ablations.verdict.words import unkept_results_note, warnings
-from ablations_dashboard.choose import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
-from ablations_dashboard.figures import choose_pictures
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import load_results, may_change
+from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
 from ablations_dashboard.sections.metrics import show_metrics
 from ablations_dashboard.sections.planes import show_differences
 from ablations_dashboard.sections.progress import show_progress, show_trials
 from ablations_dashboard.sections.verdicts import show_verdicts
-from ablations_dashboard.written import in_markdown, visible
+from ablations_dashboard.selection.variants import Shown, choose_baseline, choose_others, choose_sweep, choose_variants
+from ablations_dashboard.text.escape import in_markdown, visible
+from ablations_dashboard.widgets.figure import choose_pictures
+from ablations_dashboard.widgets.message import errors_on_page
 
-REFRESH_S = 10
 MOST_WARNINGS = 8
 
 

@@ -12,15 +12,15 @@ from ablations.report.headings import budget_headings, curve_headings, under
 from ablations.text import compute_text
 from ablations.verdict.results import Results
 from ablations.verdict.together import with_baseline
-from ablations_dashboard.choose import choose_baseline, choose_sweep, choose_variants, only
-from ablations_dashboard.figures import choose_pictures, show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import load_results
-from ablations_dashboard.selection import asked, held, keep, pick, pick_several, switch
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.reading.cache import load_results
+from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
+from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import choose_pictures, show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
-TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
+BUDGET_TIMES = ("1", "1.25", "1.5", "2", "2.5", "3", "4", "5", "7", "10")
 """Budgets that may be chosen, in budgets of the sweep."""
 
 
@@ -50,7 +50,7 @@ def show_forecast(results: Results) -> None:
 
     left, middle, right = st.columns([3, 2, 3])
     with left:
-        times = pick("times", "Compute per run", TIMES, default="2", widget=st.select_slider, format_func=said)
+        times = pick("times", "Compute per run", BUDGET_TIMES, default="2", widget=st.select_slider, format_func=said)
     with middle:
         score = choose_target()
     with right:
@@ -81,12 +81,12 @@ def show_forecast(results: Results) -> None:
 
 def choose_target() -> float | None:
     """The pass rate whose compute is asked for, from the URL."""
-    key = held("target")
+    key = widget_key("target")
     if key not in st.session_state:
-        given = next(iter(asked("target")), "")
+        given = next(iter(in_url("target")), "")
         st.session_state[key] = float(given) if given.replace(".", "", 1).isdigit() else None
     target = st.number_input("Pass rate to reach", 0.001, 1.0, step=0.01, format="%.3f", key=key)
-    keep("target", [] if target is None else [f"{target:g}"])
+    put_in_url("target", [] if target is None else [f"{target:g}"])
     return target
 
 

@@ -10,12 +10,12 @@ from ablations.home.home import find_home
 from ablations.paper.card_words import OUTCOMES, claim_text, found_text, tally_text
 from ablations.paper.written_cards import WrittenCard, order_text, read_cards, sign_text
 from ablations.text import counted, interval_text
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.selection import pick
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
-ALL = "all"
+ANY_OUTCOME = "all"
 
 
 @errors_on_page()
@@ -37,12 +37,12 @@ def show() -> None:
     claims = [one for card in cards for one in card.claims]
     number = "One study" if len(cards) == 1 else f"{len(cards)} studies"
     st.caption(f"{number}, {counted(len(claims), 'claim')}: {tally_text(claims)}.")
-    chosen = pick("outcome", "With the outcome", (ALL, *OUTCOMES), default=ALL)
-    show_claims(cards, chosen)
+    chosen = pick("outcome", "With the outcome", (ANY_OUTCOME, *OUTCOMES), default=ANY_OUTCOME)
+    show_claim_table(cards, chosen)
     show_ceilings(cards)
 
 
-def show_claims(cards: Sequence[WrittenCard], outcome: str) -> None:
+def show_claim_table(cards: Sequence[WrittenCard], outcome: str) -> None:
     """A line per claim, the studies in the order of their names."""
     st.header("Claims")
     lines = [
@@ -58,7 +58,7 @@ def show_claims(cards: Sequence[WrittenCard], outcome: str) -> None:
         }
         for card in sorted(cards, key=lambda card: card.sweep)
         for one in card.claims
-        if outcome in (ALL, one.outcome)
+        if outcome in (ANY_OUTCOME, one.outcome)
     ]
     if not lines:
         st.info("No claim has this outcome.")

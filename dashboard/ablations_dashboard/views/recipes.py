@@ -12,11 +12,11 @@ from ablations.home.home import Home, find_home
 from ablations.home.started_sweep import read_sweep
 from ablations.study.recipe_differences import ABSENT, recipe_settings
 from ablations.study.resolve import load_resolved
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.selection import pick, switch
-from ablations_dashboard.tables import as_csv
+from ablations_dashboard.selection.url import pick, switch
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
 from ablations_dashboard.views.run import recipe_of
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import as_csv
 from scalerl.recipe import Recipe, ResolvedRecipe
 from scalerl.recipe.meaning import Meaning, meaning_of
 
@@ -24,9 +24,9 @@ FILE, VARIANT = "recipe", "variant"
 """What a name begins with: `recipe scalerl`, `variant loo/loo-loss`."""
 ROW_HEIGHT = 104
 """Pixels: five lines of a meaning; Streamlit wraps no text in lower rows."""
-MOST_ROWS = 8
+VISIBLE_ROWS = 8
 """Seen at once."""
-COLUMNS = {
+SETTING_COLUMNS = {
     "differs": None,
     "setting": st.column_config.TextColumn("setting", width="medium"),
     "meaning": st.column_config.TextColumn("meaning", width="large"),
@@ -53,9 +53,14 @@ def show() -> None:
         lines = [line for line in lines if line["differs"]]
     heads = {"left": f"{left} (left)", "right": f"{right} (right)"}
     table = pd.DataFrame({visible(heads.get(name, name)): cell for name, cell in line.items()} for line in lines)
-    height = ROW_HEIGHT * (1 + min(len(lines), MOST_ROWS))
+    height = ROW_HEIGHT * (1 + min(len(lines), VISIBLE_ROWS))
     st.dataframe(
-        table, hide_index=True, column_config=COLUMNS, row_height=ROW_HEIGHT, height=height, key="settings of both"
+        table,
+        hide_index=True,
+        column_config=SETTING_COLUMNS,
+        row_height=ROW_HEIGHT,
+        height=height,
+        key="settings of both",
     )
     st.download_button(
         "Table as CSV",

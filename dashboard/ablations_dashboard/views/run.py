@@ -18,28 +18,27 @@ from ablations.status.run_logs import attempt_numbers, job_logs, tail
 from ablations.study.recipe_differences import recipe_differences
 from ablations.text import compute_text
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from ablations_dashboard.charts import Axis, axis_titles
-from ablations_dashboard.choose import choose_sweep
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import load_metrics, may_change
-from ablations_dashboard.rollout_text import STYLE, rollout_html, versions_of
-from ablations_dashboard.run_figures import hours_figure, run_metric_figure, staleness_figure, tasks_figure
-from ablations_dashboard.run_log import Rows, load_log, load_rollouts
-from ablations_dashboard.selection import asked, pick, pick_several
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.drawings.metrics import Axis, axis_titles
+from ablations_dashboard.drawings.run import hours_figure, run_metric_figure, staleness_figure, tasks_figure
+from ablations_dashboard.reading.cache import REFRESH_S, load_metrics, may_change
+from ablations_dashboard.reading.run_log import Rows, load_log, load_rollouts
+from ablations_dashboard.selection.url import in_url, pick, pick_several
+from ablations_dashboard.selection.variants import choose_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.text.rollout import ROLLOUT_STYLE, rollout_html, versions_of
+from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import RunFolder
 
-REFRESH_S = 10
 USUAL = ("reward_mean", "entropy", "truncated", "staleness_mean", "mismatch", "generator_idle")
 """Drawn where no metric is chosen."""
 MEANS_OVER = ("1", "5", "10", "25", "50")
 LOG_LINES = 25
 LATEST = "latest"
-KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
+ROLLOUT_KINDS = {"held_out": "held-out prompts, the same each time", "trained": "the batch trained on before it"}
 
 
 @errors_on_page()
@@ -59,7 +58,7 @@ def choose_run(sweep: StartedSweep, rows: list[RunRow]) -> str:
         st.title("Run")
         st.info(f"Sweep {in_code(sweep.name)} has no run yet. {in_code(sweep.plan.command)} starts them.")
         st.stop()
-    wanted = asked("run")
+    wanted = in_url("run")
     # The sweep may have been changed, here or on another page, which leaves the run of the other in the URL.
     if wanted and wanted[0] not in names and wanted[0] not in sweep.home.run_ids():
         st.title("Run")
@@ -223,12 +222,19 @@ def show_rollouts(sweep: StartedSweep, folder: RunFolder) -> None:
         "rollouts", "At the evaluation of step", steps, default=LATEST, scope=folder.path.name, widget=left.selectbox
     )
     at = rows[-1]["step"] if step == LATEST else int(step)
-    kind = pick("of", "Rollouts of", list(KINDS), default="held_out", widget=right.radio, format_func=KINDS.__getitem__)
+    kind = pick(
+        "of",
+        "Rollouts of",
+        list(ROLLOUT_KINDS),
+        default="held_out",
+        widget=right.radio,
+        format_func=ROLLOUT_KINDS.__getitem__,
+    )
     shown = [row for row in rows if row["step"] == at and row["kind"] == kind]
     if not shown:
         st.info("There are none of this kind at this step: before the first optimiser step nothing was trained on.")
         return
-    st.html(STYLE + legend_html(shown) + "".join(map(rollout_html, shown)))
+    st.html(ROLLOUT_STYLE + legend_html(shown) + "".join(map(rollout_html, shown)))
     lines = "".join(json.dumps(row) + "\n" for row in shown)
     st.download_button(
         "Rollouts as JSON lines",

@@ -13,16 +13,14 @@ from ablations.search.record import SearchRecord, read_search
 from ablations.search.tables import note, objective_text, trial_lines
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
-from ablations_dashboard.choose import choose_sweep
-from ablations_dashboard.figures import show_figure
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import may_change
-from ablations_dashboard.search_figures import history_figure, importances_figure, pareto_figure
-from ablations_dashboard.selection import pick
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
-
-REFRESH_S = 10
+from ablations_dashboard.drawings.search import history_figure, importances_figure, pareto_figure
+from ablations_dashboard.reading.cache import REFRESH_S, may_change
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.selection.variants import choose_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.figure import show_figure
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
 
 @errors_on_page()
@@ -56,7 +54,7 @@ def show_search(sweep: StartedSweep) -> None:
         st.info(f"No trial is done yet. {in_code(command)} shows when the first one is.")
     else:
         show_found(sweep, record)
-    show_trials(record, sweep)
+    show_trial_table(record, sweep)
 
 
 def is_search(sweep: StartedSweep, name: str) -> bool:
@@ -110,7 +108,7 @@ def importances_of(sweep: StartedSweep, record: SearchRecord, objective: int) ->
     )
 
 
-def show_trials(record: SearchRecord, sweep: StartedSweep) -> None:
+def show_trial_table(record: SearchRecord, sweep: StartedSweep) -> None:
     """The trials, best first, and what may be tried."""
     st.header("Trials")
     lines = pd.DataFrame(trial_lines(record))

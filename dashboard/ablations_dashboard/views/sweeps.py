@@ -16,14 +16,13 @@ from ablations.status.rows import RunRow, rows_seconds_left, share
 from ablations.status.sweeps import SweepLine, ago, sweep_line
 from ablations.status.time_left import time_left_text
 from ablations.text import compute_text, counted
-from ablations_dashboard.choose import no_sweep
-from ablations_dashboard.guard import errors_on_page
-from ablations_dashboard.load import may_change
-from ablations_dashboard.selection import asked, held, keep
-from ablations_dashboard.tables import show_table
-from ablations_dashboard.written import in_code, in_markdown, visible
+from ablations_dashboard.reading.cache import REFRESH_S, may_change
+from ablations_dashboard.selection.url import in_url, put_in_url, widget_key
+from ablations_dashboard.selection.variants import no_sweep
+from ablations_dashboard.text.escape import in_code, in_markdown, visible
+from ablations_dashboard.widgets.message import errors_on_page
+from ablations_dashboard.widgets.table import show_table
 
-REFRESH_S = 10
 MOST_CARDS = 12
 """Sweeps with a card; the table has all."""
 NO_LEADER = "no reading yet"
@@ -52,11 +51,11 @@ def show() -> None:
 
 def search_words() -> str:
     """Part of a name or a question, from the URL."""
-    key = held("find")
+    key = widget_key("find")
     if key not in st.session_state:
-        st.session_state[key] = next(iter(asked("find")), "")
+        st.session_state[key] = next(iter(in_url("find")), "")
     words = st.text_input("Find", key=key, placeholder="part of a name or a question")
-    keep("find", [words] if words else [])
+    put_in_url("find", [words] if words else [])
     return words.lower()
 
 
@@ -77,7 +76,7 @@ def show_sweeps(home: Home, words: str) -> None:
         st.info("No sweep has these words.")
         return
     for one in found[:MOST_CARDS]:
-        show_card(one)
+        show_sweep_card(one)
     st.header("All sweeps", anchor="all")
     columns = {"done": st.column_config.ProgressColumn("done", format="percent", min_value=0.0, max_value=1.0)}
     lines = [table_line(one, now=time.time()) for one in found]
@@ -86,8 +85,8 @@ def show_sweeps(home: Home, words: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
-    """A sweep of the list: `Listed(line=line, leader="loo-loss, 0.612", done=0.5, seconds_left=1200.0)`."""
+class ListedSweep:
+    """A sweep of the list: `ListedSweep(line=line, leader="loo-loss, 0.612", done=0.5, seconds_left=1200.0)`."""
 
     line: SweepLine
     leader: str = ""
@@ -106,22 +105,22 @@ class Listed:
         return "" if self.seconds_left is None else time_left_text(self.seconds_left)
 
 
-def read_listed(home: Home, name: str) -> Listed:
+def read_listed(home: Home, name: str) -> ListedSweep:
     """A sweep; one that cannot be read says why."""
     try:
         sweep = read_sweep(home, name)
         rows = run_rows(sweep)
-        return Listed(
+        return ListedSweep(
             line=sweep_line(home, name),
             leader=leader_of(rows),
             done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
             seconds_left=rows_seconds_left(sweep.plan, rows, sweep.read_allocation()),
         )
     except AblationsError as error:
-        return Listed(line=SweepLine(name=name, problem=str(error), states={}))
+        return ListedSweep(line=SweepLine(name=name, problem=str(error), states={}))
 
 
-def show_card(one: Listed) -> None:
+def show_sweep_card(one: ListedSweep) -> None:
     """Name, question, progress, cost, end and leader of a sweep."""
     line = one.line
     with st.container(border=True):
@@ -153,7 +152,7 @@ def leader_of(rows: list[RunRow]) -> str:
     return f"{best}, {means[best]:.3f}"
 
 
-def table_line(one: Listed, *, now: float) -> dict[str, object]:
+def table_line(one: ListedSweep, *, now: float) -> dict[str, object]:
     """The same as a line of the table."""
     line = one.line
     return {

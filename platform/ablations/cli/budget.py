@@ -16,7 +16,7 @@ from ablations.text import counted, four_digits
 if TYPE_CHECKING:
     from ablations.study.expand import Study
 
-FORM = re.compile(r"(?P<amount>[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
+BUDGET_PATTERN = re.compile(r"(?P<amount>[-+]?[\d.]+(?:e[-+]?\d+)?)(?P<unit>h|x|)", re.IGNORECASE)
 HELP = "Compute per run: 2 in the scale's unit, 160h in GPU-hours, 2x times the file's budget."
 LARGE_JUMP = 10.0
 """A budget without a unit that is more times the file's is asked about: 160 may have been meant as hours."""
@@ -36,7 +36,7 @@ class AskedBudget:
 
 def read_budget(text: str) -> AskedBudget:
     """What was asked for; AblationsError where it is no budget."""
-    found = FORM.fullmatch(text.strip())
+    found = BUDGET_PATTERN.fullmatch(text.strip())
     try:
         amount = float(found["amount"]) if found else math.nan
     except ValueError:

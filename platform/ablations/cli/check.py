@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ablations.cli.options import FAILED, JsonOption, SetOption, console, print_json
 from ablations.errors import AblationsError
+from ablations.terminal.progress_bar import SILENT_S
 from ablations.text import counted
 
 if TYPE_CHECKING:
@@ -24,15 +25,13 @@ if TYPE_CHECKING:
     from scalerl.recipe import ResolvedRecipe
 
 DEFAULT_SCALE = "laptop"
-STYLES = {"ok": "green", "warning": "yellow", "refused": "red"}
+CHECK_STYLES = {"ok": "green", "warning": "yellow", "refused": "red"}
 WIDTH, INDENT = 120, 1
 MOST_FAULTS = 10
 """Rows that are printed of one finding; `--json` has them all."""
-MOST_NAMES = 3
+MOST_VARIANTS_NAMED = 3
 SANDBOX = "sandbox"
 """The part of a finding that is about this machine and not about what is trained."""
-SILENT_S = 2.0
-"""A check that takes longer says what it is doing."""
 
 
 def check(
@@ -61,7 +60,7 @@ def check(
         print_json({"refused": number["refused"], "warnings": number["warning"], "checks": list(map(as_plain, found))})
     else:
         text = f"{number['ok']} ok, {counted(number['warning'], 'warning')}, {number['refused']} refused"
-        style = STYLES[next((level for level in ("refused", "warning") if number[level]), "ok")]
+        style = CHECK_STYLES[next((level for level in ("refused", "warning") if number[level]), "ok")]
         out.print(f"\n[{style}]{text}[/{style}]", highlight=False)
     if number["refused"]:
         raise typer.Exit(FAILED)
@@ -122,7 +121,7 @@ def refuse_early(recipes: "Mapping[str, ResolvedRecipe]", out: Console, *, train
     refused = [line for one in refusing for line in lines_of(one, len(recipes))]
     for one in warned:
         text = "\n  ".join(lines_of(one, len(recipes), most_faults=0))
-        out.print(f"warning: {text}", markup=False, highlight=False, soft_wrap=True, style=STYLES["warning"])
+        out.print(f"warning: {text}", markup=False, highlight=False, soft_wrap=True, style=CHECK_STYLES["warning"])
     if warned:
         out.print("`platform check` lists every row concerned.", highlight=False, markup=False)
     if refused:
@@ -146,7 +145,7 @@ def show_examined(out: Console, one: "Examined", after: "Examined | None", num_r
     checked = one.checked
     if after is None or after.checked.part != checked.part:
         out.print(f"{'' if after is None else chr(10)}[bold]{checked.part}[/bold]")
-    style, table = STYLES[checked.level], Table.grid(padding=(0, 1))
+    style, table = CHECK_STYLES[checked.level], Table.grid(padding=(0, 1))
     for width in (INDENT, len("warning"), 16):
         table.add_column(width=width)
     table.add_column(overflow="fold")
@@ -181,8 +180,8 @@ def variants_text(one: "Examined", num_recipes: int) -> str:
     """`variants: loo-loss, loo-logits and 3 more`; empty if a finding is about all recipes."""
     if len(one.names) == num_recipes:
         return ""
-    more = len(one.names) - MOST_NAMES
-    return f"variants: {', '.join(one.names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
+    more = len(one.names) - MOST_VARIANTS_NAMED
+    return f"variants: {', '.join(one.names[:MOST_VARIANTS_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 def as_plain(one: "Examined") -> dict[str, object]:
@@ -193,7 +192,7 @@ def as_plain(one: "Examined") -> dict[str, object]:
 def count_levels(found: "Iterable[Examined]") -> dict[str, int]:
     """How many findings have each level."""
     levels = [one.checked.level for one in found]
-    return {level: levels.count(level) for level in STYLES}
+    return {level: levels.count(level) for level in CHECK_STYLES}
 
 
 @contextmanager

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ablations.study.expand import Study
     from ablations.terminal.listing import Listing
 
-Asked = Literal["level", "ceiling", "compute"]
-HEADINGS = {
+QuestionName = Literal["level", "ceiling", "compute"]
+STUDY_HEADINGS = {
     "mark": "",
     "seeds": "seeds",
     "budget": "budget",
@@ -44,7 +44,7 @@ def design(
         float | None,
         typer.Option(help="Difference to be seen: name the cheapest design. In pass rate; of compute the ratio, 1.2."),
     ] = None,
-    question: Annotated[Asked, typer.Option(help="What --detect is a difference in.")] = "level",
+    question: Annotated[QuestionName, typer.Option(help="What --detect is a difference in.")] = "level",
     noise: Annotated[
         float | None,
         typer.Option(help="Standard deviation between runs of one recipe, in pass rate, instead of what is known."),
@@ -85,7 +85,7 @@ def design(
         out.print(text, highlight=False, markup=False)
 
 
-def check_wanted(question: Asked, detect: float) -> float:
+def check_wanted(question: QuestionName, detect: float) -> float:
     """The difference as designs compare it, in ln for compute; AblationsError where it is none."""
     if question == "compute":
         if not 1 < detect < math.inf:
@@ -107,7 +107,7 @@ def design_table(prospect: "Prospect") -> "Listing":
     title = f"{study.sweep.name} at scale {study.scale}: smallest difference seen, by design"
     hidden = set() if prospect.known.speed else {"time"}
     hidden |= set() if any(one.costs.left != one.costs.whole for one in prospect.designs) else {"left"}
-    shown = {field: heading for field, heading in HEADINGS.items() if field not in hidden}
+    shown = {field: heading for field, heading in STUDY_HEADINGS.items() if field not in hidden}
     columns = [
         Column(heading=heading, kind="name" if field == "mark" else "number") for field, heading in shown.items()
     ]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scalerl.cluster.step_time import StepTime
     from scalerl.memory.per_device import DevicePlan
 
-GB = 10**9
 PROMPT_TOKENS = 512
 """Of the longest prompt, where the data are not read."""
 MEAN_SHARE = 0.5
@@ -74,7 +73,7 @@ def plan(
 
 def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
     """A row for each part, a column for each role, in GB of one device."""
-    from scalerl.memory.per_device import USABLE
+    from scalerl.memory.per_device import GB, USABLE
 
     columns = [Column(heading=f"{one.role} (x {one.devices})", kind="number") for one in found]
     made = Listing(columns=[Column(heading="GB on one device"), *columns])
@@ -89,6 +88,8 @@ def device_table(found: "tuple[DevicePlan, ...]", memory_gb: float) -> Listing:
 
 def gb_text(number: int | None) -> str:
     """`12.3`; nothing for a part that the role does not have."""
+    from scalerl.memory.per_device import GB
+
     return "" if number is None else f"{number / GB:.1f}"
 
 

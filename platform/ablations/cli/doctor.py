@@ -20,9 +20,9 @@ from ablations.text import counted
 if TYPE_CHECKING:
     from ablations.slurm.doctor import Finding
 
-STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
-WIDTH = 100
-INDENT = "  "
+FINDING_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+FINDING_WIDTH = 100
+FINDING_INDENT = "  "
 
 
 def doctor(
@@ -57,7 +57,7 @@ def doctor(
 ) -> None:
     """Check that this machine, Slurm and a node have what a sweep needs. Exit code 1 if something is missing."""
     from ablations.files.lookup import find_file
-    from ablations.slurm.doctor import Question, StudyAsked, examine
+    from ablations.slurm.doctor import DoctorQuestion, StudyAsked, examine
     from ablations.slurm.doctor.here import absolute
     from ablations.tracking.ledger import default_tracking_uri
 
@@ -69,7 +69,7 @@ def doctor(
         raise AblationsError("--scale is the study's and has no effect without --for; leave it out")
     file = find_file("study", study, named_at=Place(source=f"doctor --for {study}")) if study else None
     place = find_home(home)
-    question = Question(
+    question = DoctorQuestion(
         home=place,
         tracking_uri=absolute(tracking_uri) if tracking_uri else default_tracking_uri(place),
         partitions=tuple(partition or ()),
@@ -111,8 +111,8 @@ def show_finding(out: Console, finding: "Finding", after: "Finding | None") -> N
     """One finding, under the title of its part."""
     if after is None or after.part != finding.part:
         out.print(f"{'' if after is None else chr(10)}[bold]{escape(finding.part)}[/bold]")
-    style, lines = STYLES[finding.level], Table.grid(padding=(0, 1))
-    for width in (len(INDENT) - 1, len("warning"), 16):
+    style, lines = FINDING_STYLES[finding.level], Table.grid(padding=(0, 1))
+    for width in (len(FINDING_INDENT) - 1, len("warning"), 16):
         lines.add_column(width=width)
     lines.add_column(overflow="fold")
     lines.add_row("", f"[{style}]{finding.level}[/{style}]", escape(finding.check), escape(finding.found))
@@ -120,12 +120,12 @@ def show_finding(out: Console, finding: "Finding", after: "Finding | None") -> N
         lines.add_row("", "", "", f"[{style}]-> {escape(finding.remedy)}[/{style}]")
     for line in finding.log:
         lines.add_row("", "", "", f"[dim]| {escape(line)}[/dim]")
-    out.print(lines, width=min(out.width, WIDTH), highlight=False)
+    out.print(lines, width=min(out.width, FINDING_WIDTH), highlight=False)
 
 
 def show_counts(out: Console, findings: "list[Finding]", as_json: bool) -> None:
     """The sum of it, and the exit code."""
-    number = {level: sum(finding.level == level for finding in findings) for level in STYLES}
+    number = {level: sum(finding.level == level for finding in findings) for level in FINDING_STYLES}
     if as_json:
         print_json(
             {"errors": number["error"], "warnings": number["warning"], "checks": [asdict(one) for one in findings]}
@@ -133,6 +133,6 @@ def show_counts(out: Console, findings: "list[Finding]", as_json: bool) -> None:
     else:
         worst = next((level for level in ("error", "warning") if number[level]), "ok")
         text = f"{number['ok']} ok, {counted(number['warning'], 'warning')}, {counted(number['error'], 'error')}"
-        out.print(f"\n[{STYLES[worst]}]{text}[/{STYLES[worst]}]", highlight=False)
+        out.print(f"\n[{FINDING_STYLES[worst]}]{text}[/{FINDING_STYLES[worst]}]", highlight=False)
     if number["error"]:
         raise typer.Exit(FAILED)

@@ -106,7 +106,7 @@ def logs(
     elif follow:
         follow_run(place, run_id, attempt)
     else:
-        show_log(place, run_id, attempt)
+        print_log(place, run_id, attempt)
 
 
 def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
@@ -128,7 +128,7 @@ def find_run(home: Home, run: str, sweep: str | None, seed: int | None) -> str:
     raise AblationsError(f"unknown run or variant '{run}'; {did_you_mean(run, names, 'variants')}")
 
 
-def show_log(home: Home, run_id: str, attempt: int | None) -> None:
+def print_log(home: Home, run_id: str, attempt: int | None) -> None:
     """The log of one attempt; of a run that never began to train, what its jobs printed."""
     from ablations.status.run_logs import attempt_numbers, job_logs
 
@@ -165,7 +165,7 @@ def follow_run(home: Home, run_id: str, attempt: int | None) -> None:
     except KeyboardInterrupt:
         raise typer.Exit(NOT_FINISHED) from None
     if not attempt_numbers(folder):
-        show_log(home, run_id, attempt)
+        print_log(home, run_id, attempt)
     state = run_state(home, run_id)
     beside_log(f"run {run_id} is {state.state}{f': {state.said}' if state.said else ''}")
     if not state.state.is_finished:

@@ -23,8 +23,8 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.errors import AblationsError
-from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
-from ablations.verdict.order import Order
+from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
+from ablations.verdict.order import OrderBy
 
 if TYPE_CHECKING:
     from ablations.verdict.results import Results
@@ -44,7 +44,7 @@ def fit(
     ] = None,
     fit_to: Annotated[float | None, typer.Option("--to", help="Compute beyond which readings are left out.")] = None,
     r0: Annotated[R0Mode | None, typer.Option(help="How R_0 is tied to the reading before RL.")] = None,
-    loss: Annotated[Loss | None, typer.Option(help="huber: outliers count less.")] = None,
+    loss: Annotated[FitLoss | None, typer.Option(help="huber: outliers count less.")] = None,
     ceiling: Annotated[
         float | None, typer.Option(help="Highest pass rate that the task allows, if it is known: A is no higher.")
     ] = None,
@@ -128,7 +128,9 @@ def compare(
         str | None,
         typer.Option("--from", help='Of a CSV file or experiment, as in `fit`: a compute, or "auto".'),
     ] = None,
-    loss: Annotated[Loss | None, typer.Option(help="Of a CSV file or experiment; huber: outliers count less.")] = None,
+    loss: Annotated[
+        FitLoss | None, typer.Option(help="Of a CSV file or experiment; huber: outliers count less.")
+    ] = None,
     ceiling: Annotated[
         float | None, typer.Option(help="Of a CSV file or experiment; the highest pass rate that the task allows.")
     ] = None,
@@ -154,7 +156,7 @@ def compare(
     ] = None,
     alone: AloneOption = False,
     sort: Annotated[
-        Order | None,
+        OrderBy | None,
         typer.Option(help="Best first by this, or by name; by default variants stand as in the sweep file."),
     ] = None,
     sheet: Annotated[

@@ -14,7 +14,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from ablations.cli import app
 
-PREAMBLE = """\
+COMMANDS_PREAMBLE = """\
 # Commands
 
 Made by `make docs` from the commands themselves; a test fails when this page is not what they say.
@@ -65,12 +65,12 @@ class Parameter:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def reference() -> str:
+def commands_page() -> str:
     """The page."""
     sections = [
         section(one.name or one.callback.__name__, one.callback) for one in app.registered_commands if one.callback
     ]
-    return "\n\n".join([PREAMBLE, *sections]) + "\n"
+    return "\n\n".join([COMMANDS_PREAMBLE, *sections]) + "\n"
 
 
 def section(name: str, command: Callable[..., Any]) -> str:
@@ -117,4 +117,4 @@ def words_of(annotation: Any) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(commands_page(), end="")

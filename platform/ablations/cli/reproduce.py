@@ -21,7 +21,7 @@ from ablations.cli.options import (
     print_json,
     unfinished_code,
 )
-from ablations.cli.run import Executor, on_this_machine, train_missing_runs
+from ablations.cli.run import ExecutorName, on_this_machine, train_missing_runs
 from ablations.cli.studies import by_number, show_studies
 from ablations.cli.submit import on_slurm, refuse_without_slurm, where_next
 from ablations.errors import AblationsError, Place
@@ -62,7 +62,9 @@ def reproduce(
     ] = False,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the design and the claims, and stop.")] = False,
-    executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
+    executor: Annotated[
+        ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
+    ] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; by default as the cores allow.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Slurm: submit without asking, whatever it may cost.")] = False,
     tracking_uri: TrackingOption = None,
@@ -129,7 +131,7 @@ def reproduce_one(
     as_written: bool,
     asked: AskedBudget | None,
     dry_run: bool,
-    executor: Executor,
+    executor: ExecutorName,
     jobs: int | None,
     yes: bool,
     tracking_uri: str | None,

@@ -37,7 +37,7 @@ from ablations.home.state import State
 from ablations.running.on_this_machine import OnThisMachine
 from ablations.signals import handled
 
-Executor = Literal["local", "slurm"]
+ExecutorName = Literal["local", "slurm"]
 
 if TYPE_CHECKING:
     from ablations.running.executor import Executor as Trainer
@@ -52,7 +52,9 @@ def sweep(
     scale: Annotated[str | None, typer.Option(help="Scale to use instead of the file's.")] = None,
     set_: SetOption = None,
     budget: Annotated[str | None, typer.Option(help=BUDGET_HELP)] = None,
-    executor: Annotated[Executor, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")] = "local",
+    executor: Annotated[
+        ExecutorName, typer.Option(help="Where runs train: on this machine, or as Slurm jobs.")
+    ] = "local",
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Runs at a time; by default as many as the cores allow, or resources.at_once."),
@@ -155,14 +157,14 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
         out.print(comparison_table(results))
         out.print("", *answers(results), "", sep="\n", soft_wrap=True, highlight=False, markup=False)
     else:
-        show_search(search, sweep, out)
+        print_search(search, sweep, out)
     with waiting("drawing and writing"):
         page = write_report(results, now=datetime.now(UTC))
     places = f"report     {page}\ndashboard  {pages_command(sweep.home)}"
     out.print(places, soft_wrap=True, highlight=False, markup=False)
 
 
-def show_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
+def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
     """The trials, best first, and the best of them against the reference."""
     from ablations.report.tables import comparison_table
     from ablations.search.tables import note, trials_table

@@ -67,7 +67,7 @@ def dashboard(
         "theme.dark.primaryColor": "#56B4E9",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
-    become([sys.executable, "-m", "ablations_dashboard.ahead", str(page), *flags])
+    become([sys.executable, "-m", "ablations_dashboard.server.preload", str(page), *flags])
 
 
 def _token(*, no_token: bool) -> str:

@@ -4,7 +4,10 @@ import shlex
 
 from ablations.home.labels import Labels
 
-KEPT, WITH_VALUE = ("--scale", "--set", "--budget", "--home"), ("--executor", "--jobs", "--after", "--tracking-uri")
+KEPT_OPTIONS, WITH_VALUE = (
+    ("--scale", "--set", "--budget", "--home"),
+    ("--executor", "--jobs", "--after", "--tracking-uri"),
+)
 
 
 def design_command(plan: Labels) -> str:
@@ -14,10 +17,10 @@ def design_command(plan: Labels) -> str:
         return "platform design FILE"
     kept, rest = ["platform", "design"], iter(words[2:])
     for word in rest:
-        if word in KEPT:
+        if word in KEPT_OPTIONS:
             kept += [word, next(rest, "")]
         elif word in WITH_VALUE:
             next(rest, "")
-        elif not word.startswith("--") or word.startswith(tuple(f"{option}=" for option in KEPT)):
+        elif not word.startswith("--") or word.startswith(tuple(f"{option}=" for option in KEPT_OPTIONS)):
             kept.append(word)
     return shlex.join(kept)

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr
 
 from ablations.design.known import KnownScale
-from ablations.design.simulated_runs import SEED, Kind, SimulatedRuns, grid_difference
+from ablations.design.simulated_runs import SEED, DifferenceKind, SimulatedRuns, grid_difference
 from ablations.fit.curve import Curve
 from ablations.fit.result import Fit
 from ablations.study.claims import Quantity
@@ -53,7 +53,7 @@ FARTHEST: dict[OfLaw, float] = {"ceiling": 0.25, "compute": math.log(4)}
 LOOKED_AT_FIRST: dict[OfLaw, float] = {"ceiling": CEILING.widest, "compute": 2 * COMPUTE.widest}
 """The search begins here, at what a verdict of "no difference seen" may leave in; the half-width is foretold for it
 where no difference is seen."""
-KIND_OF: dict[OfLaw, Kind] = {"ceiling": "ends lower", "compute": "slower"}
+KIND_OF: dict[OfLaw, DifferenceKind] = {"ceiling": "ends lower", "compute": "slower"}
 MOST_LOOKS = 5
 
 

@@ -21,7 +21,7 @@ from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 
-Kind = Literal["slower", "ends lower"]
+DifferenceKind = Literal["slower", "ends lower"]
 
 NUM_CURVES = 20
 """Runs that are simulated of the reference, and as many of each variant."""
@@ -40,20 +40,20 @@ class SimulatedRuns:
     samples: float | None
     """Per reading, as many as independent ones would have."""
     settings: FitSettings
-    _fits: dict[tuple[Kind, float], list[Fit]] = field(default_factory=dict)
+    _fits: dict[tuple[DifferenceKind, float], list[Fit]] = field(default_factory=dict)
 
     @property
     def reference(self) -> list[Fit]:
         """NUM_CURVES runs of the reference."""
         return self._simulated("slower", 0.0, self.known.law)
 
-    def variant(self, kind: Kind, difference: float) -> list[Fit]:
+    def variant(self, kind: DifferenceKind, difference: float) -> list[Fit]:
         """NUM_CURVES runs of a variant that differs by about `difference`, in ln for one that is slower."""
         d = grid_difference(difference)
         law = slower(self.known.law, d) if kind == "slower" else lower(self.known.law, d)
         return self._simulated(kind, d, law)
 
-    def _simulated(self, kind: Kind, difference: float, law: Law) -> list[Fit]:
+    def _simulated(self, kind: DifferenceKind, difference: float, law: Law) -> list[Fit]:
         """All variants have the same noise, so that a larger difference is one with less chance in it."""
         key = (kind, difference)
         if key not in self._fits:

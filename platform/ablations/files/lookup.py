@@ -12,15 +12,15 @@ from typing import Literal
 from ablations.errors import Place, did_you_mean
 from ablations.files.source import yaml_files
 
-Kind = Literal["recipe", "scale", "study"]
+FileKind = Literal["recipe", "scale", "study"]
 
-_FOLDERS: dict[Kind, str] = {"recipe": "recipes", "scale": "recipes/scales", "study": "sweeps/paper"}
-_PLURALS: dict[Kind, str] = {"recipe": "recipes", "scale": "scales", "study": "studies"}
+_FOLDERS: dict[FileKind, str] = {"recipe": "recipes", "scale": "recipes/scales", "study": "sweeps/paper"}
+_PLURALS: dict[FileKind, str] = {"recipe": "recipes", "scale": "scales", "study": "studies"}
 _PACKAGE = Path(__file__).parents[1]
 _REPOSITORY = _PACKAGE.parents[1]
 
 
-def find_file(kind: Kind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
+def find_file(kind: FileKind, name: str, *, named_at: Place, sweep: Path | None = None) -> Path:
     """The file of a recipe or scale; FileError at the place that names it if no file exists."""
     is_path = name.endswith(".yaml")
     candidates = _paths(name, sweep) if is_path else [folder / f"{name}.yaml" for folder in _folders(kind, sweep)]
@@ -33,7 +33,7 @@ def find_file(kind: Kind, name: str, *, named_at: Place, sweep: Path | None = No
     raise named_at.error(f"unknown {kind} '{name}'", did_you_mean(name, sorted(files_of(kind, sweep)), _PLURALS[kind]))
 
 
-def files_of(kind: Kind, sweep: Path | None = None) -> dict[str, Path]:
+def files_of(kind: FileKind, sweep: Path | None = None) -> dict[str, Path]:
     """Every file of a kind that a name may mean, by that name; of two with one name the first that is found."""
     found: dict[str, Path] = {}
     for folder in _folders(kind, sweep):
@@ -47,6 +47,6 @@ def _paths(name: str, sweep: Path | None) -> list[Path]:
     return [folder / name for folder in (*folders, Path.cwd())]
 
 
-def _folders(kind: Kind, sweep: Path | None) -> list[Path]:
+def _folders(kind: FileKind, sweep: Path | None) -> list[Path]:
     beside = [sweep.resolve().parent.parent] if sweep else []
     return [root / _FOLDERS[kind] for root in (*beside, Path.cwd(), _REPOSITORY, _PACKAGE)]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ablations.errors import FileError, Problem, did_you_mean
+from ablations.errors import FileError, FileProblem, did_you_mean
 from ablations.files.source import KeyPath, Source, shown_value
 
 M = TypeVar("M", bound=BaseModel)
@@ -57,14 +57,14 @@ def _follows_from_another(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
 
 
-def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsewhere: Mapping[str, str]) -> Problem:
+def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsewhere: Mapping[str, str]) -> FileProblem:
     key = _written_key(source.data, detail["loc"])
     context, value = detail.get("ctx", {}), detail["input"]
     found, right = f"found {shown_value(value)}", ""
     match detail["type"]:
         case "missing":
             place = source.place(key).inside(detail["loc"][-1])
-            return Problem(place=place, found="missing", right="it has no default")
+            return FileProblem(place=place, found="missing", right="it has no default")
         case "extra_forbidden":
             found, right = f"unknown key '{key[-1]}'", _right_key(detail["loc"], model, elsewhere)
         case "literal_error":
@@ -82,7 +82,7 @@ def _problem(detail: ErrorDetails, source: Source, model: type[BaseModel], elsew
             key, found = _blamed(key, str(context["error"]), model)
         case kind:
             right = _RIGHT[kind].format_map(_whole(context)) if kind in _RIGHT else detail["msg"]
-    return Problem(place=source.place(key), found=found, right=right)
+    return FileProblem(place=source.place(key), found=found, right=right)
 
 
 def _written_key(data: Any, loc: Sequence[str | int]) -> KeyPath:

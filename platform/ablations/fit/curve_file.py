@@ -12,8 +12,8 @@ from ablations.fit.curve import Curve, requirement
 
 REQUIRED_COLUMNS = ("curve", "compute", "score")
 COUNT_COLUMNS = ("prompts", "samples", "samples_per_prompt", "step")
-SEED = "seed"
-COLUMNS = (*REQUIRED_COLUMNS, SEED, *COUNT_COLUMNS)
+SEED_COLUMN = "seed"
+COLUMNS = (*REQUIRED_COLUMNS, SEED_COLUMN, *COUNT_COLUMNS)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -45,12 +45,12 @@ def read_seed_curves(path: Path | str) -> list[SeedCurve]:
     for line, row in rows:
         place = Place(source=str(path), line=line)
         name = _name(row["curve"], place.inside("curve"))
-        seed = _seed(row[SEED], place.inside(SEED)) if SEED in header else 0
+        seed = _seed(row[SEED_COLUMN], place.inside(SEED_COLUMN)) if SEED_COLUMN in header else 0
         reading = {column: _number(row[column], place.inside(column)) for column in columns}
         _count_samples(reading, place)
         compute = reading["compute"]
         if compute in readings.setdefault((name, seed), {}):
-            of_seed = f", seed {seed}" if SEED in header else ""
+            of_seed = f", seed {seed}" if SEED_COLUMN in header else ""
             right = "a curve has one score at each compute" + ("" if of_seed else "; runs differ by a column 'seed'")
             raise place.inside("compute").error(f"{compute:g} appears twice in curve {name!r}{of_seed}", right)
         readings[name, seed][compute] = reading
@@ -61,8 +61,8 @@ def read_seed_curves(path: Path | str) -> list[SeedCurve]:
             variant=name,
             seed=seed,
             curve=_curve(
-                f"{name}-s{seed}" if SEED in header else name,
-                f"seed {seed}" if SEED in header else "",
+                f"{name}-s{seed}" if SEED_COLUMN in header else name,
+                f"seed {seed}" if SEED_COLUMN in header else "",
                 [of_run[compute] for compute in sorted(of_run)],
             ),
         )
@@ -74,7 +74,7 @@ def _check_header(header: list[str], place: Place) -> None:
     if missing := [column for column in REQUIRED_COLUMNS if column not in header]:
         raise place.error(
             f"missing columns {missing}, found {header}",
-            f"needed are {list(REQUIRED_COLUMNS)} and, if known, {[SEED, *COUNT_COLUMNS]}",
+            f"needed are {list(REQUIRED_COLUMNS)} and, if known, {[SEED_COLUMN, *COUNT_COLUMNS]}",
         )
     if "samples_per_prompt" in header and not {"prompts", "samples"} & {*header}:
         raise place.error(

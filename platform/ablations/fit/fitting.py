@@ -19,7 +19,7 @@ from ablations.fit.engine.lack_of_fit import lack_of_fit
 from ablations.fit.engine.noise import AR1, LEAST_SD, Noise, lag_1_autocorrelation, noise_grid, one_blas_thread
 from ablations.fit.engine.posterior import Draws, sample
 from ablations.fit.engine.projection import Prior, Solution, solve
-from ablations.fit.options import Auto, FitSettings, Loss, R0Mode
+from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
 from ablations.fit.readings import Readings, huberised
 from ablations.fit.result import CurveSet, Fit
 from ablations.fit.window import Window, select_window
@@ -54,7 +54,7 @@ def fit_curve(
     fit_from: float | Auto = 0.0,
     fit_to: float = float("inf"),
     r0: R0Mode = "anchored",
-    loss: Loss = "squares",
+    loss: FitLoss = "squares",
     ceiling: float | None = None,
     through_collapse: bool = False,
 ) -> Fit:
@@ -195,7 +195,7 @@ def _estimate(readings: Readings) -> Estimate:
     )
 
 
-def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
+def _readings(window: Window, r0: R0Mode, loss: FitLoss) -> Readings:
     """What of a window enters the fit."""
     y = huberised(np.log(window.compute / window.compute[-1]), window.score) if loss == "huber" else window.score
     return Readings(
@@ -206,8 +206,8 @@ def _readings(window: Window, r0: R0Mode, loss: Loss) -> Readings:
     )
 
 
-def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: Loss) -> None:
-    for name, value, known in (("r0", r0, get_args(R0Mode)), ("loss", loss, get_args(Loss))):
+def _check_modes(curve: Curve, start_score: float | None, r0: R0Mode, loss: FitLoss) -> None:
+    for name, value, known in (("r0", r0, get_args(R0Mode)), ("loss", loss, get_args(FitLoss))):
         if value not in known:
             raise AblationsError(f"curve {curve.name!r}: unknown {name} {value!r}; choose one of {list(known)}")
     if start_score is None and r0 == "fixed":

@@ -16,7 +16,7 @@ FAR_OFF = 6.0
 """Standard deviations, by the median, beyond which a reading is an outlier; of normal noise one in 10^8 is."""
 LEAST_FOR_OUTLIERS = 12
 """The median of fewer residuals says too little of the noise."""
-MOST_NAMED = 5
+MOST_READINGS_NAMED = 5
 LEAST_LIKELY = 0.005
 """Residuals as small as this seldom are under the sampling noise that the samples imply."""
 FALLING = -3.0
@@ -61,8 +61,8 @@ def _outliers(compute: np.ndarray, score: np.ndarray) -> str:
     places = outliers(compute, score)
     if not places:
         return ""
-    named = ", ".join(f"{score[place]:.3f} at {compute_text(compute[place])}" for place in places[:MOST_NAMED])
-    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+    named = ", ".join(f"{score[place]:.3f} at {compute_text(compute[place])}" for place in places[:MOST_READINGS_NAMED])
+    more = f" and {len(places) - MOST_READINGS_NAMED} more" if len(places) > MOST_READINGS_NAMED else ""
     verb, object_ = ("lies", "it") if len(places) == 1 else ("lie", "them")
     return (
         f"{counted(len(places), 'reading')} {verb} far off the others ({named}{more}): "

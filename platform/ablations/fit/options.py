@@ -9,7 +9,7 @@ from pydantic import Field
 from ablations.fit.engine.modes import R0Mode
 from scalerl.frozen import Frozen
 
-Loss = Literal["squares", "huber"]
+FitLoss = Literal["squares", "huber"]
 Auto = Literal["auto"]
 MIN_POINTS = 6
 """Readings after step 0 that a fit needs: two more than eq. 1 has parameters, to judge the noise by."""
@@ -21,7 +21,7 @@ class FitOptions(Frozen):
     r0: R0Mode = "anchored"
     """How R_0 is tied to the reading before RL: `fixed` takes it as R_0, `anchored` as a reading that may lie off the
     law, `free` ignores it."""
-    loss: Loss = "squares"
+    loss: FitLoss = "squares"
     """`huber` pulls outliers in: beyond 1.345 standard deviations (by the median) a residual counts linearly."""
     cutoff: Literal["given", "auto"] = "given"
     """`auto` fits each curve from where it begins to follow the law, instead of from `budget.fit_from`."""
@@ -40,7 +40,7 @@ class FitSettings:
     """Readings up to this compute are left out; "auto" where the curve begins to follow the law."""
     fit_to: float = math.inf
     r0: R0Mode = "anchored"
-    loss: Loss = "squares"
+    loss: FitLoss = "squares"
     ceiling: float | None = None
     """What A cannot exceed, as `FitOptions.ceiling`."""
     task: str | None = None

@@ -106,12 +106,12 @@ def backtest(
 ) -> Backtest:
     """Forecast the last readings of every curve from the readings in (fit_from, fraction of its compute]."""
     wanted = [(curve, fraction) for curve in curves for fraction in fractions]
-    checks = [check(curve, fraction, fit_from=fit_from) for curve, fraction in counted_off(wanted, done)]
+    checks = [check_curve(curve, fraction, fit_from=fit_from) for curve, fraction in counted_off(wanted, done)]
     scores = [score(fraction, [one for one in checks if one.fraction == fraction]) for fraction in fractions]
     return Backtest(checks=tuple(checks), scores=tuple(scores))
 
 
-def check(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
+def check_curve(curve: Curve, fraction: float, *, fit_from: float = 0.0) -> Check:
     """Forecast a curve's last readings from the first part of it."""
     fit_to = fraction * float(curve.compute[-1])
     if (found := int(np.sum(curve.compute > fit_to))) < NUM_LAST:

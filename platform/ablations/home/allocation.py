@@ -15,7 +15,7 @@ from ablations.errors import AblationsError
 from ablations.files.checked_json import checked
 from scalerl.run.run_folder import write_atomically
 
-FILE_NAME = "allocation.json"
+ALLOCATION_FILE = "allocation.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ _WRITTEN = TypeAdapter(Allocation)
 
 def read_allocation(folder: Path, total_gpu_hours: float) -> Allocation:
     """The rounds of a sweep with the total as it now is; none before the first."""
-    path = folder / FILE_NAME
+    path = folder / ALLOCATION_FILE
     try:
         content = json.loads(path.read_bytes())
         rounds = tuple(
@@ -144,4 +144,4 @@ def write_allocation(folder: Path, allocation: Allocation) -> None:
         "closing": allocation.closing,
         "rounds": rounds,
     }
-    write_atomically(folder / FILE_NAME, json.dumps(content, indent=1).encode())
+    write_atomically(folder / ALLOCATION_FILE, json.dumps(content, indent=1).encode())

@@ -22,7 +22,7 @@ from ablations.home.plan import Plan
 from ablations.text import counted
 from scalerl.run.run_folder import write_atomically
 
-FILE_NAME = "stopped.json"
+STOPS_FILE = "stopped.json"
 Rule = Literal["gain", "dominated", "collapse", "truncation"]
 
 
@@ -84,7 +84,7 @@ _WRITTEN = TypeAdapter(list[Stopped])
 
 def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
     """What was decided under the plan's budget and rules, by run; nothing when the plan has no rules."""
-    path = folder / FILE_NAME
+    path = folder / STOPS_FILE
     if plan.stop is None:
         return {}
     try:
@@ -101,4 +101,4 @@ def read_stops(folder: Path, plan: Plan) -> dict[str, Stopped]:
 def write_stops(folder: Path, stops: Iterable[Stopped]) -> None:
     """Replace the file in one step."""
     content = {"runs": [asdict(stopped) for stopped in stops]}
-    write_atomically(folder / FILE_NAME, json.dumps(content, indent=1).encode())
+    write_atomically(folder / STOPS_FILE, json.dumps(content, indent=1).encode())

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ablations.errors import AblationsError
-from ablations.paper.judgement import Outcome, judged_claim
+from ablations.paper.judgement import ClaimOutcome, judged_claim
 from ablations.study.claims import Claim
 from ablations.verdict.answer import Answer
 from ablations.verdict.results import Results, compared
@@ -28,7 +28,7 @@ class JudgedClaim:
     claim: Claim
     found: Answer | None
     """The difference in pass rate, or the ratio of computes; None if the variant is not compared."""
-    outcome: Outcome
+    outcome: ClaimOutcome
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -62,7 +62,7 @@ class Card:
     claims: tuple[JudgedClaim, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClaimOutcome:
         """That of the first claim."""
         return self.claims[0].outcome
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablations.paper.card import Card, JudgedClaim
-from ablations.paper.judgement import Outcome
+from ablations.paper.judgement import ClaimOutcome
 from ablations.study.claims import Claim, Quantity
 from ablations.text import compute_text, counted, interval_text
 from ablations.verdict.words import warnings
 from scalerl.recipe import ResolvedRecipe
 
-OUTCOMES: dict[Outcome, str] = {
+OUTCOMES: dict[ClaimOutcome, str] = {
     "holds": "the interval lies on the side that is claimed, or within the margin that is claimed",
     "opposite": "the interval lies on the other side, or outside the margin",
     "no difference of that size": "the interval rules out a difference as large as claimed",
     "cannot tell": "the interval allows both what is claimed and its absence",
 }
-UNKNOWN: dict[Quantity, str] = {
+UNKNOWN_QUANTITY: dict[Quantity, str] = {
     "level": "no level",
     "ceiling": "no upper end",
     "compute": "no common target",
@@ -63,7 +63,7 @@ def found_text(judged: JudgedClaim) -> str:
     """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; why there is none where the runs give none."""
     found = judged.found
     if found is None or (found.lo is None and found.hi is None):
-        return UNKNOWN[judged.claim.of]
+        return UNKNOWN_QUANTITY[judged.claim.of]
     if judged.claim.of == "compute":
         return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
     return interval_text(found.estimate, found.lo, found.hi, "+.3f")

@@ -17,10 +17,10 @@ from typing import Literal
 from ablations.study.claims import Claim
 from ablations.verdict.answer import Answer
 
-Outcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
+ClaimOutcome = Literal["holds", "opposite", "no difference of that size", "cannot tell"]
 
 
-def judged_claim(claim: Claim, answer: Answer | None) -> Outcome:
+def judged_claim(claim: Claim, answer: Answer | None) -> ClaimOutcome:
     """The outcome of a claim, given the answer to what it is `of`; None if the variant is not compared.
 
     A claim `ceiling up by 0.09` of which the interval is [-0.01, 0.06]: "no difference of that size".
@@ -40,7 +40,7 @@ def judged_claim(claim: Claim, answer: Answer | None) -> Outcome:
     return "no difference of that size" if hi < claim.size else "cannot tell"
 
 
-def _judged_same(margin: float, lo: float, hi: float) -> Outcome:
+def _judged_same(margin: float, lo: float, hi: float) -> ClaimOutcome:
     if -margin < lo and hi < margin:
         return "holds"
     return "opposite" if lo > margin or hi < -margin else "cannot tell"

@@ -30,7 +30,7 @@ R_0 = 0.3
 """The paper publishes no R_0; its figures begin near this."""
 RUN_TO_RUN_SD = 0.0075
 """Of A between runs of one recipe: three of them then lie within +-0.015 (ScaleRL A.5)."""
-SEED = 251013786
+METHOD_SEED = 251013786
 BUDGETS = {"ScaleRL": 16_000.0, "ScaleRL-bs2048": 100_000.0}
 """GPU-hours of the runs whose fits are simulated; the second is the paper's run of 100k."""
 
@@ -79,7 +79,7 @@ def simulated_runs(fit: PublishedFit, budget: float, *, A_sd: float = 0.0) -> It
     assert fit.B is not None
     assert fit.C_mid is not None
     compute = np.linspace(0, budget, NUM_READINGS + 1)
-    rng = np.random.default_rng([SEED, round(budget), round(1e6 * A_sd)])
+    rng = np.random.default_rng([METHOD_SEED, round(budget), round(1e6 * A_sd)])
     while True:
         A = fit.A + A_sd * rng.standard_normal()
         law = np.append(R_0, R_0 + (A - R_0) / (1 + (fit.C_mid / compute[1:]) ** fit.B))

@@ -21,7 +21,7 @@ from ablations.pools.pool import Ended, Tick
 from ablations.signals import handled
 from scalerl.environment import environment_with
 
-POLL_S = 0.5
+RUNS_POLL_S = 0.5
 STOP_LIMIT_S = 60.0
 """Seconds that interrupted runs have to write their checkpoints."""
 NO_TIME_LIMIT_MIN = 60 * 24 * 365
@@ -97,7 +97,7 @@ class LocalPool:
                 self._start()
                 self._ask_to_stop(self._stopping)
                 yield from ended or [Tick()]
-                time.sleep(POLL_S)
+                time.sleep(RUNS_POLL_S)
         finally:
             self._stop_all()
 
@@ -160,4 +160,4 @@ class LocalPool:
         deadline = time.monotonic() + STOP_LIMIT_S
         while any(not run.job.done() for run in self._running.values()) and time.monotonic() < deadline:
             self._ask_to_stop(self._running)
-            time.sleep(POLL_S)
+            time.sleep(RUNS_POLL_S)

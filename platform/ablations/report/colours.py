@@ -7,7 +7,8 @@ from ablations.home.labels import Labels
 REFERENCE_COLOUR = "#1a1a1a"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 """Told apart with any kind of colour vision (Okabe and Ito 2008, Tol 2021) and dark enough on white."""
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
+BLUE, ORANGE, GREEN = COLOURS[:3]
+MARKER_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ def styles(plan: Labels) -> dict[str, Style]:
     """
     own = own_reference(plan)
     others = [variant.name for variant in plan.variants if variant.name != own]
-    chosen = {own: Style(colour=REFERENCE_COLOUR, symbol=SYMBOLS[0])}
+    chosen = {own: Style(colour=REFERENCE_COLOUR, symbol=MARKER_SYMBOLS[0])}
     for place, name in enumerate(others):
         chosen[name] = Style(colour=COLOURS[place % len(COLOURS)], symbol=_symbol(place))
     return chosen
@@ -43,4 +44,4 @@ def own_reference(plan: Labels) -> str:
 
 def _symbol(place: int) -> str:
     """Shifted by one in every round of the colours, so that no two of 64 variants share colour and marker."""
-    return SYMBOLS[1 + (place + place // len(COLOURS)) % (len(SYMBOLS) - 1)]
+    return MARKER_SYMBOLS[1 + (place + place // len(COLOURS)) % (len(MARKER_SYMBOLS) - 1)]

@@ -11,7 +11,7 @@ from ablations.verdict.questions import CEILING
 from ablations.verdict.results import Results
 from ablations.verdict.words import ResultRow
 
-UNKNOWN = "not known"
+NOT_KNOWN = "not known"
 """Of a difference that the readings do not bound on either side."""
 
 
@@ -70,7 +70,7 @@ def _panel(results: Results, question: Question, lines: Sequence[VariantResult])
             ResultRow(results=results, variant=results.variant(line.name), digits=ROUNDED),
             line.answers[question.name],
         )
-        estimate, lo, hi, said = answer.estimate, answer.lo, answer.hi, row.number(question) or UNKNOWN
+        estimate, lo, hi, said = answer.estimate, answer.lo, answer.hi, row.number(question) or NOT_KNOWN
         if question is CEILING and line.verdict == "no rise":  # it has no ceiling
             estimate, lo, hi, said = None, None, None, "no rise"
         rows.append(ForestRow(variant=line.name, style=look[line.name], estimate=estimate, lo=lo, hi=hi, text=said))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
-Kind = Literal["svg", "pdf", "png"]
+PictureFormat = Literal["svg", "pdf", "png"]
 COLUMN_IN = 3.35
 """Width of a column of a paper in two columns; a figure over both has 6.9."""
 MARKERS = {
@@ -59,7 +59,7 @@ _SAVING = Lock()
 
 def curves_picture(
     results: Results,
-    kind: Kind,
+    kind: PictureFormat,
     *,
     width_in: float = COLUMN_IN,
     shown: Collection[str] | None = None,
@@ -75,12 +75,12 @@ def curves_picture(
     return _saved(curves_drawing(series, width_in=width_in), kind, dpi)
 
 
-def differences_picture(results: Results, kind: Kind, *, width_in: float = COLUMN_IN, dpi: int = 300) -> bytes:
+def differences_picture(results: Results, kind: PictureFormat, *, width_in: float = COLUMN_IN, dpi: int = 300) -> bytes:
     """`verdicts_figure` as a picture: panels beside each other, in a column below each other."""
     return _saved(differences_drawing(forest_panels(results), width_in=width_in), kind, dpi)
 
 
-def _saved(figure: "Figure", kind: Kind, dpi: int) -> bytes:
+def _saved(figure: "Figure", kind: PictureFormat, dpi: int) -> bytes:
     from matplotlib import rc_context
 
     target = BytesIO()

@@ -13,7 +13,7 @@ import io
 import os
 import re
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -21,24 +21,25 @@ from typing import IO
 from ablations.errors import AblationsError
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.progress import is_still_going, run_rows
-from scalerl.durable import file_sha256, sync
+from ablations.terminal.progress_bar import Done
+from scalerl.durable import file_sha256, sync_file
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.sealed_json import seal
 
-FORM = 1
+ARCHIVE_FORM = 1
 CONTENTS = "contents.json"
 PLAN = "sweep/plan.json"
-FILE = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+FILE_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 """A name of ours: it hides nothing, leads nowhere and starts with no dash."""
 OF_SWEEP = re.compile(r"sweep/(plan|stopped|allocation|search)\.json|sweep/(sweep\.yaml|cancelled)")
 OF_RUN = re.compile(
     r"runs/(?P<run>[0-9a-f]{12})/((recipe|status)\.json|(metrics|rollouts|left_out)\.jsonl"
-    rf"|logs/attempt-{FILE}\.log|checkpoint/manifest\.json)"
+    rf"|logs/attempt-{FILE_PATTERN}\.log|checkpoint/manifest\.json)"
 )
-HEAVY = re.compile(rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE}|warm_starts/[0-9a-f]{{12}}/{FILE}")
+HEAVY = re.compile(
+    rf"runs/(?P<run>[0-9a-f]{{12}})/(checkpoint|model)/{FILE_PATTERN}|warm_starts/[0-9a-f]{{12}}/{FILE_PATTERN}"
+)
 """What only goes with `--checkpoints`."""
-Progress = Callable[[int, int], None]
-"""Told how many bytes are done, and of how many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class Exported:
 
 
 def export_sweep(
-    sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Progress | None = None
+    sweep: StartedSweep, path: Path, *, with_checkpoints: bool = False, done: Done | None = None
 ) -> Exported:
     """Write the archive in one step; AblationsError while the sweep trains, or where `path` is there already."""
     if path.exists():
@@ -85,7 +86,7 @@ def export_sweep(
             tarfile.open(fileobj=zipped, mode="w|") as archive,
         ):
             _add_all(archive, contents_of(sweep.name, held, with_checkpoints), sources, held, done)
-        sync(temporary)
+        sync_file(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -96,7 +97,7 @@ def export_sweep(
 def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:
     """The first member."""
     files = {file: asdict(one) for file, one in held.items()}
-    return seal({"form": FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
+    return seal({"form": ARCHIVE_FORM, "sweep": name, "checkpoints": with_checkpoints, "files": files}, indent=1)
 
 
 def _add_all(
@@ -104,7 +105,7 @@ def _add_all(
     contents: bytes,
     sources: Mapping[str, Path],
     held: Mapping[str, ArchivedFile],
-    done: Progress | None,
+    done: Done | None,
 ) -> None:
     first = tarfile.TarInfo(CONTENTS)
     first.size = len(contents)
@@ -161,7 +162,7 @@ def _sources(sweep: StartedSweep, with_checkpoints: bool) -> Iterator[tuple[str,
 
 def _warm_start(sweep: StartedSweep, folder: RunFolder) -> dict[str, Path]:
     """The files of the warm start from which a run began; it resumes from no other weights."""
-    from scalerl.run.warm_start import key
+    from scalerl.run.warm_start import start_key
 
-    place = sweep.home.warm_starts / key(*folder.read_recipe())
+    place = sweep.home.warm_starts / start_key(*folder.read_recipe())
     return {f"warm_starts/{place.name}/{path.name}": path for path in sorted(place.glob("*")) if path.is_file()}

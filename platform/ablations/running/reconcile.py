@@ -41,7 +41,7 @@ def cancel_held(sweep: StartedSweep) -> tuple[str, list[str]]:
         return "", []
     states = SlurmStates(home, fresh=True)  # the job that failed last waited a moment ago
     waiting = [states.waiting_jobs(one) for one in read_submissions(home, name) if one.name in hold.submissions]
-    commands.cancel(job for jobs in waiting for job in jobs.values())
+    commands.cancel_jobs(job for jobs in waiting for job in jobs.values())
     lift_hold(home, name)
     return str(hold), list(dict.fromkeys(run for jobs in waiting for run in jobs))
 
@@ -63,5 +63,5 @@ def cancel_runs(sweep: StartedSweep, run_ids: Iterable[str]) -> tuple[list[str],
             mine[run_id] = jobs
         elif there:
             others.append(run_id)
-    commands.cancel(job for jobs in mine.values() for job in jobs)
+    commands.cancel_jobs(job for jobs in mine.values() for job in jobs)
     return list(mine), others

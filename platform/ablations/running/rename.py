@@ -15,7 +15,7 @@ from ablations.home.home import check_sweep_name
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.progress import is_still_going, run_rows
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
-from scalerl.durable import sync
+from scalerl.durable import sync_file
 from scalerl.run.run_folder import write_atomically
 
 LEFT = ("lock", "sync.lock", "report.html", "card.md", ".*")
@@ -48,7 +48,7 @@ def rename_sweep(sweep: StartedSweep, name: str) -> Renamed:
             with _copied_folder(sweep, new) as copied:
                 uri = _rename_in_mlflow(sweep, name)  # a disk that is full has been found by now
                 copied.rename(new.folder)
-            sync(home.sweeps)
+            sync_file(home.sweeps)
             # Beside the sweeps, so that what an interruption leaves of it is none.
             doomed = home.path / f".{sweep.name}.renamed"
             shutil.rmtree(doomed, ignore_errors=True)

@@ -25,14 +25,24 @@ from ablations.files.checked_json import checked
 from ablations.home.home import Home, check_sweep_name
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
-from ablations.running.archive import CONTENTS, FORM, HEAVY, OF_RUN, OF_SWEEP, PLAN, ArchivedFile, HashedFile, Progress
-from scalerl.durable import file_sha256, sync
+from ablations.running.archive import (
+    ARCHIVE_FORM,
+    CONTENTS,
+    HEAVY,
+    OF_RUN,
+    OF_SWEEP,
+    PLAN,
+    ArchivedFile,
+    HashedFile,
+)
+from ablations.terminal.progress_bar import Done
+from scalerl.durable import file_sha256, sync_file
 from scalerl.run.run_folder import IDENTITY
 from scalerl.run.sealed_json import read_sealed
 
 MOST_CONTENTS = 1 << 28
 """Bytes of the first member: a file takes 150."""
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 
 class NotAnArchive(ValueError):
@@ -51,7 +61,7 @@ class Imported:
     with_checkpoints: bool
 
 
-def import_sweep(home: Home, path: Path, *, name: str | None = None, done: Progress | None = None) -> Imported:
+def import_sweep(home: Home, path: Path, *, name: str | None = None, done: Done | None = None) -> Imported:
     """Bring the sweep of an archive into a home folder, under its own name or `name`.
 
     AblationsError where the archive is damaged or is none, and where the home has a sweep of this name, or a run of it
@@ -68,7 +78,7 @@ def import_sweep(home: Home, path: Path, *, name: str | None = None, done: Progr
 
 
 @contextmanager
-def _unpacked(home: Home, path: Path, name: str | None, done: Progress | None) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _unpacked(home: Home, path: Path, name: str | None, done: Done | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """A folder with every file of the archive, checked by size and SHA-256, and the archive's contents."""
     with gzip.open(path) as unzipped, tarfile.open(fileobj=unzipped, mode="r|") as archive:
         members = iter(archive)
@@ -89,7 +99,7 @@ def _unpacked(home: Home, path: Path, name: str | None, done: Progress | None) -
                 written += wanted.bytes
                 if done is not None:
                     done(written, total)
-            while unzipped.read(BLOCK):  # to the end, where gzip has a checksum of its own
+            while unzipped.read(BLOCK_BYTES):  # to the end, where gzip has a checksum of its own
                 pass
             if left:
                 raise NotAnArchive(f"it ends before {next(iter(left))}")
@@ -111,8 +121,8 @@ def _read_contents(
         contents, is_sealed = read_sealed(file.read())
         if not is_sealed:
             raise ValueError("its SHA-256 is missing")
-        if contents["form"] != FORM:
-            raise ValueError(f"it has form {contents['form']}, and this version reads form {FORM}")
+        if contents["form"] != ARCHIVE_FORM:
+            raise ValueError(f"it has form {contents['form']}, and this version reads form {ARCHIVE_FORM}")
         files = checked(contents["files"], _FILES)
         check_sweep_name(contents["sweep"])
         contents["checkpoints"] = bool(contents["checkpoints"])
@@ -135,7 +145,7 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, wanted: ArchivedFil
     place.parent.mkdir(parents=True, exist_ok=True)
     hashed = HashedFile(source)
     with place.open("wb") as file:
-        while block := hashed.read(BLOCK):
+        while block := hashed.read(BLOCK_BYTES):
             file.write(block)
         file.flush()
         os.fsync(file.fileno())
@@ -175,12 +185,12 @@ def _moved(home: Home, staged: Path, contents: dict[str, Any], name: str) -> Imp
                 shutil.rmtree(place)  # nothing of it has been trained
             if not place.exists():
                 folder.rename(place)
-        sync(home.path / room)
+        sync_file(home.path / room)
     try:
         (staged / "sweep").rename(sweep.folder)
     except OSError as error:
         raise AblationsError(f"sweep '{name}' has been started here meanwhile; --as NAME gives another name") from error
-    sync(home.sweeps)
+    sync_file(home.sweeps)
     return Imported(
         sweep=sweep, num_new=len(come) - len(here), num_here=len(here), with_checkpoints=contents["checkpoints"]
     )

@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ablations.files.database import sqlite_url
 from ablations.study.search_points import Choice, Point, Range, SearchSpace
-from ablations.study.search_space import Dimension, Sampler, Search
+from ablations.study.search_space import Dimension, SamplerName, Search
 
 STUDY_NAME = "search"
 MAX_RANDOM_TRIALS = 10
@@ -151,7 +151,7 @@ class OptunaStudy:
         return make_sampler(self._search.sampler, seed, num_random)
 
 
-def make_sampler(name: Sampler, seed: int, num_random: int) -> BaseSampler:
+def make_sampler(name: SamplerName, seed: int, num_random: int) -> BaseSampler:
     """Optuna's sampler of this name, which proposes the first `num_random` points blindly."""
     match name:
         case "tpe":

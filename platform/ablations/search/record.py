@@ -24,7 +24,7 @@ from ablations.study.search_points import Point, SearchSpace
 from ablations.study.search_space import Objective, Search
 from scalerl.run.run_folder import write_atomically
 
-FILE_NAME = "search.json"
+SEARCH_FILE = "search.json"
 TrialState = Literal["running", "done", "failed"]
 
 
@@ -75,7 +75,7 @@ class SearchRecord:
     @classmethod
     def read(cls, folder: Path) -> "SearchRecord | None":
         """The record in a sweep's folder, None without one; AblationsError when it cannot be used."""
-        path = folder / FILE_NAME
+        path = folder / SEARCH_FILE
         try:
             content = json.loads(path.read_bytes())
             del content["best"]
@@ -89,7 +89,7 @@ class SearchRecord:
 
     def write(self, folder: Path) -> None:
         """Replace the file in one step."""
-        write_atomically(folder / FILE_NAME, json.dumps(self.to_json(), indent=1, allow_nan=False).encode())
+        write_atomically(folder / SEARCH_FILE, json.dumps(self.to_json(), indent=1, allow_nan=False).encode())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -18,7 +18,7 @@ from ablations.study.resources import minutes
 
 MOST_ARGUMENTS = 500
 """Most jobs named in one command; more would not fit on a command line."""
-ANSWER_LIMIT_S = 60.0
+COMMAND_LIMIT_S = 60.0
 NEEDED = ("sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 """Commands that the platform needs; it can do without sacct."""
 SILENT = re.compile(
@@ -108,7 +108,7 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in NEEDED if shutil.which(name) is None)
 
 
-def run(*command: str, limit_s: float = ANSWER_LIMIT_S) -> str:
+def run_command(*command: str, limit_s: float = COMMAND_LIMIT_S) -> str:
     """What a command printed."""
     try:
         done = subprocess.run(
@@ -133,20 +133,20 @@ def outside_of_jobs(variables: Mapping[str, str]) -> dict[str, str]:
 def ping() -> None:
     """Return when the controller answers; SlurmSilent when it does not."""
     try:
-        run("scontrol", "ping")
+        run_command("scontrol", "ping")
     except SlurmError as error:
         raise SlurmSilent(str(error)) from None
 
 
 def submit(script: Path, *options: str) -> str:
     """Give a batch script to Slurm; its job id."""
-    return run("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
+    return run_command("sbatch", "--parsable", *options, str(script)).strip().partition(";")[0]
 
 
 def queue(name: str | None = None) -> tuple[Job, ...]:
     """This user's jobs, or those of one name, that wait, run, or ended in the last minutes."""
     command = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%j")
-    lines = run(*command, *([f"--name={name}"] if name else [])).splitlines()
+    lines = run_command(*command, *([f"--name={name}"] if name else [])).splitlines()
     parts = (line.split("|", 3) for line in lines)
     return tuple(
         Job(id=job, name=name, state=state, reason="" if reason == "None" else reason)
@@ -159,7 +159,7 @@ def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
     command = ("sacct", "--noheader", "--parsable2", "--allocations", "--array", f"--starttime={start}")
     try:
-        lines = run(*command, f"--name={','.join(names)}", "--format=JobID,State,JobName").splitlines()
+        lines = run_command(*command, f"--name={','.join(names)}", "--format=JobID,State,JobName").splitlines()
     except SlurmSilent:
         raise
     except SlurmError:
@@ -169,36 +169,36 @@ def accounting(names: Iterable[str], since: float) -> tuple[Job, ...]:
     return tuple(Job(id=job, name=name, state=state.split()[0]) for job, state, name in parts)
 
 
-def cancel(jobs: Iterable[str]) -> None:
+def cancel_jobs(jobs: Iterable[str]) -> None:
     """Cancel jobs; ended ones are no error."""
     named = list(jobs)
     for start in range(0, len(named), MOST_ARGUMENTS):
-        run("scancel", *named[start : start + MOST_ARGUMENTS])
+        run_command("scancel", *named[start : start + MOST_ARGUMENTS])
 
 
 def cancel_named(name: str) -> None:
     """Cancel this user's jobs of a name, including one whose id sbatch had no time to print."""
-    run("scancel", "--me", f"--name={name}")
+    run_command("scancel", "--me", f"--name={name}")
 
 
 def send_signal(job: str, signal: str) -> None:
     """Send a signal to the steps of a job and not to its script, as Slurm itself does before the time limit."""
-    run("scancel", f"--signal={signal}", job)
+    run_command("scancel", f"--signal={signal}", job)
 
 
 def requeue(job: str) -> None:
     """Send a running job back to the queue."""
-    run("scontrol", "requeue", job)
+    run_command("scontrol", "requeue", job)
 
 
 def first_node(job: str) -> str:
     """The node on which a job's batch script runs; SlurmError if it has none."""
-    return _field("BatchHost", run("scontrol", "show", "job", job))
+    return _field("BatchHost", run_command("scontrol", "show", "job", job))
 
 
 def address_of_node(name: str) -> tuple[str, int]:
     """Where a node's slurmd listens."""
-    said = run("scontrol", "show", "node", name)
+    said = run_command("scontrol", "show", "node", name)
     own = re.search(r"\bPort=(\d+)", said)  # shown unless it is that of all nodes
     return _field("NodeAddr", said), int(own[1] if own else setting("SlurmdPort"))
 
@@ -214,12 +214,12 @@ def _field(name: str, said: str) -> str:
 def hold(jobs: Iterable[str]) -> None:
     """Keep waiting jobs from starting."""
     if named := list(jobs):
-        run("scontrol", "hold", ",".join(named))
+        run_command("scontrol", "hold", ",".join(named))
 
 
 def setting(name: str) -> str:
     """A setting of the controller, such as MaxArraySize; SlurmError if it has no setting of that name."""
-    found = re.search(rf"^{name}\s*=\s*(.*)$", run("scontrol", "show", "config"), re.MULTILINE)
+    found = re.search(rf"^{name}\s*=\s*(.*)$", run_command("scontrol", "show", "config"), re.MULTILINE)
     if found is None:
         raise SlurmError(f"scontrol show config: no {name}")
     return found[1].strip()
@@ -227,20 +227,20 @@ def setting(name: str) -> str:
 
 def settings() -> dict[str, str]:
     """Every setting of the controller by its name."""
-    pairs = re.findall(r"^(\w+)(?:\[0\])?\s*= ?(.*)$", run("scontrol", "show", "config"), re.MULTILINE)
+    pairs = re.findall(r"^(\w+)(?:\[0\])?\s*= ?(.*)$", run_command("scontrol", "show", "config"), re.MULTILINE)
     return {name: text.strip() for name, text in pairs}
 
 
 def partition_settings() -> dict[str, dict[str, str]]:
     """The settings of each partition: GraceTime, PreemptMode, DefaultTime, ..."""
-    lines = run("scontrol", "show", "partition", "--oneliner").splitlines()
+    lines = run_command("scontrol", "show", "partition", "--oneliner").splitlines()
     found = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
     return {one["PartitionName"]: one for one in found if "PartitionName" in one}
 
 
 def nodes() -> tuple[NodeGroup, ...]:
     """The nodes of every partition, counted by state and reason."""
-    lines = run("sinfo", "--noheader", "--format=%R|%T|%D|%E").splitlines()
+    lines = run_command("sinfo", "--noheader", "--format=%R|%T|%D|%E").splitlines()
     parts = (line.split("|", 3) for line in lines)
     return tuple(
         NodeGroup(
@@ -256,7 +256,7 @@ def nodes() -> tuple[NodeGroup, ...]:
 def accounting_problem() -> str:
     """Why sacct does not answer, in its own words; empty if it does."""
     try:
-        run("sacct", "--noheader", "--allocations", "--starttime=now-1minute")
+        run_command("sacct", "--noheader", "--allocations", "--starttime=now-1minute")
     except SlurmError as error:
         return str(error)
     return ""
@@ -266,7 +266,7 @@ def partitions() -> tuple[Partition, ...]:
     """Every partition, with its largest node."""
     found: dict[str, Partition] = {}
     # Without --exact, nodes that differ share a line, with the numbers of the smallest.
-    for line in run("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
+    for line in run_command("sinfo", "--exact", "--noheader", "--format=%P|%l|%c|%m|%G|%D").splitlines():
         name, limit, cpus, memory, gres, nodes = line.split("|")
         before = found.get(name.rstrip("*"))
         numbers = {"cpus": leading_int(cpus), "memory_mb": leading_int(memory), "gpus": gpus_of(gres)}
@@ -284,13 +284,13 @@ def partitions() -> tuple[Partition, ...]:
 
 def sbatch_options() -> frozenset[str]:
     """The long options in the help of this cluster's sbatch; `takes_option` finds those that the help omits."""
-    return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run("sbatch", "--help")))
+    return frozenset(re.findall(r"--([a-z][a-z0-9-]+)", run_command("sbatch", "--help")))
 
 
 def takes_option(name: str) -> bool:
     """Whether sbatch has a long option; its help omits some, such as hint and acctg-freq. Submits nothing."""
     try:
-        run("sbatch", f"--{name}=", "--version")
+        run_command("sbatch", f"--{name}=", "--version")
     except SlurmSilent:
         raise
     except SlurmError as error:
@@ -301,7 +301,7 @@ def takes_option(name: str) -> bool:
 def qos_flags(name: str) -> frozenset[str]:
     """The flags of a quality of service, such as PartitionTimeLimit; empty without accounting."""
     try:
-        text = run("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"name={name}", "format=flags")
+        text = run_command("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"name={name}", "format=flags")
     except SlurmError:
         return frozenset()
     return frozenset(text.strip().split(",")) - {""}

@@ -109,6 +109,6 @@ def is_preempted(job: str) -> bool:
     To wait in vain costs a node some minutes; to leave costs the run its place in the queue.
     """
     try:
-        return re.search(r"PreemptTime=\d", commands.run("scontrol", "show", "job", job)) is not None
+        return re.search(r"PreemptTime=\d", commands.run_command("scontrol", "show", "job", job)) is not None
     except commands.SlurmSilent:
         return True

@@ -5,7 +5,7 @@ from pathlib import Path
 from ablations.home.home import Home
 from ablations.slurm.submissions import Submission
 
-TAIL_BYTES = 8192
+JOB_TAIL_BYTES = 8192
 OUT_OF_MEMORY = ("exceeded memory limit", "oom-kill", "oom_kill", "Out Of Memory")
 """What Slurm's daemon writes when it ends a job for its memory, whatever state the job then has."""
 
@@ -24,7 +24,7 @@ def log_folder(home: Home, submission: Submission) -> Path:
 def end_of_log(path: Path) -> str:
     """The end of a log."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        file.seek(max(0, path.stat().st_size - JOB_TAIL_BYTES))
         return file.read().decode(errors="replace")
 
 

@@ -7,12 +7,12 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from ablations.errors import AblationsError, FileError, Problem, did_you_mean
+from ablations.errors import AblationsError, FileError, FileProblem, did_you_mean
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.placed import placed
 from ablations.study.merge_resources import Asked
-from ablations.study.resources import KEYS, OWN_OPTIONS, UNFIT_OPTIONS, Resources
+from ablations.study.resources import OWN_OPTIONS, SLURM_KEYS, UNFIT_OPTIONS, Resources
 from ablations.text import MINUTE_S, counted, duration_text
 from scalerl.recipe import ResolvedRecipe
 
@@ -58,11 +58,11 @@ def _known_options(names: Iterable[str]) -> frozenset[str]:
     return listed.union(name for name in others if commands.takes_option(name))
 
 
-def option_problems(asked: Asked, known: Collection[str]) -> list[Problem]:
+def option_problems(asked: Asked, known: Collection[str]) -> list[FileProblem]:
     """One per option that sbatch does not know."""
-    free = sorted(set(known) - set(KEYS) - OWN_OPTIONS - UNFIT_OPTIONS)
+    free = sorted(set(known) - set(SLURM_KEYS) - OWN_OPTIONS - UNFIT_OPTIONS)
     return [
-        Problem(
+        FileProblem(
             place=asked.place(f"sbatch.{option}"),
             found=f"unknown option '{option}'",
             right=did_you_mean(option, free, "options of this cluster's sbatch", most=None),
@@ -85,9 +85,9 @@ def refuse_idle_devices(asked: Asked, recipe: ResolvedRecipe) -> None:
         if most_gpus == 0:
             right = "runs train on the CPU (device: cpu) and would leave GPUs idle; 0"
         found = f"found {resources.gpus}" + (f" on each of {resources.nodes} nodes" if resources.nodes > 1 else "")
-        problems.append(Problem(place=asked.place("gpus"), found=found, right=right))
+        problems.append(FileProblem(place=asked.place("gpus"), found=found, right=right))
     if resources.nodes > 1 and (right := _why_one_node(recipe, resources)):
-        problems.append(Problem(place=asked.place("nodes"), found=f"found {resources.nodes}", right=right))
+        problems.append(FileProblem(place=asked.place("nodes"), found=f"found {resources.nodes}", right=right))
     if problems:
         raise FileError(*problems)
 
@@ -105,7 +105,7 @@ def _why_one_node(recipe: ResolvedRecipe, resources: Resources) -> str:
 
 def limit_problems(
     asked: Asked, partitions: Sequence[Partition], *, threads: int, lifts_time_limit: bool = False
-) -> list[Problem]:
+) -> list[FileProblem]:
     """One per number that exceeds what the partition has.
 
     `threads` are the processors per run by default; with `lifts_time_limit` the quality of service allows more time
@@ -115,11 +115,11 @@ def limit_problems(
     for wanted in (asked.resources.partition or "").split(","):
         if wanted and wanted not in names:
             right = did_you_mean(wanted, names, "partitions")
-            return [Problem(place=asked.place("partition"), found=f"unknown partition '{wanted}'", right=right)]
+            return [FileProblem(place=asked.place("partition"), found=f"unknown partition '{wanted}'", right=right)]
     chosen = _chosen(asked, partitions)
     if not chosen:
         right = f"choose one of: {', '.join(names)}"
-        return [Problem(place=asked.place("partition"), found="this cluster has no default partition", right=right)]
+        return [FileProblem(place=asked.place("partition"), found="this cluster has no default partition", right=right)]
     of_time = [] if lifts_time_limit else _time_problems(asked, partitions, chosen)
     return [*of_time, *_size_problems(asked, partitions, chosen, threads)]
 
@@ -132,7 +132,7 @@ def _chosen(asked: Asked, partitions: Sequence[Partition]) -> list[Partition]:
     return [partition for partition in partitions if partition.name in names]
 
 
-def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> list[Problem]:
+def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> list[FileProblem]:
     most, limit = max(partition.time_limit_min for partition in chosen), asked.resources.limit_min
     if limit <= most:
         return []
@@ -140,12 +140,12 @@ def _time_problems(asked: Asked, partitions: Sequence[Partition], chosen: Sequen
     found = f"found {duration_text(MINUTE_S * limit)}{_by_default(asked, 'time_min')}, "
     found += f"{_named(chosen)} allows {duration_text(MINUTE_S * most)}"
     right = f"write {most:g} or less: a run that needs longer writes a checkpoint, is requeued and resumes{enough}"
-    return [Problem(place=asked.place("time_min"), found=found, right=right)]
+    return [FileProblem(place=asked.place("time_min"), found=found, right=right)]
 
 
 def _size_problems(
     asked: Asked, partitions: Sequence[Partition], chosen: Sequence[Partition], threads: int
-) -> list[Problem]:
+) -> list[FileProblem]:
     resources, of_node = asked.resources, f"the largest node of {_named(chosen)}"
     cpus, origin = (resources.cpus, "") if resources.cpus else (threads, ", the scale's threads")
     memory = f"{resources.mem_gb:g} GB per node{_by_default(asked, 'mem_gb')}"
@@ -161,7 +161,7 @@ def _size_problems(
         if number > most:
             has = f"{math.floor(most / 1024 * 10) / 10:g} GB" if key == "mem_gb" else str(most)
             enough = _elsewhere(partition.name for partition in partitions if getattr(partition, attribute) >= number)
-            problem = Problem(place=asked.place(key), found=f"found {found}", right=f"{owner} has {has}{enough}")
+            problem = FileProblem(place=asked.place(key), found=f"found {found}", right=f"{owner} has {has}{enough}")
             problems.append(problem)
     return problems
 

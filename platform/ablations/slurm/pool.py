@@ -37,7 +37,7 @@ from ablations.text import counted
 
 SUBMIT_LIMIT_S = 60.0
 """Seconds to wait while another command submits from the same home folder."""
-LOOK_EVERY_S = 2.0
+LOOK_AT_RUNS_EVERY_S = 2.0
 """Seconds between two looks at the runs; Slurm is asked less often."""
 
 
@@ -119,7 +119,7 @@ class SlurmPool:
                     self.submit()
             yield from self._reap() or [Tick()]
             if self._waiting or self._submitted:
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(LOOK_AT_RUNS_EVERY_S)
 
     def _all_held(self, hold: Hold) -> bool:
         states = SlurmStates(self.home)
@@ -130,7 +130,7 @@ class SlurmPool:
         if not self._to_cancel:
             return
         with suppress(SlurmSilent):
-            commands.cancel(SlurmStates(self.home).jobs(self._to_cancel))
+            commands.cancel_jobs(SlurmStates(self.home).jobs(self._to_cancel))
             self._to_cancel.clear()
 
     def _reap(self) -> list[Ended]:
@@ -178,7 +178,7 @@ class SlurmPool:
 
     def _cancel_again(self, submission: Submission) -> None:
         """Cancel the jobs that `platform cancel` could not see yet, because sbatch had not answered."""
-        commands.cancel(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
+        commands.cancel_jobs(job for run_id, job in submission.task_ids().items() if run_id in self.cancelled)
 
     def _groups(self) -> dict[tuple[float, tuple[str, ...]], list[str]]:
         """The runs that need a job, by budget and by the jobs that must end first; forgets those that are done."""

@@ -22,21 +22,21 @@ from scalerl.run.run_folder import write_atomically
 ASK_EVERY_S = 10.0
 """Seconds between two questions to the controller, whoever asks and however many runs there are."""
 
-Key = tuple[str, str]
+JobKey = tuple[str, str]
 """Name of the submission and Slurm's id of the job; a controller that forgot everything reuses ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class QueueAnswer:
     """What Slurm last said."""
 
     asked: float = 0.0
     """Seconds since 1970."""
     problem: str = ""
     """Why it did not answer then; `jobs` has what it said before."""
-    jobs: dict[Key, Job] = field(default_factory=dict)
+    jobs: dict[JobKey, Job] = field(default_factory=dict)
 
-    def job(self, key: Key) -> Job:
+    def job(self, key: JobKey) -> Job:
         """One of the jobs; a job that was submitted after the question waits."""
         return self.jobs.get(key) or Job(id=key[1], name=key[0], state="PENDING", reason="just submitted")
 
@@ -47,7 +47,7 @@ class QueueCache:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def answer(self, keys: Collection[Key], *, since: float, fresh: bool = False) -> Answer:
+    def answer(self, keys: Collection[JobKey], *, since: float, fresh: bool = False) -> QueueAnswer:
         """What Slurm says about these jobs, or said within the last ten seconds.
 
         `since` is when the first of them was submitted, in seconds since 1970. With `fresh` the answer is younger than
@@ -68,17 +68,17 @@ class QueueCache:
                     return known
             time.sleep(max(0.0, known.asked + ASK_EVERY_S - now))
 
-    def _read(self) -> Answer:
+    def _read(self) -> QueueAnswer:
         try:
             content = json.loads(self.path.read_bytes())
             jobs = [Job(**job) for job in content["jobs"]]
-            return Answer(
+            return QueueAnswer(
                 asked=content["asked"], problem=content["problem"], jobs={(job.name, job.id): job for job in jobs}
             )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return Answer()  # made again from what Slurm says
+            return QueueAnswer()  # made again from what Slurm says
 
-    def _write(self, answer: Answer) -> None:
+    def _write(self, answer: QueueAnswer) -> None:
         content = {
             "asked": answer.asked,
             "problem": answer.problem,
@@ -88,7 +88,7 @@ class QueueCache:
             write_atomically(self.path, json.dumps(content).encode())
 
 
-def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: float) -> Answer:
+def asked_again(known: QueueAnswer, keys: Collection[JobKey], *, since: float, now: float) -> QueueAnswer:
     """The answer of the queue and, for jobs that left the queue unseen, of accounting."""
     names = {name for name, _ in keys}
     try:
@@ -96,16 +96,16 @@ def asked_again(known: Answer, keys: Collection[Key], *, since: float, now: floa
         left = [key for key in keys if key not in seen and not (key in known.jobs and known.jobs[key].has_ended)]
         recorded = {(job.name, job.id): job for job in accounting({name for name, _ in left}, since)} if left else {}
     except SlurmError as error:
-        return Answer(asked=now, problem=str(error), jobs=known.jobs)
+        return QueueAnswer(asked=now, problem=str(error), jobs=known.jobs)
     # Accounting shows a job that its controller forgot as running for ever.
     ended = {key: job for key, job in recorded.items() if job.has_ended}
     there = {name for name, _ in seen}
     gone = {key: ended.get(key) or vanished(key, known.jobs.get(key), is_array_there=key[0] in there) for key in left}
     kept = {key: job for key, job in known.jobs.items() if key in keys}
-    return Answer(asked=now, jobs=kept | gone | seen)
+    return QueueAnswer(asked=now, jobs=kept | gone | seen)
 
 
-def vanished(key: Key, before: Job | None, *, is_array_there: bool) -> Job:
+def vanished(key: JobKey, before: Job | None, *, is_array_there: bool) -> Job:
     """A job that Slurm no longer knows.
 
     A task that waited and is gone while its array is still there was cancelled: Slurm forgets such a task at once.

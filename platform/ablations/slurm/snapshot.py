@@ -9,13 +9,12 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import ablations
 import scalerl
 from ablations.home.home import Home
 from ablations.pools.code_version import VERSION_FILE, code_version
 from scalerl.run.run_folder import replace_folder
 
-PACKAGES = {"ablations": Path(ablations.__path__[0]), "scalerl": Path(scalerl.__path__[0])}
+PACKAGES = {"ablations": Path(__file__).parents[1], "scalerl": Path(scalerl.__path__[0])}
 
 
 def take_snapshot(home: Home) -> Path:

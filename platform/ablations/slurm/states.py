@@ -13,7 +13,7 @@ from ablations.home.state import RunState, State
 from ablations.slurm.commands import GONE, Job
 from ablations.slurm.hold import read_hold
 from ablations.slurm.job_logs import logs_of_job, tells_of_memory
-from ablations.slurm.queue_cache import Answer, Key, QueueCache
+from ablations.slurm.queue_cache import JobKey, QueueAnswer, QueueCache
 from ablations.slurm.submissions import Submission, all_submissions
 
 ENDINGS: dict[str, tuple[State, str]] = {
@@ -34,14 +34,14 @@ class SlurmStates:
     def __init__(self, home: Home, *, fresh: bool = False) -> None:
         self._home = home
         submissions = sorted(all_submissions(home), key=lambda submission: submission.submitted)
-        self._jobs: dict[str, list[tuple[Submission, Key]]] = {}
+        self._jobs: dict[str, list[tuple[Submission, JobKey]]] = {}
         """The submissions of each run, last one first, with its job there."""
-        keys: set[Key] = set()
+        keys: set[JobKey] = set()
         for one in submissions:
             for run, job in one.task_ids().items():
                 keys.add((one.name, job))
                 self._jobs.setdefault(run, []).insert(0, (one, (one.name, job)))
-        self._answer = Answer()
+        self._answer = QueueAnswer()
         if submissions:
             cache = QueueCache(home.path / "slurm.json")
             self._answer = cache.answer(keys, since=submissions[0].submitted, fresh=fresh)

@@ -9,7 +9,7 @@ from ablations.status.rows import RunRow
 from ablations.status.run_logs import job_logs, modified, tail
 from ablations.text import cause
 
-NUM_LINES = 8
+NUM_TRACE_LINES = 8
 """Of a log's end: a short trace, or the end of a long one."""
 MAX_CAUSE = 400
 """Characters of a cause; some libraries put a whole configuration into an exception."""
@@ -68,5 +68,5 @@ def _failure(home: Home, members: Sequence[tuple[RunRow, str]]) -> Failure:
         runs=tuple(row.id for row, _ in members),
         names=tuple(row.name for row, _ in members),
         log=str(log) if has_log else "",
-        trace=tuple(tail(log, NUM_LINES)),
+        trace=tuple(tail(log, NUM_TRACE_LINES)),
     )

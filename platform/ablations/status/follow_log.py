@@ -13,8 +13,8 @@ from ablations.status.rows import is_going_on
 from ablations.status.run_logs import attempt_numbers
 from scalerl.run.run_folder import RunFolder
 
-POLL_S = 0.5
-ASK_EVERY_S = 2.0
+LOG_POLL_S = 0.5
+READ_STATE_EVERY_S = 2.0
 """Seconds between two looks at the state of the run, which cost more than one at its log."""
 
 
@@ -27,7 +27,7 @@ def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], b
     number, asked = attempt, float("-inf")
     ended = False
     while True:
-        if time.monotonic() - asked >= ASK_EVERY_S:
+        if time.monotonic() - asked >= READ_STATE_EVERY_S:
             ended, asked = has_ended(), time.monotonic()
         numbers = attempt_numbers(folder)
         if number is None and numbers:
@@ -45,7 +45,7 @@ def follow_log(folder: RunFolder, attempt: int | None, has_ended: Callable[[], b
                 continue
         if ended:
             return
-        time.sleep(POLL_S)
+        time.sleep(LOG_POLL_S)
 
 
 class LogReader:

@@ -7,7 +7,7 @@ from ablations.slurm.job_logs import logs_of_job
 from ablations.slurm.submissions import all_submissions
 from scalerl.run.run_folder import RunFolder
 
-TAIL_BYTES = 16384
+RUN_TAIL_BYTES = 16384
 """The end of a log that is read for its last lines."""
 
 
@@ -43,7 +43,7 @@ def tail(path: Path, num_lines: int) -> list[str]:
     """The last lines of a text file, blank ones left out; none when it cannot be read."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            file.seek(max(0, path.stat().st_size - RUN_TAIL_BYTES))
             text = file.read().decode(errors="replace")
     except OSError:
         return []

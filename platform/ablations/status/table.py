@@ -20,7 +20,7 @@ from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.visible import made_visible
 from ablations.text import cause, counted, four_digits
 
-STYLES: dict[State, str] = {
+STATE_STYLES: dict[State, str] = {
     State.DONE: "green",
     State.STOPPED: "magenta",
     State.RUNNING: "cyan",
@@ -36,7 +36,7 @@ STYLES: dict[State, str] = {
     State.QUEUED: "dim",
     State.PENDING: "dim",
 }
-KINDS: dict[str, Kind] = {
+COLUMN_KINDS: dict[str, Kind] = {
     "compute": "number",
     "pass rate": "number",
     "attempt": "number",
@@ -52,7 +52,7 @@ LOOKED_AT: tuple[frozenset[State], ...] = (
     frozenset(state for state in State if state.is_failure),
 )
 """What a long table shows: what trains, what is in trouble, and what has ended in it."""
-MOST_NAMES = 4
+MOST_RUNS_NAMED = 4
 """Runs of one failure that are named."""
 
 
@@ -90,7 +90,7 @@ def status_table(
     names = shown_names(row.variant for row in rows)
     columns = _columns(plan, rows, shown, failures, names)
     table = Listing(
-        columns=[Column(heading=name, kind=KINDS.get(name, "name")) for name in columns],
+        columns=[Column(heading=name, kind=COLUMN_KINDS.get(name, "name")) for name in columns],
         title=f"{plan.sweep}: {title}",
         notes=legend(names) if shown else (),
     )
@@ -135,7 +135,7 @@ def _columns(
 
 
 def _styled(state: State) -> Cell:
-    return str(state), STYLES[state]
+    return str(state), STATE_STYLES[state]
 
 
 def _left(row: RunRow, plan: Plan) -> str:
@@ -164,7 +164,7 @@ def _others(rows: Sequence[RunRow], shown: Sequence[RunRow]) -> dict[State, list
     ids = {row.id for row in shown}
     others = [row for row in rows if row.id not in ids]
     counts = Counter(row.state.state for row in others)
-    return {state: [row for row in others if row.state.state == state] for state in STYLES if counts[state]}
+    return {state: [row for row in others if row.state.state == state] for state in STATE_STYLES if counts[state]}
 
 
 def _shared_message(rows: Sequence[RunRow]) -> str:
@@ -176,7 +176,7 @@ def _shared_message(rows: Sequence[RunRow]) -> str:
 def summary(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None = None) -> str:
     """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, how much of it was given out."""
     counts = Counter(row.state.state for row in rows)
-    states = ", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state])
+    states = ", ".join(f"{counts[state]} {state}" for state in STATE_STYLES if counts[state])
     if plan.total_gpu_hours is not None:
         given = f"{four_digits(sum(allocation.bought.values()))} of " if allocation else ""
         return f"{states}; {given}{plan.hours_text(plan.total_gpu_hours)} shared out"
@@ -194,10 +194,10 @@ def outlook(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None, *
 
 def failure_text(number: int, failure: Failure, with_trace: bool) -> Text:
     """`1  RuntimeError: ...`, whose runs they are, and the end of a log."""
-    names = ", ".join(failure.names[:MOST_NAMES]).replace(", seed", " seed")
-    others = len(failure.names) - MOST_NAMES
+    names = ", ".join(failure.names[:MOST_RUNS_NAMED]).replace(", seed", " seed")
+    others = len(failure.names) - MOST_RUNS_NAMED
     text = Text(f"\n{number}  ")
-    text.append(made_visible(failure.cause or failure.state), style=STYLES[failure.state])
+    text.append(made_visible(failure.cause or failure.state), style=STATE_STYLES[failure.state])
     text.append(f"\n   {counted(len(failure.runs), 'run')} {failure.state}: {names}")
     text.append(f" and {others} more" if others > 0 else "")
     if with_trace and failure.trace:

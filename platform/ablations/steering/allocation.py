@@ -22,7 +22,7 @@ FIRST_SHARE = 0.25
 """Part of an equal split that every run gets before anything is decided."""
 FIRST_EVALUATIONS = 8
 """Fewest evaluations of the first share; a fit needs six."""
-DECIDED = 0.95
+DECIDED_PROBABILITY = 0.95
 """A rank is decided when it is this probable, either way."""
 NARROW = 0.03
 """An interval of A as narrow as that of the run-to-run spread itself, 2 x 1.96 x 0.0075 (`verdict.run_to_run`)."""
@@ -70,7 +70,7 @@ class Candidate:
     @property
     def is_decided(self) -> bool:
         """Whether its variant's rank is clear."""
-        return self.above is not None and max(self.above, 1 - self.above) >= DECIDED
+        return self.above is not None and max(self.above, 1 - self.above) >= DECIDED_PROBABILITY
 
     def standing(self) -> str:
         """What is known of the run and why it may get more: `rank open, P(above the reference) 0.62; ...`."""

@@ -11,7 +11,7 @@ from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.steering.stopping import recent_truncation
-from ablations.study.expand import Run
+from ablations.study.expand import SweepRun
 from ablations.verdict.task_curves import curve_of
 from scalerl.run.metrics import read_rows
 
@@ -33,7 +33,7 @@ class LiveFits:
         self._logs: dict[str, _Log] = {}
         self._fits: dict[tuple[str, int], Fit | None] = {}
 
-    def refresh(self, run: Run) -> bool:
+    def refresh(self, run: SweepRun) -> bool:
         """Read the log again if an evaluation is due in it; whether there is one more than before."""
         folder, before = self._home.run(run.id), self._logs.get(run.id)
         size = folder.metrics.stat().st_size if folder.metrics.exists() else 0
@@ -48,7 +48,7 @@ class LiveFits:
         self._logs[run.id] = _Log(size=size, curve=curve, truncation=recent_truncation(truncated))
         return num_readings(curve) > num_readings(before.curve if before else None)
 
-    def _is_due(self, run: Run, before: _Log | None) -> bool:
+    def _is_due(self, run: SweepRun, before: _Log | None) -> bool:
         """Whether the run has passed a point of its grid of evaluations that the curve read last does not have."""
         if before is None or before.curve is None:
             return True
@@ -56,15 +56,15 @@ class LiveFits:
         compute = self._home.run(run.id).read_status().compute_gpu_hours
         return math.floor(compute / every) > math.floor(before.curve.compute[-1] / every)
 
-    def curve(self, run: Run) -> Curve | None:
+    def curve(self, run: SweepRun) -> Curve | None:
         """The readings when the log was last read."""
         return self._logs[run.id].curve if run.id in self._logs else None
 
-    def truncation(self, run: Run) -> float | None:
+    def truncation(self, run: SweepRun) -> float | None:
         """Share of truncated answers over the last training steps."""
         return self._logs[run.id].truncation if run.id in self._logs else None
 
-    def newest(self, run: Run, count: int) -> tuple[list[Fit], list[float]]:
+    def newest(self, run: SweepRun, count: int) -> tuple[list[Fit], list[float]]:
         """The fits after each of the last `count` evaluations and their compute; none where readings are too few."""
         curve = self.curve(run)
         if curve is None:
@@ -73,12 +73,12 @@ class LiveFits:
         fitted = [(fit, float(curve.compute[size - 1])) for size in sizes if (fit := self._fit(run, curve, size))]
         return [fit for fit, _ in fitted], [compute for _, compute in fitted]
 
-    def fits(self, runs: Sequence[Run]) -> list[Fit]:
+    def fits(self, runs: Sequence[SweepRun]) -> list[Fit]:
         """The newest fit of each run that has one; a curve that collapsed predicts nothing and is left out."""
         newest = [fit for run in runs for fit in self.newest(run, 1)[0]]
         return [fit for fit in newest if fit.verdict != "collapsed"]
 
-    def _fit(self, run: Run, curve: Curve, size: int) -> Fit | None:
+    def _fit(self, run: SweepRun, curve: Curve, size: int) -> Fit | None:
         """The fit of the first `size` readings, made once."""
         key = (run.id, size)
         if key not in self._fits:

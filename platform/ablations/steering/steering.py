@@ -29,7 +29,7 @@ from ablations.steering.allocation import (
 )
 from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import StopReason, ceiling_below_probability, stop_reason
-from ablations.study.expand import Run, Study
+from ablations.study.expand import Study, SweepRun
 from ablations.text import counted
 
 
@@ -96,7 +96,7 @@ class Steering:
             if run_id in self._runs and not self._is_stopped(run_id) and not self._is_done(run_id, budget)
         }
 
-    def _judged(self, run: Run) -> list[str]:
+    def _judged(self, run: SweepRun) -> list[str]:
         """Judge a run and write down what was found; returns what to say of it."""
         reason = self._stop_reason(run)
         if reason is None:
@@ -131,7 +131,7 @@ class Steering:
         self._sweep.write_stops(self._stops.values())
         return [f"{run.variant}, seed {run.seed}: {stopped.text(self._plan)}"]
 
-    def _stop_reason(self, run: Run) -> StopReason | None:
+    def _stop_reason(self, run: SweepRun) -> StopReason | None:
         if self._stop is None or self._is_stopped(run.id):
             return None
         fits, compute = self._fits.newest(run, 2)
@@ -145,7 +145,7 @@ class Steering:
             reference_fits=None if is_reference else self._fits.fits(self._runs_of(self._plan.reference)),
         )
 
-    def _runs_of(self, variant: str) -> list[Run]:
+    def _runs_of(self, variant: str) -> list[SweepRun]:
         return [run for run in self._study.runs if run.variant == variant]
 
     def _grid(self, total: float) -> EvaluationGrid:
@@ -175,7 +175,7 @@ class Steering:
             )
         self._write(allocation.with_round(first_round(new, left, most=most, least=least, grid=grid), standings={}))
 
-    def _trained(self, run: Run) -> float:
+    def _trained(self, run: SweepRun) -> float:
         return self._sweep.run(run.id).read_status().compute_gpu_hours
 
     def _decide_round(self) -> Sequence[Extension]:
@@ -202,7 +202,7 @@ class Steering:
             self._write(allocation.closed(why, standings(candidates)))
         return extensions
 
-    def _is_collapsed(self, run: Run) -> bool:
+    def _is_collapsed(self, run: SweepRun) -> bool:
         fits, _ = self._fits.newest(run, 1)
         return bool(fits) and fits[0].verdict == "collapsed"
 
@@ -252,7 +252,7 @@ class Steering:
         self._allocation = allocation
 
 
-def _name(run: Run) -> str:
+def _name(run: SweepRun) -> str:
     return f"{run.variant}, seed {run.seed}"
 
 

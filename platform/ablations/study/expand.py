@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ablations.errors import FileError, Place, Problem, did_you_mean
+from ablations.errors import FileError, FileProblem, Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import Source, read_yaml
 from ablations.files.validation import validated
@@ -42,8 +42,8 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """One training: `Run(variant="loo-loss", seed=0, id="3f0c9a1b2d4e", recipe=recipe)`."""
+class SweepRun:
+    """One training: `SweepRun(variant="loo-loss", seed=0, id="3f0c9a1b2d4e", recipe=recipe)`."""
 
     variant: str
     seed: int
@@ -61,7 +61,7 @@ class Study:
     sets: tuple[str, ...]
     """Settings of the command line; they apply to every variant."""
     variants: tuple[Variant, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     asked: Asked
     """The scale's resources, overridden by the sweep's, with the place of each."""
     budget_at: Place
@@ -127,20 +127,20 @@ def with_seeds(study: Study, seeds: Sequence[int]) -> Study:
     return replace(study, sweep=sweep, runs=runs_of(study.variants, seeds))
 
 
-def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[Run, ...]:
+def runs_of(variants: Iterable[Variant], seeds: Iterable[int]) -> tuple[SweepRun, ...]:
     """Each variant once with each seed."""
     return tuple(_run(variant, seed) for variant in variants for seed in seeds)
 
 
-def _run(variant: Variant, seed: int) -> Run:
-    return Run(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
+def _run(variant: Variant, seed: int) -> SweepRun:
+    return SweepRun(variant=variant.name, seed=seed, id=variant.recipe.identity(seed), recipe=variant.recipe)
 
 
 def _variants(reference: Variant, asked: Iterable[Draft]) -> tuple[Variant, ...]:
     """The reference and every draft resolved, or one FileError with the problems of all of them."""
     variants = {reference.name: reference}
     names = {reference.recipe.canonical_json(): reference.name}
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     for draft in asked:
         try:
             _add(draft, reference, variants, names)

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Callable
 
-from ablations.errors import Problem
+from ablations.errors import FileProblem
 from ablations.fit.options import MIN_POINTS
 from ablations.study.expand import Study
 from scalerl.recipe import ResolvedRecipe
 
-ROUNDING = 1e-9
+COUNT_ROUNDING = 1e-9
 
 
 def readings_before(budget: float, every: float) -> int:
     """Evaluations after step 0 of a run of this budget, both in compute units."""
-    return math.floor(budget / every + ROUNDING)
+    return math.floor(budget / every + COUNT_ROUNDING)
 
 
 def num_fittable(*, budget: float, every: float, fit_from: float = 0.0, fit_on: float = 1.0) -> int:
@@ -21,12 +21,12 @@ def num_fittable(*, budget: float, every: float, fit_from: float = 0.0, fit_on: 
 
     The window ends with the reading that is due at its end, and readings come a little after they are due.
     """
-    last = min(math.ceil(fit_on * budget / every - ROUNDING), readings_before(budget, every))
-    first = max(1, math.ceil(fit_from * budget / every - ROUNDING))
+    last = min(math.ceil(fit_on * budget / every - COUNT_ROUNDING), readings_before(budget, every))
+    first = max(1, math.ceil(fit_from * budget / every - COUNT_ROUNDING))
     return max(0, last - first + 1)
 
 
-def too_few_readings(study: Study, budget: float | None = None) -> Problem | None:
+def too_few_readings(study: Study, budget: float | None = None) -> FileProblem | None:
     """Which variant will have too few readings for a fit, and what would be right; None where all have enough.
 
     `budget` replaces the file's, in the scale's compute unit. The problem has its place in the sweep file.
@@ -38,14 +38,14 @@ def too_few_readings(study: Study, budget: float | None = None) -> Problem | Non
     return None
 
 
-def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> Problem | None:
+def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> FileProblem | None:
     window, every = study.sweep.budget, recipe.evaluation.every
     number = num_fittable(budget=budget, every=every, fit_from=window.fit_from, fit_on=window.fit_on)
     if number >= MIN_POINTS:
         return None
     share = window.fit_on - window.fit_from
     of_window = "" if share == 1 else f" between fit_from {window.fit_from:g} and fit_on {window.fit_on:g}"
-    return Problem(
+    return FileProblem(
         place=study.budget_at,
         found=f"found {budget:g}: evaluated every {every:g}, a run has {number} readings after step 0{of_window}",
         right=f"a fit needs {MIN_POINTS}; must be at least {_rounded(MIN_POINTS * every / share, math.ceil):g}, or "
@@ -56,4 +56,7 @@ def _of_recipe(study: Study, recipe: ResolvedRecipe, budget: float) -> Problem |
 def _rounded(number: float, to: Callable[[float], int]) -> float:
     """Three digits of a number, rounded up or down: `_rounded(0.33333, math.ceil)` is 0.334."""
     digits = 2 - math.floor(math.log10(number))
-    return round(to(number * 10.0**digits * (1 + (ROUNDING if to is math.floor else -ROUNDING))) / 10.0**digits, digits)
+    return round(
+        to(number * 10.0**digits * (1 + (COUNT_ROUNDING if to is math.floor else -COUNT_ROUNDING))) / 10.0**digits,
+        digits,
+    )

@@ -12,7 +12,7 @@ from ablations.study.claims import Claim
 from ablations.study.sweep import Published, Sweep
 from scalerl.recipe.reference import default_of, models_of, range_of, said
 
-PREAMBLE = """\
+SWEEP_FILE_PREAMBLE = """\
 # Every key of a sweep file
 
 Made by `make docs` from the models of `platform/ablations/study/`; a test fails when this page is not what they say.
@@ -52,7 +52,7 @@ of a home folder that have it."""
 
 def sweep_reference() -> str:
     """The page."""
-    parts = [PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
+    parts = [SWEEP_FILE_PREAMBLE, "## Keys", said(Sweep), rows(Sweep)]
     for name, field in Sweep.model_fields.items():
         found = [*models_of(field.annotation)] or {"published": [Published], "claims": [Claim]}.get(name, [])
         for model in found:

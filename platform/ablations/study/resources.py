@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from ablations.files.source import shown_value
 from scalerl.frozen import Count, Frozen, Positive
 
-KEYS = {
+SLURM_KEYS = {
     "account": "account",
     "constraint": "constraint",
     "cpus-per-gpu": "cpus",
@@ -87,8 +87,8 @@ def option_name(written: str) -> str:
     name = written.replace("_", "-")
     if not LONG_OPTION.fullmatch(name):
         raise ValueError(f"{written!r} is not a long option of sbatch; write only its name, as in nice: 100")
-    if name in KEYS:
-        raise ValueError(f"{name} has its own key; write resources.{KEYS[name]} instead")
+    if name in SLURM_KEYS:
+        raise ValueError(f"{name} has its own key; write resources.{SLURM_KEYS[name]} instead")
     if name in OWN_OPTIONS:
         raise ValueError(f"the platform sets {name} itself; remove it")
     if name in UNFIT_OPTIONS:

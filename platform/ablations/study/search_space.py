@@ -89,7 +89,7 @@ class ComputeToReach(Frozen):
 
 
 Objective = Annotated[Asymptote | ScoreAt | ComputeToReach, Field(discriminator="type")]
-Sampler = Literal["tpe", "gp", "cmaes", "random", "grid"]
+SamplerName = Literal["tpe", "gp", "cmaes", "random", "grid"]
 MAX_TRIALS = 1000
 
 
@@ -105,7 +105,7 @@ class Search(Frozen):
 
     space: Annotated[dict[str, Dimension], Field(min_length=1)]
     """What may be chosen: a path of the resolved recipe, or any name with named choices."""
-    sampler: Sampler = "tpe"
+    sampler: SamplerName = "tpe"
     """Tree-structured Parzen estimator, Gaussian process, CMA-ES (ranges only), random points, or every point."""
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
     """Number of trials; each is trained once per seed of the sweep."""

@@ -19,8 +19,8 @@ STEPS_SENT_ALL = 64
 """Training steps before this are all sent."""
 
 
-class Point(NamedTuple):
-    """One number: `Point(name="train/loss", value=-0.012, timestamp_ms=1763636574200, step=120)`."""
+class MetricPoint(NamedTuple):
+    """One number: `MetricPoint(name="train/loss", value=-0.012, timestamp_ms=1763636574200, step=120)`."""
 
     name: str
     value: float
@@ -30,7 +30,7 @@ class Point(NamedTuple):
 
 def row_batches(
     folder: RunFolder, num_pushed: int, *, started_ms: int, max_points: int, problems: list[str]
-) -> Iterator[tuple[int, list[Point]]]:
+) -> Iterator[tuple[int, list[MetricPoint]]]:
     """What follows the first `num_pushed` rows of a run log, as points of whole rows in batches.
 
     Each batch comes with the number of rows that the server has after it, and has that number as its last point. A line
@@ -61,7 +61,7 @@ def is_sent(row: dict[str, Any]) -> bool:
     return row["kind"] != "train" or row["step"] % (1 << (row["step"] // STEPS_SENT_ALL).bit_length()) == 0
 
 
-def row_points(row: dict[str, Any], started_ms: int) -> list[Point]:
+def row_points(row: dict[str, Any], started_ms: int) -> list[MetricPoint]:
     """A row of a run as points such as `train/loss`, at its step and `wall_s` seconds after `started_ms`.
 
     Rows of one task of a mix and downstream rows go by its name as well: `downstream/aime/pass_at_1`.
@@ -69,15 +69,15 @@ def row_points(row: dict[str, Any], started_ms: int) -> list[Point]:
     at, step = _time_ms(row, started_ms), row["step"]
     of_one = row["kind"] == "downstream" or "share" in row
     group = f"{row['kind']}/{row['task']}" if of_one else row["kind"]
-    return [Point(metric_name(f"{group}/{name}"), value, at, step) for name, value in row_scalars(row).items()]
+    return [MetricPoint(metric_name(f"{group}/{name}"), value, at, step) for name, value in row_scalars(row).items()]
 
 
 def _time_ms(row: dict[str, Any], started_ms: int) -> int:
     return started_ms + int(1000 * row["wall_s"])
 
 
-def _mark(count: int, at: int) -> Point:
-    return Point(NUM_ROWS_METRIC, count, at, count)
+def _mark(count: int, at: int) -> MetricPoint:
+    return MetricPoint(NUM_ROWS_METRIC, count, at, count)
 
 
 def started_ms(folders: list[RunFolder]) -> int | None:

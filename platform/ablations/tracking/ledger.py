@@ -21,10 +21,10 @@ from ablations.home.state import State
 from ablations.tracking.descriptions import Description, description_of_run, description_of_variant, fingerprint
 from scalerl.run.run_folder import RunFolder, write_atomically
 
-FORM = 2
+FIT_FORM = 2
 """Of what MLflow has of a fit; a fit in an earlier form is pushed again."""
 NOTHING_YET = ""
-UNKNOWN = "unknown"
+UNKNOWN_STATE = "unknown"
 """The state of a run that MLflow was not told of yet."""
 
 
@@ -170,7 +170,7 @@ def fit_bases(sweep: StartedSweep) -> dict[str, str]:
         ids = [run.id for side in _sides(plan, variant) for run in side.runs]
         if rows.keys() >= set(ids):
             told = {
-                "form": FORM,
+                "form": FIT_FORM,
                 "window": [plan.fit_from_gpu_hours, plan.fit_to_gpu_hours],
                 "budget": plan.budget_gpu_hours,
                 "rows": rows if is_over else {run_id: rows[run_id] for run_id in ids},

@@ -16,7 +16,7 @@ from filelock import FileLock
 from ablations.errors import AblationsError
 from ablations.home.home import Home
 from ablations.home.state import State
-from ablations.tracking.batches import Point
+from ablations.tracking.batches import MetricPoint
 from ablations.tracking.descriptions import DescribedDataset, Description, as_markdown
 from ablations.tracking.ledger import default_tracking_uri
 
@@ -142,7 +142,7 @@ class MlflowExperiment:
         while chunk := list(islice(rest, MAX_BATCH_PARAMS)):
             self._client.log_batch(run.info.run_id, params=chunk)
 
-    def log_points(self, mlflow_id: str, points: Sequence[Point], tags: Mapping[str, str] | None = None) -> None:
+    def log_points(self, mlflow_id: str, points: Sequence[MetricPoint], tags: Mapping[str, str] | None = None) -> None:
         """At most `MAX_BATCH_METRICS` numbers, in one transaction; a number that is there already changes nothing."""
         from mlflow.entities import Metric, RunTag
 

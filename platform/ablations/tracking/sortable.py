@@ -15,11 +15,12 @@ from ablations.home.labels import Labels
 from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.level import level_of
 from ablations.verdict.results import FittedVariant, Results
+from ablations.verdict.words import NO_FIT
 
 HIGHEST = 1.0
 """No pass rate is higher."""
-ESTIMATE, LOWER_BOUND, NO_RISE, NO_FIT = "estimate", "lower bound only", "no rise: its lower bound", "no fit"
-"""Values of the tag `A_is`."""
+ESTIMATE, LOWER_BOUND, NO_RISE = "estimate", "lower bound only", "no rise: its lower bound"
+"""Values of the tag `A_is`; without a fit it is `NO_FIT`."""
 
 
 def numbers_of_variant(results: Results, name: str) -> dict[str, float]:

@@ -20,11 +20,11 @@ from filelock import FileLock, Timeout
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
-from ablations.tracking.batches import NUM_ROWS_METRIC, Point, ended_ms, row_batches, started_ms
+from ablations.tracking.batches import NUM_ROWS_METRIC, MetricPoint, ended_ms, row_batches, started_ms
 from ablations.tracking.descriptions import datasets_of, fingerprint
 from ablations.tracking.fit_page import fit_page, fit_picture
 from ablations.tracking.ledger import (
-    UNKNOWN,
+    UNKNOWN_STATE,
     Ledger,
     SyncedRun,
     SyncedVariant,
@@ -207,7 +207,7 @@ class Synchroniser:
             began = started_ms([self.sweep.run(run.id)])
             found = self._find(run.id) or self.experiment.create_run(name, tags | described.tags, began)
             known = SyncedRun(
-                mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state=UNKNOWN
+                mlflow_id=found.info.run_id, parent_id=found.data.tags[PARENT_TAG], num_rows=0, state=UNKNOWN_STATE
             )
         if known.parent_id != parent_id:
             self.experiment.set_tag(known.mlflow_id, PARENT_TAG, parent_id)
@@ -300,8 +300,8 @@ class Synchroniser:
         earlier = max(shown.metrics.get(name, 0) for name in (NUM_FITS_METRIC, EARLIER_FITS_METRIC))
         number = int(earlier) + 1
 
-        def as_points(numbers: dict[str, float]) -> list[Point]:
-            return [Point(name, value, ended, number) for name, value in numbers.items()]
+        def as_points(numbers: dict[str, float]) -> list[MetricPoint]:
+            return [MetricPoint(name, value, ended, number) for name, value in numbers.items()]
 
         fitted = results.variant(variant.name)
         for run in fitted.runs:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-HEADINGS = {
+HOURS_HEADINGS = {
     ("generator", "decode"): "generators decode",
     ("generator", "wait_prompts"): "generators wait for prompts",
     ("generator", "wait_weights"): "generators wait for weights",
@@ -117,7 +117,7 @@ def hours_cells(hours: Mapping[str, Hours | None]) -> list[dict[str, str]]:
         lines.append(
             {
                 "variant": name,
-                **{title: f"{shares.get(place, 0.0):.1%}" for place, title in HEADINGS.items() if place in seen},
+                **{title: f"{shares.get(place, 0.0):.1%}" for place, title in HOURS_HEADINGS.items() if place in seen},
                 "tokens/s": f"{spent.tokens_per_s:,.0f}",
                 "MFU of generators": f"{mfu['generator']:.1%}" if mfu else "",
                 "MFU of trainers": f"{mfu['trainer']:.1%}" if mfu else "",

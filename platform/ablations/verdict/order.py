@@ -10,10 +10,10 @@ from ablations.verdict.sheet import sheet_text
 if TYPE_CHECKING:
     from ablations.verdict.results import FittedVariant, Results
 
-Order = Literal["level", "ceiling", "compute", "name"]
+OrderBy = Literal["level", "ceiling", "compute", "name"]
 
 
-def in_order(results: "Results", by: Order) -> "Results":
+def in_order(results: "Results", by: OrderBy) -> "Results":
     """The same with its variants best first, or by name; the reference in its own place among them.
 
     By `level` the highest level less the reference's comes first; by `ceiling` the highest A, or its lower end where A
@@ -24,7 +24,7 @@ def in_order(results: "Results", by: Order) -> "Results":
     return replace(results, variants=tuple(ranked))
 
 
-def _rank(results: "Results", variant: "FittedVariant", by: Order) -> tuple[float, str]:
+def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[float, str]:
     if by == "name":
         return 0.0, variant.name
     line = results.compared(variant.name)

@@ -10,11 +10,12 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ablations.files.trees import NotATree
 from ablations.fit.options import FitSettings
+from ablations.terminal.progress_bar import Done
 from ablations.verdict.run_reading import RunReading, kept_reading, read_kept, reading_from_bytes
 from scalerl.run.run_folder import RunFolder
 
@@ -26,9 +27,6 @@ LENGTH_BYTES = 8
 MOST_BYTES = 1 << 30
 """Of one reading; those of 200 evaluations have 130 kB."""
 WORKER = ["-m", "ablations.verdict.reading_worker"]
-
-Done = Callable[[int, int], None]
-"""Told how many runs are fitted, and of how many."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-Group = Sequence[tuple[str, float]]
+RunGroup = Sequence[tuple[str, float]]
 """The start and the number of each member."""
 SMALLEST = 1e-9
 """Of the largest lambda: less is rounding."""
@@ -36,7 +36,7 @@ def log_normal(variance: np.ndarray, freedom: int, squares: float) -> np.ndarray
 
 
 def restricted_log_likelihood(
-    groups: Sequence[Group], tau: np.ndarray, omega: np.ndarray, own_variance: float
+    groups: Sequence[RunGroup], tau: np.ndarray, omega: np.ndarray, own_variance: float
 ) -> np.ndarray:
     """At every tau and omega, which broadcast; `own_variance` is s^2. A constant is left out."""
     column: dict[str, int] = {}  # in order of appearance, so that names do not matter

@@ -9,7 +9,7 @@ from places import REPOSITORY
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.cli.reference import reference
+from ablations.cli.reference import commands_page
 
 PAGE = REPOSITORY / "docs" / "commands.md"
 COMMANDS = [one.name or one.callback.__name__ for one in app.registered_commands if one.callback is not None]
@@ -17,11 +17,11 @@ COMMANDS = [one.name or one.callback.__name__ for one in app.registered_commands
 
 def section(command):
     """The part of the page that is about a command."""
-    return reference().split(f"\n## {command}\n")[1].split("\n## ")[0]
+    return commands_page().split(f"\n## {command}\n")[1].split("\n## ")[0]
 
 
 def test_the_page_in_docs_is_what_the_commands_say():
-    assert PAGE.read_text() == reference(), "run `make docs`"
+    assert PAGE.read_text() == commands_page(), "run `make docs`"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

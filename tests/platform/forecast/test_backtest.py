@@ -9,7 +9,7 @@ from curves import readings
 
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
-from ablations.forecast.backtest import Check, backtest, check, mean_noise_variance, score
+from ablations.forecast.backtest import Check, backtest, check_curve, mean_noise_variance, score
 
 
 def noisy(seed, compute=None, **parameters):
@@ -30,7 +30,7 @@ def test_half_of_a_run_forecasts_its_end():
 
 def test_a_check_says_what_was_fitted_and_what_was_measured():
     curve = noisy(1)
-    found = check(curve, 0.5, fit_from=1500)
+    found = check_curve(curve, 0.5, fit_from=1500)
     # 213 * 37 = 7881 <= half of 213 * 75 = 15975; the last three readings are those of steps 73, 74 and 75.
     assert found.fitted_to == 7881
     assert found.compute == 213 * 74
@@ -87,13 +87,13 @@ def test_nothing_is_forecast_from_before_a_collapse():
     scores = np.where(
         curve.compute > 6000, curve.score - 0.3 * np.minimum(curve.compute - 6000, 3000) / 3000, curve.score
     )
-    found = check(Curve(name="fallen", compute=curve.compute, score=scores, samples=curve.samples), 0.7)
+    found = check_curve(Curve(name="fallen", compute=curve.compute, score=scores, samples=curve.samples), 0.7)
     assert found.predicted is None
     assert "the pass rate fell for good after compute" in found.reason
 
 
 def test_nothing_is_forecast_from_readings_that_do_not_rise():
-    found = check(noisy(5, A=0.3), 0.5)
+    found = check_curve(noisy(5, A=0.3), 0.5)
     assert found.predicted is None
     assert "no rise up to compute" in found.reason
 
@@ -103,7 +103,7 @@ def test_a_forecast_may_fail_by_its_law_and_then_says_so():
     compute = np.linspace(0, 8000, 81)
     rng = np.random.default_rng(0)
     scores = 0.2 - 0.6 * np.expm1(-compute / 600) + 0.001 * rng.standard_normal(81) - 0.06 * (compute > 6000)
-    found = check(Curve(name="stepped", compute=compute, score=scores), 0.45)
+    found = check_curve(Curve(name="stepped", compute=compute, score=scores), 0.45)
     assert found.lo <= found.predicted <= found.hi
     # Eq. 1 says more than 0.82; fitted to 3600, it is out of the estimate from 7200 on.
     assert found.predicted == pytest.approx(0.8, abs=0.005)

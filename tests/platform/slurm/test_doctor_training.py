@@ -4,7 +4,7 @@ import pytest
 
 from ablations.home.home import Home
 from ablations.slurm import doctor
-from ablations.slurm.doctor import Question, examine
+from ablations.slurm.doctor import DoctorQuestion, examine
 from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.training import check_training_here, engine_settings, training_finding
 from ablations.study.resolve import load_resolved
@@ -76,7 +76,7 @@ def test_it_trains_here_without_a_job_whether_slurm_answers_or_not(tmp_path, mon
     for name in ("probed_partitions", "check_partitions", "check_preemption", "check_job_rules"):
         monkeypatch.setattr(doctor, name, lambda *given: ())
     monkeypatch.setattr(doctor, "check_accounting", lambda: finding("accounting", "ok"))
-    question = Question(home=Home(tmp_path), tracking_uri="", with_job=False, trains=True)
+    question = DoctorQuestion(home=Home(tmp_path), tracking_uri="", with_job=False, trains=True)
     assert [found.check for found in examine(question, print)].count("training") == 1
 
 

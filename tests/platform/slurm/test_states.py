@@ -10,7 +10,7 @@ from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.state import RunState, State
 from ablations.slurm.commands import Job
-from ablations.slurm.queue_cache import GONE, Answer, vanished
+from ablations.slurm.queue_cache import GONE, QueueAnswer, vanished
 from ablations.slurm.states import SlurmStates, in_slurm
 from ablations.slurm.submissions import new_submission
 
@@ -82,7 +82,7 @@ def test_a_waiting_task_that_is_gone_from_an_array_that_is_there_was_cancelled()
 
 
 def test_a_job_that_was_submitted_after_the_last_question_waits():
-    assert Answer().job(("loo.1f0c9ad2", "17_3")).state == "PENDING"
+    assert QueueAnswer().job(("loo.1f0c9ad2", "17_3")).state == "PENDING"
 
 
 def test_a_sweep_is_cancelled_in_parts_or_as_a_whole_until_that_is_lifted(tmp_path):

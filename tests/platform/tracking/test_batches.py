@@ -4,7 +4,7 @@ import json
 
 from fixtures_home import make_home, planned_run
 
-from ablations.tracking.batches import Point, is_sent, row_batches
+from ablations.tracking.batches import MetricPoint, is_sent, row_batches
 
 
 def sent_steps(num_steps: int) -> list[int]:
@@ -46,7 +46,8 @@ def test_each_batch_ends_with_the_number_of_rows_that_the_server_then_has(tmp_pa
     entropy = [point for _, points in batches for point in points if point.name == "train/entropy"]
     train = [row for row in rows if row["kind"] == "train" and (row["step"] < 64 or row["step"] % 2 == 0)]
     assert entropy == [
-        Point("train/entropy", row["entropy"], 1_000_000 + int(1000 * row["wall_s"]), row["step"]) for row in train
+        MetricPoint("train/entropy", row["entropy"], 1_000_000 + int(1000 * row["wall_s"]), row["step"])
+        for row in train
     ]
 
 
@@ -55,5 +56,5 @@ def test_rows_that_are_not_sent_are_counted_all_the_same(tmp_path):
     row = {"kind": "train", "step": 65, "loss": 0.1, "wall_s": 6.5}
     folder.metrics.write_text(json.dumps(row) + "\n")
     batches = list(row_batches(folder, 0, started_ms=0, max_points=150, problems=[]))
-    assert batches == [(1, [Point("system/rows", 1, 6500, 1)])]
+    assert batches == [(1, [MetricPoint("system/rows", 1, 6500, 1)])]
     assert list(row_batches(folder, 1, started_ms=0, max_points=150, problems=[])) == []

@@ -18,7 +18,7 @@ from scalerl.processes import GeneratorWork, LocalLauncher, WallCluster, Weights
 from scalerl.prompts.mixed_pool import make_pool
 from scalerl.recipe import ResolvedRecipe
 from scalerl.schedules import SCHEDULES
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import SymbolTokenizer
 from scalerl.tokens.symbols import END_THINK_ID, EOS_ID
 from scalerl.weights.folder import FolderStore
@@ -29,7 +29,7 @@ ANSWERS = [(END_THINK_ID, *TOKENIZER.encode(text), EOS_ID) for text in ("0", "1"
 
 
 def parts_of(recipe, policy):
-    task = make_tasks(recipe.tasks, TOKENIZER)
+    task = all_tasks(recipe.tasks, (), TOKENIZER).trained
     return {
         "recipe": recipe,
         "learner": TorchLearner(policy, recipe),

@@ -5,11 +5,11 @@ import pytest
 from trainer.tiny import generator_of, random_policy, tiny_recipe
 
 from scalerl.cluster.probe import NUM_TOKENS, GeneratorDisagrees, WeightProbe, probe_tokens, refuse_to_disagree
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 RECIPE = tiny_recipe(generation={"thinking": 60})
-TASK = make_tasks(RECIPE.tasks, make_tokenizer(RECIPE.model))
+TASK = all_tasks(RECIPE.tasks, (), make_tokenizer(RECIPE.model)).trained
 
 
 def test_the_gap_is_the_mean_distance_of_the_log_probs_to_a_training_pass():

@@ -7,10 +7,8 @@ from trainer.tiny import tiny_recipe
 from trainer.tiny_text_model import text_model
 from trainer.tiny_transformers import CONFIGS, make_folder
 
-from scalerl.memory import forecast
 from scalerl.memory.forecast import PromptLengths, cache_row, evaluation_rows, peak_memory
 from scalerl.memory.shape import ModelShape, num_stored, shape_of
-from scalerl.model import head
 from scalerl.model.build import empty_policy
 from scalerl.model.transformers_policy import TransformersPolicy
 from scalerl.recipe import LlamaModel, MoeModel, PretrainedModel, ResolvedRecipe
@@ -26,10 +24,6 @@ PROMPTS = PromptLengths(trained=20, measured=30, most_samples=64)
 def wall_recipe(**cluster):
     settings = tiny_recipe().model_dump(mode="json") | {"cluster": {"type": "wall", "slots": 4, **cluster}}
     return ResolvedRecipe.model_validate(settings)
-
-
-def test_the_logits_at_once_are_those_of_the_head():
-    assert forecast.LOGITS_AT_ONCE == head.LOGITS_AT_ONCE
 
 
 def test_a_model_made_from_scratch_has_as_many_numbers_as_its_policy():

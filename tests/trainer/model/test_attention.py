@@ -5,7 +5,7 @@ import pytest
 import torch
 from trainer.tiny_transformers import CONFIGS, CPU
 
-from scalerl.model.attention import BLOCK, NAME, block_mask, blocks_with_pairs
+from scalerl.model.attention import ATTENTION_NAME, BLOCK, block_mask, blocks_with_pairs
 from scalerl.model.packing import Packing
 from scalerl.model.transformers_load import attention_of, empty
 
@@ -55,7 +55,7 @@ def test_a_policy_that_attends_by_blocks_says_what_it_says_by_whole_masks(name, 
     tokens = torch.from_numpy(np.random.default_rng(1).integers(4, 40, size=(4, 90)))
     ways = [None, Packing.of(length), Packing.with_shared_prompts(length, prompt, group)]
     expected = [policy.score(tokens, 0.9, packing=packing) for packing in ways]
-    policy.model.set_attn_implementation(NAME)
+    policy.model.set_attn_implementation(ATTENTION_NAME)
     monkeypatch.setattr(Packing, "may_attend", lambda self: pytest.fail("a mask of every token by every token"))
     for packing, whole in zip(ways, expected, strict=True):
         found = policy.score(tokens, 0.9, packing=packing)
@@ -65,5 +65,5 @@ def test_a_policy_that_attends_by_blocks_says_what_it_says_by_whole_masks(name, 
 
 def test_attention_goes_by_blocks_on_a_gpu_alone():
     assert attention_of(CONFIGS["qwen2"], CPU) == "sdpa"
-    assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == NAME
+    assert attention_of(CONFIGS["qwen2"], torch.device("cuda")) == ATTENTION_NAME
     assert attention_of(CONFIGS["gemma2 capped"], torch.device("cuda")) == "eager"

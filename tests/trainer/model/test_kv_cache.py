@@ -53,7 +53,7 @@ def memory(cache):
 def test_a_cache_that_grows_gives_the_logits_of_one_made_in_one_piece(kind, monkeypatch):
     policy = policy_of(kind)
     whole, large = decoded(policy)
-    monkeypatch.setattr(kv_cache, "SMALL", 0)
+    monkeypatch.setattr(kv_cache, "SMALL_CACHE_BYTES", 0)
     monkeypatch.setattr(kv_cache, "ROWS", 4)
     monkeypatch.setattr(kv_cache, "POSITIONS", 8)
     grown, small = decoded(policy)

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from scalerl.model import linear as module
-from scalerl.model.linear import SMALL, projected
+from scalerl.model.linear import SMALL_PRODUCT, projected
 
 pytestmark = pytest.mark.skipif(not module._has_onednn(), reason="PyTorch was built without oneDNN")
 
@@ -26,7 +26,7 @@ def calls(monkeypatch):
 @pytest.mark.parametrize("needs", [(True, True), (True, False), (False, True)])
 def test_product_and_gradients_are_those_of_float64(shape, needs, calls):
     x, weight, of_product = made(*shape, seed=0), made(96, 64, seed=1), made(*shape[:-1], 96, seed=2)
-    assert x.numel() * 96 > SMALL
+    assert x.numel() * 96 > SMALL_PRODUCT
     found = [x.clone().requires_grad_(needs[0]), weight.clone().requires_grad_(needs[1])]
     product = projected(*found)
     product.backward(of_product)

@@ -13,7 +13,7 @@ from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes import LocalLauncher
-from scalerl.processes.launch import end_group, visible
+from scalerl.processes.launch import end_group, visible_devices
 
 
 def tell(name, connection):
@@ -31,7 +31,7 @@ def tell(name, connection):
     ],
 )
 def test_devices_are_counted_among_those_that_are_visible_to_the_coordinator(devices, outer, expected):
-    assert visible(devices, outer) == expected
+    assert visible_devices(devices, outer) == expected
 
 
 def test_a_process_sees_the_devices_of_its_unit_alone(monkeypatch):

@@ -26,7 +26,7 @@ from scalerl.model.build import new_policy
 from scalerl.processes import GeneratorDied, GeneratorWork, LocalLauncher, WallCluster, crew, local_units
 from scalerl.processes.generator_process import GeneratorProcess
 from scalerl.processes.messages import NewRequests, NewWeights, Paused, Resume, from_bytes, to_bytes
-from scalerl.processes.process_cluster import LOOK_S
+from scalerl.processes.remote_learner import LOOK_S
 from scalerl.processes.time_sheet import Pastime, ReportedAccount, TimeSheet
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import ResolvedRecipe

@@ -9,7 +9,7 @@ from scalerl.prompts.demonstrations import keep_right_demonstrations
 from scalerl.prompts.judge import VerifierFailed
 from scalerl.recipe import Code, KSmallest, Math
 from scalerl.sandbox import Sandbox, SandboxFailed
-from scalerl.tasks import TaskError, make_task, make_tasks
+from scalerl.tasks import TaskError, all_tasks, make_task
 from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
 
 TOKENIZER = CharacterTokenizer()
@@ -51,7 +51,7 @@ def test_solutions_that_fail_their_own_tests_teach_no_more_and_are_named(tmp_pat
 def test_a_task_of_which_every_solution_is_refused_ends_the_run(tmp_path):
     right, wrong = tmp_path / "right.jsonl", tmp_path / "wrong.jsonl"
     both = [settings_of(right), settings_of(wrong, wrong=NUMBERS, name="hopeless", template="In Python: {question}")]
-    mix = make_tasks(both, TOKENIZER)
+    mix = all_tasks(both, (), TOKENIZER).trained
     with pytest.raises(
         TaskError, match=r"refuses every one of the \d+ written solutions of task 'hopeless' \(\d+ wrong"
     ):

@@ -12,7 +12,7 @@ from trainer.tiny_transformers import CONFIGS
 from transformers import AutoModelForCausalLM
 
 from scalerl.recipe import LlamaModel, MoeModel, PretrainedModel, ResolvedRecipe, WarmStart
-from scalerl.run.warm_start import key, unchanged_folder
+from scalerl.run.warm_start import start_key, unchanged_folder
 
 DENSE = {"hidden": 64}
 
@@ -76,7 +76,7 @@ def test_a_moved_folder_is_the_same_model_and_other_weights_are_another(folder, 
     there = resolved({"type": "pretrained", "path": str(moved)})
     assert there.model.path != here.model.path
     assert there.identity(0) == here.identity(0)
-    assert key(there, 0) == key(here, 0)
+    assert start_key(there, 0) == start_key(here, 0)
 
     weights = load_file(moved / "model.safetensors")
     weights["model.norm.weight"][3] += 0.5  # neither a header nor a size tells
@@ -114,11 +114,11 @@ def test_only_a_pretrained_model_needs_no_warm_start_unless_one_is_asked_for(fol
 
 def test_a_model_that_does_not_think_has_a_warm_start_of_its_own():
     plain = {"generation": {"thinking": "none"}, "length_control": {"type": "none"}}
-    assert key(resolved(DENSE, **plain), 0) != key(resolved(DENSE), 0)
+    assert start_key(resolved(DENSE, **plain), 0) != start_key(resolved(DENSE), 0)
 
 
 def test_warm_starts_of_all_precisions_are_shared():
-    keys = {key(resolved(DENSE, parameters=parameters), 0) for parameters in ("fp32", "mixed", "bf16", "fp16")}
+    keys = {start_key(resolved(DENSE, parameters=parameters), 0) for parameters in ("fp32", "mixed", "bf16", "fp16")}
     assert len(keys) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 from places import REPOSITORY
 
 from scalerl.recipe import NoCritic, NoLengthControl, Recipe, ResolvedRecipe, Uniform
-from scalerl.recipe.reference import models_of, reference
+from scalerl.recipe.reference import models_of, settings_page
 
 PAGE = REPOSITORY / "docs" / "recipes.md"
 SCHEMA = ResolvedRecipe.model_json_schema()
@@ -17,14 +17,14 @@ SETTINGS = [(block, name) for block, schema in BLOCKS.items() for name in schema
 def sections():
     """Rows of each section's table by the name of the setting."""
     rows = {}
-    for section in reference().split("\n### ")[0].split("\n## ")[1:] + reference().split("\n### ")[1:]:
+    for section in settings_page().split("\n### ")[0].split("\n## ")[1:] + settings_page().split("\n### ")[1:]:
         table = [line for line in section.splitlines() if line.startswith("| `")]
         rows[section.splitlines()[0]] = {line.split("`")[1]: line for line in table}
     return rows
 
 
 def test_the_page_in_docs_is_what_the_models_say():
-    assert PAGE.read_text() == reference(), "run `make docs`"
+    assert PAGE.read_text() == settings_page(), "run `make docs`"
 
 
 @pytest.mark.parametrize(("block", "name"), SETTINGS, ids=lambda value: value)

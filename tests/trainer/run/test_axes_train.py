@@ -13,7 +13,7 @@ from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import SCHEDULES
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -109,7 +109,7 @@ def smoke(**changes) -> ResolvedRecipe:
 
 def twenty_steps(recipe, warm_starts):
     policy = new_policy(recipe)
-    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, warm_starts)
+    load_or_train(policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, warm_starts)
     cluster = make_cluster(recipe, policy)
     schedule = SCHEDULES[recipe.off_policy.type]
     return policy, [schedule(cluster).update.metrics for _ in range(20)]

@@ -14,7 +14,7 @@ from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.run.warm_start import load_or_train
 from scalerl.schedules import pipeline
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,9 @@ def test_programs_are_judged_in_the_sandbox_from_threads_while_the_cluster_train
         cluster={"generators": 2, "slots": 3},
     )
     policy = new_policy(recipe)
-    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, tmp_path / "starts")
+    load_or_train(
+        policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, tmp_path / "starts"
+    )
     cluster = make_cluster(recipe, policy)
     threads, judge = set(), cluster.task.judge
 
@@ -110,7 +112,7 @@ def test_programs_are_judged_in_the_sandbox_from_threads_while_the_cluster_train
 def test_a_warm_start_without_demonstrations_is_refused_and_one_of_no_steps_begins_at_random(tmp_path):
     path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
     recipe = recipe_for([{"type": "math", "path": path}])
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     with pytest.raises(ValueError, match=r"no task has written solutions.*`solution`, or set warm_start.steps to 0"):
         load_or_train(new_policy(recipe), task, recipe, 0, tmp_path / "starts")
     untaught = recipe.model_copy(update={"warm_start": recipe.warm_start.model_copy(update={"steps": 0})})
@@ -124,7 +126,7 @@ def test_a_warm_start_without_demonstrations_is_refused_and_one_of_no_steps_begi
 def test_a_mix_is_demonstrated_by_the_tasks_that_have_solutions(tmp_path, sums):
     path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
     tasks = [{"type": "math", "path": path}, {"type": "math", "name": "sums", "path": sums}]
-    mix = make_tasks(recipe_for(tasks).tasks, make_tokenizer(recipe_for(tasks).model))
+    mix = all_tasks(recipe_for(tasks).tasks, (), make_tokenizer(recipe_for(tasks).model)).trained
     assert mix.has_demonstrations
     rng = np.random.default_rng(0)
     assert {mix.demonstrate(rng, 0.0)[0].task for _ in range(20)} == {"sums"}

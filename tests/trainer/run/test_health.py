@@ -14,7 +14,7 @@ from scalerl.learner.batch import make_batch
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run import train_row
-from scalerl.run.health import Health, warnings
+from scalerl.run.health import Health, health_warnings
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
@@ -39,7 +39,7 @@ def global_settings_restored():
 
 
 def test_healthy_rows_give_no_warning():
-    assert warnings(*run_of()) == {}
+    assert health_warnings(*run_of()) == {}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_healthy_rows_give_no_warning():
     ],
 )
 def test_each_rule_finds_what_it_is_for_and_nothing_else(changes, name, says):
-    found = warnings(*run_of(**changes))
+    found = health_warnings(*run_of(**changes))
     assert set(found) == {name}
     assert says in found[name]
 
@@ -78,26 +78,26 @@ def test_each_rule_finds_what_it_is_for_and_nothing_else(changes, name, says):
     ],
 )
 def test_what_lies_inside_the_limits_is_no_warning(changes):
-    assert warnings(*run_of(**changes)) == {}
+    assert health_warnings(*run_of(**changes)) == {}
 
 
 def test_a_scale_that_cuts_answers_by_design_is_warned_of_a_rise_only():
-    assert warnings(*run_of(since=1, truncated=0.3)) == {}
+    assert health_warnings(*run_of(since=1, truncated=0.3)) == {}
     rows = [row(step, truncated=0.3 if step < 150 else 0.4) for step in range(1, 201)]
-    assert set(warnings(rows[:60], rows[-20:])) == {"truncation"}
+    assert set(health_warnings(rows[:60], rows[-20:])) == {"truncation"}
 
 
 def test_a_run_far_off_policy_from_the_start_is_warned_of_a_rise_only():
-    assert warnings(*run_of(since=1, mismatch=0.13)) == {}
+    assert health_warnings(*run_of(since=1, mismatch=0.13)) == {}
     rows = [row(step, mismatch=0.13 if step < 150 else 0.3) for step in range(1, 201)]
-    assert set(warnings(rows[:60], rows[-20:])) == {"mismatch"}
+    assert set(health_warnings(rows[:60], rows[-20:])) == {"mismatch"}
 
 
 def test_a_mean_counts_and_not_one_step():
     early, recent = run_of()
     # 19 x 0.04 + 0.9 = 1.66 over 20 is 0.083; with 1.5 instead (no share, but the mean is what counts) 0.113.
-    assert warnings(early, [*recent[:-1], row(200, truncated=0.9)]) == {}
-    assert set(warnings(early, [*recent[:-1], row(200, truncated=1.5)])) == {"truncation"}
+    assert health_warnings(early, [*recent[:-1], row(200, truncated=0.9)]) == {}
+    assert set(health_warnings(early, [*recent[:-1], row(200, truncated=1.5)])) == {"truncation"}
 
 
 def test_skipped_steps_lack_columns_and_are_passed_over():
@@ -106,13 +106,13 @@ def test_skipped_steps_lack_columns_and_are_passed_over():
         {k: v for k, v in r.items() if k != "mismatch"} | {"skipped": True} if i < 4 else r
         for i, r in enumerate(recent)
     ]
-    assert set(warnings(early, holes)) == {"mismatch"}
+    assert set(health_warnings(early, holes)) == {"mismatch"}
 
 
 def test_the_first_steps_are_compared_with_nothing():
     rows = [row(step, truncated=0.9 if step > 20 else 0.0) for step in range(1, 42)]
-    assert warnings(rows[:40], rows[20:40]) == {}
-    assert set(warnings(rows[:41], rows[21:41])) == {"truncation"}
+    assert health_warnings(rows[:40], rows[20:40]) == {}
+    assert set(health_warnings(rows[:41], rows[21:41])) == {"truncation"}
 
 
 def test_a_warning_is_said_once_while_it_lasts():

@@ -15,7 +15,7 @@ from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
 from scalerl.run.warm_start import load_or_train
-from scalerl.tasks import make_task, make_tasks
+from scalerl.tasks import all_tasks, make_task
 from scalerl.tokens import make_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def assert_loads(folder, recipe):
     model = AutoModelForCausalLM.from_pretrained(folder.model, dtype=torch.float32).eval()
     policy = new_policy(recipe)
     policy.load_weights(folder.model)
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     found = read_checkpoint(folder.checkpoint, folder.metrics, task.train)
     assert found is not None
     state = found.state["cluster"]["learner"]["policy"]

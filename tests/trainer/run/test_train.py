@@ -20,7 +20,7 @@ from scalerl.run.metrics import EMPTY_LOG, WALL_FIELDS, MetricsLog, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
 from scalerl.run.train import train
-from scalerl.run.warm_start import key, load_or_train
+from scalerl.run.warm_start import load_or_train, start_key
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["scalerl.run.train"])  # seconds to import, once for all attempts
@@ -405,8 +405,8 @@ def test_a_diverging_run_stops_with_the_reason_in_its_status(tmp_path, warm_star
 def test_recipes_that_differ_only_in_the_algorithm_share_one_warm_start(tmp_path):
     scalerl, other = recipe_of("pipeline"), recipe_of("ppo_off_policy", logits="bf16", loss={"type": "gspo"})
     task = make_cluster(scalerl, new_policy(scalerl)).task
-    assert key(scalerl, 0) == key(other, 0)
-    assert key(scalerl, 0) != key(scalerl, 1)
+    assert start_key(scalerl, 0) == start_key(other, 0)
+    assert start_key(scalerl, 0) != start_key(scalerl, 1)
     results = []
     for order in ((scalerl, other), (other, scalerl)):  # whichever comes first trains it
         folder = tmp_path / order[0].logits

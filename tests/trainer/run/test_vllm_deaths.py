@@ -19,7 +19,7 @@ from scalerl.model.build import new_policy
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
 from scalerl.schedules import SCHEDULES
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(600)]
@@ -110,7 +110,7 @@ def test_an_update_that_fails_ends_the_engine_and_its_processes(tmp_path):
     policy = new_policy(recipe)
     policy.init_weights(torch.Generator().manual_seed(0))
     policy.save(tmp_path, eos_token_id=1)
-    prompt = make_tasks(recipe.tasks, make_tokenizer(recipe.model)).train[0]
+    prompt = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained.train[0]
     generator = make_vllm_generator(recipe, tmp_path, slots=4, max_prompt=8)
     try:
         (core,) = (process.pid for process in generator.engine.processes)

@@ -21,8 +21,8 @@ from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.metrics import WALL_FIELDS, read_rows
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
-from scalerl.run.warm_start import Listener, accumulate, key, load_or_train, pass_tokens
-from scalerl.tasks import make_tasks
+from scalerl.run.warm_start import Listener, accumulate, load_or_train, pass_tokens, start_key
+from scalerl.tasks import all_tasks
 from scalerl.tokens import make_tokenizer
 
 STEPS = 12
@@ -55,7 +55,9 @@ class Heard(Listener):
 def start(folder, listener=None, recipe=RECIPE):
     """The weights of the warm start in `folder`, trained if need be."""
     policy = new_policy(recipe)
-    load_or_train(policy, make_tasks(recipe.tasks, make_tokenizer(recipe.model)), recipe, 0, folder, listener)
+    load_or_train(
+        policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, folder, listener
+    )
     return {name: tensor.clone() for name, tensor in policy.state_dict().items()}
 
 
@@ -71,11 +73,11 @@ def undisturbed(tmp_path_factory):
 
 
 def finished(folder):
-    return folder / key(RECIPE, 0)
+    return folder / start_key(RECIPE, 0)
 
 
 def partial(folder):
-    return folder / f"{key(RECIPE, 0)}.partial"
+    return folder / f"{start_key(RECIPE, 0)}.partial"
 
 
 def test_a_warm_start_logs_every_step_and_says_how_far_it_is(tmp_path):
@@ -160,7 +162,7 @@ def test_a_damaged_warm_start_under_way_resumes_from_what_is_whole(tmp_path, und
 def test_a_run_that_waits_for_the_warm_start_of_another_hears_of_it_and_can_be_stopped(tmp_path, undisturbed):
     with pytest.raises(Cancelled):
         start(tmp_path, Heard(3))
-    other = FileLock(tmp_path / f"{key(RECIPE, 0)}.lock", thread_local=False)
+    other = FileLock(tmp_path / f"{start_key(RECIPE, 0)}.lock", thread_local=False)
     other.acquire()
     waiting = Heard(stop_at=3)
     with pytest.raises(Cancelled):
@@ -207,7 +209,7 @@ def test_a_run_whose_warm_start_is_another_one_now_is_refused(tmp_path):
     other = tiny_recipe(warm_start={"steps": STEPS + 1, "batch": 8})
     start(tmp_path, recipe=other)
     shutil.rmtree(finished(tmp_path))
-    (tmp_path / key(other, 0)).rename(finished(tmp_path))
+    (tmp_path / start_key(other, 0)).rename(finished(tmp_path))
     with pytest.raises(CannotResume, match=f"{finished(tmp_path)} is not the model that the run started from"):
         train(folder.path, budget_gpu_hours=1.0, warm_starts=tmp_path)
 
@@ -217,7 +219,7 @@ def test_a_run_whose_warm_start_is_another_one_now_is_refused(tmp_path):
 def test_passes_add_up_to_the_gradient_of_the_whole_batch(model, max_tokens):
     sizes = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16}
     recipe = ResolvedRecipe.model_validate({**RECIPE.model_dump(), "model": {**sizes, **model}})
-    task = make_tasks(recipe.tasks, make_tokenizer(recipe.model))
+    task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
     policy = new_policy(recipe)
     policy.init_weights(torch.Generator().manual_seed(0))
     tokens, mask = warm_start.demonstration_batch(task, np.random.default_rng(0), 8, 0.1)
@@ -236,7 +238,7 @@ def test_passes_add_up_to_the_gradient_of_the_whole_batch(model, max_tokens):
 def test_small_models_take_one_pass_and_pretrained_ones_the_micro_batches_of_the_recipe():
     assert pass_tokens(tiny_recipe(optimiser={"micro_batch_tokens": 64})) == 8192
     assert pass_tokens(tiny_recipe(optimiser={"micro_batch_tokens": 9000})) == 9000
-    keys = [key(tiny_recipe(optimiser={"micro_batch_tokens": tokens}), 0) for tokens in (64, 2048, 9000)]
+    keys = [start_key(tiny_recipe(optimiser={"micro_batch_tokens": tokens}), 0) for tokens in (64, 2048, 9000)]
     assert keys[0] == keys[1] != keys[2]
 
 

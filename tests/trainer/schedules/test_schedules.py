@@ -10,7 +10,7 @@ import torch
 from trainer.tiny import fixed_policy, make_cluster, tiny_recipe
 
 from scalerl.model.build import new_policy
-from scalerl.run.warm_start import train as warm_start
+from scalerl.run.warm_start import train_start as warm_start
 from scalerl.schedules import SCHEDULES
 from scalerl.tasks import make_task
 from scalerl.tokens import SymbolTokenizer

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from scalerl.recipe import KSmallest, Math, ResolvedRecipe
 from scalerl.tasks import TaskError, make_task
-from scalerl.tasks.files import TaskRow, read_rows
+from scalerl.tasks.files import TaskRow, read_task_rows
 from scalerl.tasks.left_out import counts_by_reason
 from scalerl.tokens import CharacterTokenizer, SymbolTokenizer
 
@@ -142,9 +142,9 @@ def test_files_that_are_no_task_files_are_refused(tmp_path):
         ("c", "save_to_disk"),
     ):
         with pytest.raises(ValueError, match=message):
-            list(read_rows(tmp_path / name, None))
+            list(read_task_rows(tmp_path / name, None))
     with pytest.raises(ValueError, match="split 'test' has no effect on a file"):
-        list(read_rows(tmp_path / "a.csv", "test"))
+        list(read_task_rows(tmp_path / "a.csv", "test"))
 
 
 def test_symbols_cannot_write_a_question_in_words(file):
@@ -315,7 +315,7 @@ def test_numbers_are_taken_as_they_are_written(tmp_path):
     path = tmp_path / "n.jsonl"
     written = ["0.10", "1e22", "9007199254740993", "1E400", big, "-0"]
     path.write_text("".join(f'{{"question": "number {i}", "answer": {one}}}\n' for i, one in enumerate(written)))
-    rows = read_rows(path, None)
+    rows = read_task_rows(path, None)
     assert [row.text("answer", None, ("answer",)) for row in rows if isinstance(row, TaskRow)] == [*written[:-1], "0"]
 
 
@@ -328,7 +328,7 @@ def test_numbers_of_parquet_are_exact_or_refused(tmp_path):
         "large": pyarrow.array([2.0**53], pyarrow.float64()),
     }
     parquet.write_table(pyarrow.table(columns), path)
-    (row,) = read_rows(path, None)
+    (row,) = read_task_rows(path, None)
     assert isinstance(row, TaskRow)
     assert [row.text("answer", name, ()) for name in ("int64", "float32", "double")] == [f"{2**62 + 1}", "0.1", "0.1"]
     with pytest.raises(ValueError, match=r"n\.parquet, row 1: answer is 9007199254740992\.0; .* may have been rounded"):

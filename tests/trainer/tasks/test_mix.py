@@ -12,7 +12,7 @@ from scalerl.prompts.mixed_pool import MixedPool, make_pool
 from scalerl.prompts.pool import PromptPool
 from scalerl.recipe import NoPositiveResampling, Ordered, ResolvedRecipe, Uniform
 from scalerl.schedules import pipeline
-from scalerl.tasks import make_tasks
+from scalerl.tasks import all_tasks
 from scalerl.tokens import SymbolTokenizer
 
 SORT = {"type": "k_smallest", "symbols": 8, "min_length": 2, "max_length": 3}
@@ -24,7 +24,7 @@ WEIGHTED = [TWO[0] | {"weight": 3}, TWO[1] | {"weight": 1}]
 
 
 def mix_of(settings):
-    return make_tasks(ResolvedRecipe.model_validate({"tasks": settings}).tasks, SymbolTokenizer())
+    return all_tasks(ResolvedRecipe.model_validate({"tasks": settings}).tasks, (), SymbolTokenizer()).trained
 
 
 def test_shares_are_the_weights_or_else_the_numbers_of_training_prompts():
@@ -77,7 +77,7 @@ def test_a_mixed_pool_goes_on_exactly_where_its_state_was_taken():
 
 def test_a_single_task_is_drawn_as_if_there_were_no_mixes():
     recipe = tiny_recipe()
-    task = make_tasks(recipe.tasks, SymbolTokenizer())
+    task = all_tasks(recipe.tasks, (), SymbolTokenizer()).trained
     assert not isinstance(recipe.curriculum, Ordered)
     pool, plain = (
         make_pool(recipe, task, (0, 3)),

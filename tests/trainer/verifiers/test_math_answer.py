@@ -18,7 +18,7 @@ from places import DATA
 from scalerl.verifiers import worker
 from scalerl.verifiers.math_answer import final_answer, gold_answer, last_boxed, verify_math
 from scalerl.verifiers.math_reading import read
-from scalerl.verifiers.math_units import COUNTS, UNITS
+from scalerl.verifiers.math_units import COUNT_WORDS, UNITS
 
 PAIRS = [json.loads(line) for line in (DATA / "math_pairs.jsonl").read_text().splitlines()]
 LIMIT_S = 5.0
@@ -138,4 +138,4 @@ def test_units_have_their_defined_sizes():
     assert float(read("3 acres").unit.size) == 4046.8564224
     assert float(read("60 mph").unit.size) == 0.44704
     assert read("3\\text{ square feet}").unit.size == read("1 ft").unit.size ** 2
-    assert not UNITS.keys() & COUNTS.keys()
+    assert not UNITS.keys() & COUNT_WORDS.keys()

@@ -214,7 +214,7 @@ def test_a_failure_of_either_sandbox_is_a_status_of_its_own(sandbox, monkeypatch
 
 
 def test_processes_that_fail_before_the_program_are_a_crash_not_a_wrong_answer(sandbox, monkeypatch):
-    monkeypatch.setattr(python_tests, "PROCESSES", "raise MemoryError")
+    monkeypatch.setattr(python_tests, "PROCESSES_TEXT", "raise MemoryError")
     assert judge_python("def f(n): return n * n", SQUARE, sandbox=sandbox, limits=ROOMY) == "crashed"
 
 

@@ -215,7 +215,7 @@ def test_an_engine_that_has_grown_is_replaced_before_its_memory_decides_a_verdic
 
 
 def test_where_no_process_is_to_be_had_nothing_is_judged(monkeypatch):
-    monkeypatch.setattr(worker, "_pool", worker.Pool())
+    monkeypatch.setattr(worker, "_pool", worker.IdleKeepers())
 
     def refuse(*_, **__):
         raise BlockingIOError("no more processes")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scalerl.checks.finding import Checked, Fault, Verdict, in_file_order, plural
+from scalerl.checks.finding import Checked, CheckLevel, Fault, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
 from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
@@ -20,7 +20,7 @@ from scalerl.tokens import Tokenizer
 
 LEAST_ACCEPTED = 0.5
 """Below this share the column, the form or the verifier is the wrong one, not a row."""
-SAID = {
+OUTCOME_FAULTS = {
     "wrong": "the verifier calls its own answer wrong",
     "unparsable": "the verifier finds no answer in its own answer",
     "timed_out": "the verifier did not judge its own answer in time",
@@ -67,7 +67,9 @@ class JudgedAnswer:
     def fault(self) -> Fault:
         """The refused answer as a fault."""
         assert self.outcome is not None
-        return Fault(where=self.written.where, what=f"{SAID[self.outcome]}: {_shortened(self.written.answer or '')}")
+        return Fault(
+            where=self.written.where, what=f"{OUTCOME_FAULTS[self.outcome]}: {_shortened(self.written.answer or '')}"
+        )
 
 
 def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callable[[str], None]) -> list[JudgedAnswer]:
@@ -129,7 +131,7 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
         return Checked(part="answers", name=name, level="ok", found="the task writes its own demonstrations")
     refused = [one for one in demonstrated if one.is_refused]
     num_right = len(demonstrated) - len(refused)
-    level: Verdict = "warning"
+    level: CheckLevel = "warning"
     remedy = "correct these solutions, or name another column by the task's `solution`"
     try:
         refuse_demonstrations(task.name, [(one.written.where, one.outcome) for one in demonstrated if one.outcome])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 _NUMBER = re.compile(r"(\d+)")
-Verdict = Literal["ok", "warning", "refused"]
+CheckLevel = Literal["ok", "warning", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Checked:
     """What was examined: data, answers, lengths, ..."""
     name: str
     """The task, or what of the part."""
-    level: Verdict
+    level: CheckLevel
     found: str
     remedy: str = ""
     """What to do about it; empty if nothing is wrong."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from scalerl.checks.finding import Checked, plural
 from scalerl.checks.subject import MadeTask, Subject
 
-FEWEST = 2
+FEWEST_HELD_OUT = 2
 """One held-out prompt says nothing of others."""
 FEW = 30
 """Below it one prompt moves the pass rate by more than three points."""
@@ -46,7 +46,7 @@ def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Checked:
     return Checked(
         part="evaluation",
         name=made.name,
-        level="refused" if num_prompts < FEWEST else "warning",
+        level="refused" if num_prompts < FEWEST_HELD_OUT else "warning",
         found=found,
         remedy=f"hold out at least {FEW} prompts: raise the task's validation, or name a larger validation_path",
     )

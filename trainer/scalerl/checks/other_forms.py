@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from scalerl.checks.answers import LEAST_ACCEPTED
 from scalerl.checks.finding import Checked, Fault, in_file_order, plural
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
@@ -24,8 +25,6 @@ from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
-LEAST_ACCEPTED = 0.5
-"""Below this share the column, the form or the verifier is the wrong one, not a row."""
 MOST_PROGRAMS = 20
 """Programs of one task that are judged once more: each runs all its tests."""
 LONGEST = 100

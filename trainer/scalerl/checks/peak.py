@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from scalerl.checks.finding import Checked, Verdict
+from scalerl.checks.finding import Checked, CheckLevel
 from scalerl.checks.noise import num_samples
 from scalerl.checks.subject import Subject
-from scalerl.memory.forecast import MemoryForecast, ProcessMemory, PromptLengths, peak_memory
+from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLengths, peak_memory
 
 GIB = 2**30
-MIB = 2**20
 MOST_PARTS = 4
 """Parts of a process that are named; the rest are added up."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -47,7 +46,7 @@ def against_machine(forecast: MemoryForecast, limit: int | None, available: int 
     """The total against the most that this machine, or the limit of this job, allows, and what of it is free."""
     total = forecast.total
     found = f"{size_text(total)} at the peak of a run"
-    level: Verdict = "ok"
+    level: CheckLevel = "ok"
     if limit is not None:
         found += f"; this machine has {size_text(limit)}"
         level = "refused" if total > limit else "ok"

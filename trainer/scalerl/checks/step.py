@@ -25,7 +25,7 @@ from scalerl.tokens import Tokenizer
 MOST_FLOPS = 1e12
 """A step that would take more is tried with fewer and shorter rollouts: some ten seconds of a processor core or two."""
 FEWEST_TOKENS = 8
-MOST_TRIES = 20
+MOST_GROUPS_TRIED = 20
 """Steps until the loss scale of FP16 fits."""
 
 
@@ -72,7 +72,7 @@ def _try_step(
     learner = TorchLearner(policy, recipe)
     started = time.perf_counter()
     update = learner.step(groups, 0.0)
-    for _ in range(MOST_TRIES if recipe.parameters == "fp16" else 0):
+    for _ in range(MOST_GROUPS_TRIED if recipe.parameters == "fp16" else 0):
         if not update.metrics["skipped"]:
             break
         started = time.perf_counter()

@@ -30,7 +30,7 @@ Activity = Literal[
     "coordinate", "evaluate", "dead", "unplayed", "unsplit",
 ]  # fmt: skip
 Role = Literal["generator", "trainer", "evaluator"]
-ROUNDING = 1e-14
+MOMENT_ROUNDING = 1e-14
 """Relative error of a difference of two moments: less time than that has not passed."""
 NOTHING: Mapping[Activity, float] = {}
 
@@ -63,8 +63,8 @@ class Account:
         if until == self.until:
             return
         rest = self.devices * (until - self.until) - sum(of_which.values())
-        assert rest >= -ROUNDING * self.devices * until, f"{of_which} is more than {self.devices} devices have"
-        rest = 0.0 if rest < ROUNDING * self.devices * until else rest
+        assert rest >= -MOMENT_ROUNDING * self.devices * until, f"{of_which} is more than {self.devices} devices have"
+        rest = 0.0 if rest < MOMENT_ROUNDING * self.devices * until else rest
         self.last_from, self.until = self.until, until
         stretch: dict[Activity, float] = {**of_which, activity: rest}
         self.last = {name: spent for name, spent in stretch.items() if spent}

@@ -10,7 +10,7 @@ from scalerl.evaluation.drift import Drift
 from scalerl.evaluation.evaluator import Sampler, samples_of
 from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.evaluation.prompt_counts import PromptCounts
-from scalerl.prompts.judge import COUNTED, NOT_JUDGED, judgement_counts, judgements, nothing_judged
+from scalerl.prompts.judge import COUNTED_OUTCOMES, NOT_JUDGED, judgement_counts, judgements, nothing_judged
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Judgement, Rollout
 from scalerl.tasks import Mix, Task
@@ -85,5 +85,5 @@ def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "mean_tokens": mean("mean_tokens"),
         "truncated": mean("truncated"),
         "interrupted": mean("interrupted"),
-        "outcomes": {name: sum(part["outcomes"][name] for part in parts) for name in COUNTED},
+        "outcomes": {name: sum(part["outcomes"][name] for part in parts) for name in COUNTED_OUTCOMES},
     }

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FORM = re.compile(r"([1-9][0-9]*):([0-9a-z]+)(?::([0-9a-z]+))?")
+COUNTS_PATTERN = re.compile(r"([1-9][0-9]*):([0-9a-z]+)(?::([0-9a-z]+))?")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class PromptCounts:
     @classmethod
     def from_text(cls, text: str) -> "PromptCounts":
         """What `to_text` wrote; ValueError where it cannot have been that."""
-        found = FORM.fullmatch(text)
+        found = COUNTS_PATTERN.fullmatch(text)
         if found is None:
             raise ValueError(f"found {text[:60]!r}; counts look like '8:8705' or '8:8704:8887'")
         most, width = int(found[1]), _width(int(found[1]))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalerl.generator.vllm_engine import (
-    PROBE,
+    PROBE_NAME,
     Ask,
     EngineFailed,
     Piece,
@@ -35,13 +35,13 @@ from scalerl.generator.vllm_import import environment_of_engine, vllm_module
 from scalerl.generator.vllm_together import Together
 from scalerl.weights.hugging_face import Weights
 
-START_LIMIT_S = 900.0
+ENGINE_START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
 """For new weights, a probe, a pause, and the next token of anything that was asked."""
 CLOSE_LIMIT_S = 5.0
-ENDED = "one of its processes has ended"
+PROCESS_ENDED = "one of its processes has ended"
 
-Answer = TypeVar("Answer")
+Returned = TypeVar("Answer")
 
 
 class AsyncEngine:
@@ -59,7 +59,7 @@ class AsyncEngine:
         self._thread.start()
         self.engine: Any = None
         self._together: Together | None = None
-        self._call(self._start(arguments), "start", START_LIMIT_S)
+        self._call(self._start(arguments), "start", ENGINE_START_LIMIT_S)
 
     async def _start(self, arguments: dict[str, Any]) -> None:
         with environment_of_engine(), warnings.catch_warnings():
@@ -71,7 +71,7 @@ class AsyncEngine:
         await self.engine.update_weight_version("0")
         workers = await self.engine.collective_rpc("process_id")
         self._together = Together(sorted({process.pid for process in self.processes if process.pid} | set(workers)))
-        self._together.broken.add_done_callback(lambda _: self._pieces.put(RuntimeError(ENDED)))
+        self._together.broken.add_done_callback(lambda _: self._pieces.put(RuntimeError(PROCESS_ENDED)))
 
     @property
     def preemptions(self) -> int:
@@ -156,10 +156,10 @@ class AsyncEngine:
 
     # --- from this thread to the loop's -----------------------------------------------------------------------------
 
-    def _submit(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
+    def _submit(self, work: Coroutine[Any, Any, Returned]) -> "Future[Returned]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def _call(self, work: Coroutine[Any, Any, Answer], what: str, limit_s: float) -> Answer:
+    def _call(self, work: Coroutine[Any, Any, Returned], what: str, limit_s: float) -> Returned:
         """What the work gives; an engine that fails to give it is ended, for nobody knows its state."""
         future = self._submit(work)
         # vLLM itself answers what is under way only as long as its engine lives.
@@ -167,7 +167,7 @@ class AsyncEngine:
         wait(events, limit_s, FIRST_COMPLETED)
         try:
             if self._is_broken and not future.done():
-                raise RuntimeError(ENDED)
+                raise RuntimeError(PROCESS_ENDED)
             return future.result(0)
         except Exception as error:
             self.close()
@@ -234,11 +234,11 @@ class AsyncEngine:
         await self.engine.resume_generation()
 
     async def _score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        prompt = {"prompt_token_ids": list(tokens), "cache_salt": PROBE}
+        prompt = {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}
         if self.is_paused:
             await self._release()
         output = None
-        async for output in self.engine.generate(prompt, probing(), PROBE):  # noqa: B007, the last is whole
+        async for output in self.engine.generate(prompt, probing(), PROBE_NAME):  # noqa: B007, the last is whole
             pass
         if self.is_paused:
             await self._hold()

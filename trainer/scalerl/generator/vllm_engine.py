@@ -18,10 +18,10 @@ from scalerl.recipe import ResolvedRecipe, Vllm
 from scalerl.recipe.generator import refuse_on_cpu, refuse_small_cache, refuse_split
 from scalerl.weights.hugging_face import Weights
 
-DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
+VLLM_DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
 """vLLM has one precision for weights and products, by the axis `parameters`."""
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
-PROBE = "probe"
+PROBE_NAME = "probe"
 """Name and salt of the tokens that are only scored."""
 
 
@@ -107,7 +107,7 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
     arguments = {
         "model": str(folder),
         "skip_tokenizer_init": True,
-        "dtype": DTYPES[recipe.parameters],
+        "dtype": VLLM_DTYPES[recipe.parameters],
         "hf_overrides": {"head_dtype": HEAD_DTYPES[recipe.logits]},
         "max_model_len": positions,
         "max_num_seqs": sequences,

@@ -20,7 +20,7 @@ from scalerl.generator.vllm_log import LOGGING
 from scalerl.left_names import SILENT_TRACKER
 from scalerl.model.device import UnfitMachine
 
-ENVIRONMENT = {
+VLLM_ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; an `AsyncLLM` has its own anyway
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # generators share cores with a trainer that is not bound either
     "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "60",  # of a worker that hangs; five minutes otherwise
@@ -42,7 +42,7 @@ def vllm_module(name: str) -> ModuleType:
             os.environ.setdefault("VLLM_LOGGING_CONFIG_PATH", str(LOGGING))
         if os.environ.get("VLLM_LOGGING_CONFIG_PATH") == str(LOGGING):
             dictConfig(json.loads(LOGGING.read_text()))  # its import has something to say before it does this itself
-    for variable, value in ENVIRONMENT.items():
+    for variable, value in VLLM_ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its dependencies, at their import

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from scalerl.generator.vllm_engine import (
-    PROBE,
+    PROBE_NAME,
     Ask,
     EngineFailed,
     Piece,
@@ -94,12 +94,12 @@ class SteppedEngine:
 
         Running sequences go on meanwhile; what is chosen for them is the next step's.
         """
-        self.engine.add_request(PROBE, {"prompt_token_ids": list(tokens), "cache_salt": PROBE}, probing())
+        self.engine.add_request(PROBE_NAME, {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}, probing())
         while True:
             outputs = self.engine.step()
-            self._pieces += [self._piece(output) for output in outputs if output.request_id != PROBE]
+            self._pieces += [self._piece(output) for output in outputs if output.request_id != PROBE_NAME]
             for output in outputs:
-                if output.request_id == PROBE and output.finished:
+                if output.request_id == PROBE_NAME and output.finished:
                     return scores_of_probe(output, tokens)
 
     def pause(self) -> None:

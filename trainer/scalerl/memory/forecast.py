@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scalerl.memory.shape import ModelShape, shape_of
+from scalerl.model.size import LOGITS_AT_ONCE
 from scalerl.recipe import ResolvedRecipe
 from scalerl.tasks import Task
 from scalerl.tasks.lengths import longest_prompt
@@ -18,8 +19,6 @@ SHARDING = {"torch": 0, "fsdp": 150 * MIB, "deepspeed": 320 * MIB}
 MOST_EVALUATION_ROWS = 512
 EVALUATION_CACHE = 2 * 2**30
 """Bytes; evaluations cost no compute, so only the real machine cares."""
-LOGITS_AT_ONCE = 2**24
-"""As in `scalerl.model.head`, which needs torch; a test compares the two."""
 CRITIC_BYTES = {"fp32": 4, "bf16": 2}
 PRODUCT_BYTES = {"fp32": 4, "mixed": 2, "bf16": 2, "fp16": 2}
 """Of one number that a product reads, by the axis `parameters`."""

@@ -18,7 +18,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from scalerl.model.packing import Packing
 
-NAME = "packed"
+ATTENTION_NAME = "packed"
 """What models that attend by blocks are told to use."""
 BLOCK = 128
 """Tokens on either side of a block, FlexAttention's own."""
@@ -88,4 +88,4 @@ def attend(
     return attended.transpose(1, 2).contiguous(), None
 
 
-AttentionInterface.register(NAME, attend)
+AttentionInterface.register(ATTENTION_NAME, attend)

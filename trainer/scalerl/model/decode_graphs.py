@@ -15,7 +15,7 @@ from torch import Tensor
 
 REACH = 256
 """Positions by which a bucket is larger than the one before."""
-Step = Callable[[Tensor, Tensor, int], Tensor]
+DecodeStep = Callable[[Tensor, Tensor, int], Tensor]
 """Logits [n, V] of tokens [n] at positions [n] that attend to so many positions; the host does not wait in it."""
 
 
@@ -54,7 +54,7 @@ class _Captured:
 class DecodeGraphs:
     """The decode steps of one cache."""
 
-    def __init__(self, step: Step, *, slots: int, positions: int, capture: Capture = cuda_graph) -> None:
+    def __init__(self, step: DecodeStep, *, slots: int, positions: int, capture: Capture = cuda_graph) -> None:
         self._step, self._capture = step, capture
         self.slots, self.positions = slots, positions
         self._captured: dict[tuple[int, int], _Captured] = {}

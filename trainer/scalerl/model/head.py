@@ -17,10 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from scalerl.model.size import LOGITS_AT_ONCE
 from scalerl.objective.entropy import entropy
-
-LOGITS_AT_ONCE = 2**24
-"""64 MiB in FP32, and enough tokens that reading the head's matrix for each chunk costs little."""
 
 
 @dataclass(frozen=True, kw_only=True)

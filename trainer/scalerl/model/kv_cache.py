@@ -13,7 +13,7 @@ from torch import Tensor
 
 from scalerl.rollout import Prompt
 
-SMALL = 2**26
+SMALL_CACHE_BYTES = 2**26
 """Bytes of a cache that is made in one piece."""
 ROWS, POSITIONS = 16, 64
 """By which a larger one grows."""
@@ -72,7 +72,7 @@ class KVCache(ABC):
     ) -> None:
         self.slots, self.positions = slots, whole(positions, tile)
         self.kv = [torch.zeros(0, heads, 2, 0, head_size, dtype=dtype, device=device) for _ in range(layers)]
-        is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL
+        is_small = layers * slots * heads * 2 * positions * head_size * dtype.itemsize <= SMALL_CACHE_BYTES
         self._blocks = (slots, self.positions) if is_small else (ROWS, whole(POSITIONS, tile))
 
     @abstractmethod

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-SMALL = 2**20
+SMALL_PRODUCT = 2**20
 """Multiplications of a product below which a call of oneDNN costs more than it saves."""
 
 
 def projected(x: Tensor, weight: Tensor) -> Tensor:
     """x weight^T, [..., out] of [..., in] and [out, in], in the precision of autocast if it is on."""
-    if not _has_onednn() or x.numel() * len(weight) < SMALL or not _is_plain(x) or not _is_plain(weight):
+    if not _has_onednn() or x.numel() * len(weight) < SMALL_PRODUCT or not _is_plain(x) or not _is_plain(weight):
         return F.linear(x, weight)
     if torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight)

@@ -20,7 +20,7 @@ from scalerl.model.cached_attention import TILE, CachedStep, DenseStep, Tables, 
 from scalerl.model.decode_graphs import Capture, DecodeGraphs, cuda_graph
 from scalerl.model.kv_cache import KVCache, Prefill, whole
 from scalerl.model.linear import projected
-from scalerl.model.llama_files import EPS, ROPE_BASE, config, from_hugging_face, own_tensor, to_hugging_face
+from scalerl.model.llama_files import RMS_EPS, ROPE_BASE, config, from_hugging_face, own_tensor, to_hugging_face
 from scalerl.model.packing import Packing
 from scalerl.model.policy import FP32, Policy, Precision, States, draw_normal
 from scalerl.model.size import ModelSize
@@ -182,7 +182,7 @@ class Llama(Policy):
 
 def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     """x / sqrt(mean x^2 + EPS) weight, in float32 whatever precision the weights are kept in."""
-    return F.rms_norm(x, (x.shape[-1],), weight.float(), EPS)
+    return F.rms_norm(x, (x.shape[-1],), weight.float(), RMS_EPS)
 
 
 class LlamaCache(KVCache):

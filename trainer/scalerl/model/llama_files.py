@@ -12,7 +12,7 @@ from torch import Tensor
 
 from scalerl.recipe import LlamaModel
 
-EPS = 1e-6
+RMS_EPS = 1e-6
 """In an RMS norm."""
 ROPE_BASE = 10000.0
 MAX_POSITIONS = 4096
@@ -48,7 +48,7 @@ def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.heads,
         max_position_embeddings=MAX_POSITIONS,
-        rms_norm_eps=EPS,
+        rms_norm_eps=RMS_EPS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
         tie_word_embeddings=False,
         bos_token_id=None,
@@ -57,9 +57,9 @@ def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
     )
 
 
-OUTSIDE = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight"}
+OUTSIDE_LAYERS = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight"}
 """What lies outside the layers, by our names."""
-PLAIN = {
+LAYER_TENSORS = {
     "out": "self_attn.o_proj.weight",
     "down": "mlp.down_proj.weight",
     "attention_norm": "input_layernorm.weight",
@@ -74,7 +74,7 @@ FUSED = {
 
 def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:
     """Those of our weights that are there under LlamaForCausalLM's names, fused matrices split; most are views."""
-    theirs = {name: state[own] for own, name in OUTSIDE.items() if own in state}
+    theirs = {name: state[own] for own, name in OUTSIDE_LAYERS.items() if own in state}
     for index in range(shape.layers):
         prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
         for own, names in FUSED.items():
@@ -82,24 +82,24 @@ def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str,
                 tensor = state[ours + own]
                 parts = split_qkv(tensor, shape.heads) if own == "qkv" else tensor.chunk(2)
                 theirs |= {prefix + name: part for name, part in zip(names, parts, strict=True)}
-        theirs |= {prefix + name: state[ours + own] for own, name in PLAIN.items() if ours + own in state}
+        theirs |= {prefix + name: state[ours + own] for own, name in LAYER_TENSORS.items() if ours + own in state}
     return theirs
 
 
 def own_tensor(name: str, theirs: Mapping[str, Tensor], shape: LlamaModel) -> Tensor:
     """One of our weights from those under LlamaForCausalLM's names; a fused one is a copy."""
-    if name in OUTSIDE:
-        return theirs[OUTSIDE[name]]
+    if name in OUTSIDE_LAYERS:
+        return theirs[OUTSIDE_LAYERS[name]]
     _, index, own = name.split(".")
     prefix = f"model.layers.{index}."
-    if own in PLAIN:
-        return theirs[prefix + PLAIN[own]]
+    if own in LAYER_TENSORS:
+        return theirs[prefix + LAYER_TENSORS[own]]
     parts = [theirs[prefix + part] for part in FUSED[own]]
     return fuse_qkv(parts[0], parts[1], parts[2], shape.heads) if own == "qkv" else torch.cat(parts)
 
 
 def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> Iterator[tuple[str, Tensor]]:
     """The inverse of `to_hugging_face`, one tensor at a time."""
-    of_layers = [f"blocks.{index}.{own}" for index in range(shape.layers) for own in (*FUSED, *PLAIN)]
-    for name in (*OUTSIDE, *of_layers):
+    of_layers = [f"blocks.{index}.{own}" for index in range(shape.layers) for own in (*FUSED, *LAYER_TENSORS)]
+    for name in (*OUTSIDE_LAYERS, *of_layers):
         yield name, own_tensor(name, theirs, shape)

@@ -1,6 +1,9 @@
-"""What of a model decides how much work it is."""
+"""What of a model decides how much work it is, and how much of it is done at once."""
 
 from dataclasses import dataclass
+
+LOGITS_AT_ONCE = 2**24
+"""64 MiB in FP32, and enough tokens that reading the head's matrix for each chunk costs little."""
 
 
 @dataclass(frozen=True, kw_only=True)

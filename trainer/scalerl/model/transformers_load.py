@@ -13,8 +13,8 @@ from transformers import (
 )
 from transformers.initialization import no_init_weights
 
-from scalerl.model.attention import NAME as BY_BLOCKS
-from scalerl.model.llama_files import EPS, MAX_POSITIONS, ROPE_BASE
+from scalerl.model.attention import ATTENTION_NAME as BY_BLOCKS
+from scalerl.model.llama_files import MAX_POSITIONS, RMS_EPS, ROPE_BASE
 from scalerl.model.outline import shapes_alone
 from scalerl.model.policy import FP32, Precision
 from scalerl.model.transformers_policy import SWITCHED_OFF, WORK, TransformersPolicy
@@ -92,7 +92,7 @@ def mixtral(
         num_local_experts=shape.experts,
         num_experts_per_tok=shape.experts_per_token,
         max_position_embeddings=MAX_POSITIONS,
-        rms_norm_eps=EPS,
+        rms_norm_eps=RMS_EPS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
         tie_word_embeddings=False,
         bos_token_id=None,

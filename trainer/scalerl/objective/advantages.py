@@ -11,7 +11,8 @@ from torch import Tensor
 
 from scalerl.objective.running_statistics import RunningStatistics
 
-EPS = 1e-6
+STD_EPS = 1e-6
+"""Added to a standard deviation that divides."""
 
 
 def padded(rewards: Sequence[Sequence[float]]) -> tuple[Tensor, Tensor]:
@@ -42,7 +43,7 @@ def normalise_prompt(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tenso
     """A_i / (std_j r_j + eps) with the population std of the prompt's own rewards (GRPO, arXiv 2402.03300)."""
     advantages_PG = centred(rewards_PG, mask_PG)
     num_P1 = rewards_PG.shape[1] if mask_PG is None else mask_PG.sum(dim=1, keepdim=True)
-    return advantages_PG / ((advantages_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt() + EPS)
+    return advantages_PG / ((advantages_PG.square().sum(dim=1, keepdim=True) / num_P1).sqrt() + STD_EPS)
 
 
 def normalise_batch(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tensor:
@@ -51,7 +52,7 @@ def normalise_batch(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tensor
     Give it the survivors of the zero-variance filter only: prompts without variance would shrink the std.
     """
     advantages_PG = centred(rewards_PG, mask_PG)
-    return advantages_PG / (present(advantages_PG, mask_PG).std(correction=0) + EPS)
+    return advantages_PG / (present(advantages_PG, mask_PG).std(correction=0) + STD_EPS)
 
 
 def normalise_running(
@@ -60,7 +61,7 @@ def normalise_running(
     """A_i / (std + eps) with the population std of all advantages up to and including these, and their statistics."""
     advantages_PG = centred(rewards_PG, mask_PG)
     statistics = so_far.including(present(advantages_PG, mask_PG))
-    return advantages_PG / (statistics.std + EPS), statistics
+    return advantages_PG / (statistics.std + STD_EPS), statistics
 
 
 def present(values_PG: Tensor, mask_PG: Tensor | None) -> Tensor:

@@ -8,7 +8,7 @@ which token t was chosen, so it knows the tokens before t only.
 import torch
 from torch import Tensor
 
-EPS = 1e-6
+from scalerl.objective.advantages import STD_EPS
 
 
 def at_last_own_token(rewards_B: Tensor, mask_BT: Tensor) -> Tensor:
@@ -35,7 +35,7 @@ def gae(rewards_BT: Tensor, values_BT: Tensor, mask_BT: Tensor, gamma: float, ga
 
 def standardised(advantage_BT: Tensor, mask_BT: Tensor, own_M: Tensor) -> Tensor:
     """(A - mean A) / (std A + eps) over all own tokens of the batch, whose advantages are `own_M`; 0 off the mask."""
-    return torch.where(mask_BT, (advantage_BT - own_M.mean()) / (own_M.std(correction=0) + EPS), 0.0)
+    return torch.where(mask_BT, (advantage_BT - own_M.mean()) / (own_M.std(correction=0) + STD_EPS), 0.0)
 
 
 def value_loss(

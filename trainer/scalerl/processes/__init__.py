@@ -1,4 +1,22 @@
-"""The wall clock: generators and the trainer as processes of this machine, time and idle time measured.
+"""The wall clock: generators, trainer and evaluator as processes of one or several nodes, time and idle time measured.
+
+        schedule (scalerl.schedules)
+            |  calls
+        coordinator, the run's own process: draws prompts, verifies answers, writes checkpoints
+            |                               |                               |
+            | groups of requests            | groups with rewards           | publication to measure
+            | "new weights: number 7"       | "publish as number 7"         |
+            V   ^                           V   ^                           V   ^
+            |   | finished rollouts         |   | updates, seconds          |   | pass rates, seconds
+        generator 0 .. n                trainer rank 0 .. m             evaluator
+            ^                               |       |                       ^
+            | fetch the newest              | publish, each its share       | fetch the named one
+            +-------- weight store <--------+       +--> evaluator's store -+
+
+Orders and answers are messages of `messages`, one line (`line`) to each process. Weights never pass along a line: they
+are put into a store (`scalerl.weights`: shared memory on one node, a folder on several) and fetched from there. Without
+a sharded learner there are no ranks: the coordinator trains and publishes. Without an evaluator the coordinator
+evaluates. On node 0 processes are children of the coordinator; on each other node an agent starts them.
 
 time_sheet          how a process spends its time, by itself and as it reports
 accounts            the clock, and the accounts of all devices
@@ -24,9 +42,7 @@ evaluator_account   how that process spends its time
 remote_evaluator    the evaluator, as the coordinator sees it
 process_cluster     the cluster that schedules work with
 
-The coordinator draws prompts, verifies answers and writes checkpoints; it also trains, unless the learner is sharded,
-and evaluates, unless there is an evaluator. Generators decode on their own during a step. `docs/design.md` says what
-the wall clock promises.
+Generators decode on their own during a step. `docs/design.md` says what the wall clock promises.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher

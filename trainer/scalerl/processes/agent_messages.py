@@ -74,7 +74,7 @@ class Called:
 ToAgent = StartUnit | EndUnit | Leave
 FromAgent = Started | Exited
 FirstWord = Hello | Called
-MOST_BYTES = 1 << 16
+MOST_MESSAGE_BYTES = 1 << 16
 """Of one of these messages; the work of a process has no such limit."""
 
 

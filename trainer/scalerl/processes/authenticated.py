@@ -11,9 +11,9 @@ import struct
 from contextlib import suppress
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
-CALL_LIMIT_S = 5
+HANDSHAKE_LIMIT_S = 5
 """For a connection to one address to be made, and for each word of the handshake."""
-IDLE_S, AGAIN_S, TIMES = 3, 2, 3
+IDLE_S, AGAIN_S, KEEPALIVE_TIMES = 3, 2, 3
 """A silent connection is looked at after 3 s and given up after three looks 2 s apart: a node without power is noticed
 within 9 s."""
 GET_ADDRESS = 0x8915
@@ -41,7 +41,7 @@ def let_in(caller: socket.socket, key: bytes) -> Connection:
 
 def call(host: str, port: int, key: bytes) -> Connection:
     """A connection to whoever listens there and knows the key; any other raises, as in `let_in`."""
-    connection = _connection(socket.create_connection((host, port), timeout=CALL_LIMIT_S))
+    connection = _connection(socket.create_connection((host, port), timeout=HANDSHAKE_LIMIT_S))
     try:
         answer_challenge(connection, key)
         deliver_challenge(connection, key)
@@ -55,7 +55,7 @@ def call(host: str, port: int, key: bytes) -> Connection:
 def give_up_soon(connection: Connection) -> None:
     """Also notice that the other node is gone where something is being sent to it: only for one that reads at once."""
     with socket.socket(fileno=os.dup(connection.fileno())) as ours:
-        limit_ms = 1000 * (IDLE_S + AGAIN_S * TIMES)
+        limit_ms = 1000 * (IDLE_S + AGAIN_S * KEEPALIVE_TIMES)
         ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
 
 
@@ -89,10 +89,10 @@ def _connection(raw: socket.socket) -> Connection:
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, IDLE_S)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, AGAIN_S)
-    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, TIMES)
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_TIMES)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = Connection(raw.detach())
-    _wait(connection, CALL_LIMIT_S)
+    _wait(connection, HANDSHAKE_LIMIT_S)
     return connection
 
 

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from scalerl.cluster.node_of_run import NodeOfRun
 from scalerl.processes.agent_messages import (
-    MOST_BYTES,
+    MOST_MESSAGE_BYTES,
     Called,
     EndUnit,
     Exited,
@@ -221,7 +221,7 @@ class Coordinator:
             print(f"a caller was not let in: {type(error).__name__}: {error}", flush=True)
             return
         with suppress(EOFError, OSError):
-            match unpacked(connection.recv_bytes(MOST_BYTES)):
+            match unpacked(connection.recv_bytes(MOST_MESSAGE_BYTES)):
                 case Hello() as hello:
                     self._serve_agent(Post(hello=hello, connection=connection))
                 case Called(ticket=ticket):
@@ -250,7 +250,7 @@ class Coordinator:
         print(f"node {node} ({post.hello.name}) is there, with {post.hello.devices} GPUs", flush=True)
         with suppress(EOFError, OSError):
             while True:
-                said = unpacked(post.connection.recv_bytes(MOST_BYTES))
+                said = unpacked(post.connection.recv_bytes(MOST_MESSAGE_BYTES))
                 with self._state:
                     self._note(said)
                     self._state.notify_all()

@@ -11,7 +11,7 @@ from scalerl.evaluation.evaluator import Evaluator
 from scalerl.evaluation.kept_rollouts import KeptRollouts
 from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, Request
-from scalerl.processes.generator_process import BEAT_S, LOOK_S
+from scalerl.processes.generator_process import BEAT_S, LOOK_AT_ENGINE_EVERY_S
 from scalerl.processes.messages import (
     Answer,
     CannotMeasure,
@@ -73,7 +73,7 @@ class EvaluatorProcess:
         """Say that it is there, then obey, one order after the other."""
         self._answer(Paused())
         while True:
-            while not self.connection.poll(LOOK_S):
+            while not self.connection.poll(LOOK_AT_ENGINE_EVERY_S):
                 self.meter.generator.check()
             self._answer(self._measure(from_bytes(self.connection.recv_bytes())))
 

@@ -10,6 +10,7 @@ from scalerl.generator.generator import Maker
 from scalerl.generator.request import Finished, StepWork
 from scalerl.processes.messages import (
     Answer,
+    GeneratorState,
     HandOver,
     NewRequests,
     NewWeights,
@@ -19,7 +20,6 @@ from scalerl.processes.messages import (
     Refused,
     Report,
     Resume,
-    State,
     TakeOver,
     from_bytes,
     to_bytes,
@@ -27,7 +27,7 @@ from scalerl.processes.messages import (
 from scalerl.processes.time_sheet import TimeSheet
 from scalerl.weights.store import UnusablePublication, WeightStore
 
-LOOK_S = 1.0
+LOOK_AT_ENGINE_EVERY_S = 1.0
 """A generator without work looks that often whether its engine is alive."""
 BEAT_S = 5.0
 """A generator at work says something at least that often, if its decode steps are shorter."""
@@ -67,7 +67,7 @@ class GeneratorProcess:
         while True:
             if self.paused or not self.generator.busy:
                 self.sheet.switch("off" if self.paused else "wait_prompts")
-                while not self.connection.poll(LOOK_S):
+                while not self.connection.poll(LOOK_AT_ENGINE_EVERY_S):
                     self.generator.check()
                 self._obey(from_bytes(self.connection.recv_bytes()))
             elif self.connection.poll():
@@ -103,7 +103,7 @@ class GeneratorProcess:
                 self.paused = False
                 self.generator.resume()
             case HandOver():
-                self._answer(State(state=self.generator.state_dict()))
+                self._answer(GeneratorState(state=self.generator.state_dict()))
             case TakeOver():
                 self.generator.load_state_dict(order.state)
                 self._report([])

@@ -23,7 +23,7 @@ from scalerl.left_names import SILENT_TRACKER, members_of_group, take_names_away
 
 Work = Callable[[Connection], None]
 """What a unit's process executes, with its connection to the coordinator; it can be pickled."""
-PROCESSES = torch.multiprocessing.get_context("spawn")
+SPAWN = torch.multiprocessing.get_context("spawn")
 """Not forked: torch's threads do not survive that. Not by a fork server: these are to be our own children."""
 BURIAL_LIMIT_S = 5.0
 """A process whose connection has closed is gone within an instant; its exit code may come a little later."""
@@ -74,8 +74,8 @@ class LocalLauncher:
 
     def start(self, unit: PlacedUnit, work: bytes) -> "LocalBody":
         """A child of this process."""
-        ours, theirs = PROCESSES.Pipe()
-        process = PROCESSES.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
+        ours, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=begin, args=(theirs, unit.devices, work), name=unit.name)
         with no_signals():
             process.start()
         theirs.close()
@@ -134,7 +134,7 @@ def begin(connection: Connection, devices: tuple[int, ...], work: bytes) -> None
     before `work` is unpickled, since tensors in it could begin CUDA.
     """
     os.setpgid(0, 0)
-    os.environ[VISIBLE] = visible(devices, os.environ.get(VISIBLE))
+    os.environ[VISIBLE] = visible_devices(devices, os.environ.get(VISIBLE))
     try:
         pickle.loads(work)(connection)
     except Exception as error:
@@ -159,7 +159,7 @@ def is_closed(connection: Connection) -> bool:
     return False
 
 
-def visible(devices: tuple[int, ...], outer: str | None) -> str:
+def visible_devices(devices: tuple[int, ...], outer: str | None) -> str:
     """What `CUDA_VISIBLE_DEVICES` says to a process of these devices, counted among those that are visible here.
 
     >>> visible((0, 1), "4,5,6")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FILE_NAME = "meeting.json"
+MEETING_FILE = "meeting.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,18 +36,18 @@ class MeetingIsOver(RuntimeError):
 def write_meeting(folder: Path, allocation: str, point: MeetingPoint) -> None:
     """Say where the coordinator of this attempt listens."""
     where = {"hosts": point.hosts, "port": point.port, "key": point.key.hex()}
-    _replace(folder / FILE_NAME, {"allocation": allocation, "attempt": point.attempt, **where})
+    _replace(folder / MEETING_FILE, {"allocation": allocation, "attempt": point.attempt, **where})
 
 
 def write_ended(folder: Path, allocation: str) -> None:
     """Say that this attempt is over."""
-    _replace(folder / FILE_NAME, {"allocation": allocation, "ended": True})
+    _replace(folder / MEETING_FILE, {"allocation": allocation, "ended": True})
 
 
 def read_meeting(folder: Path, allocation: str) -> MeetingPoint | None:
     """Where to go; None while this attempt's coordinator has not written it. MeetingIsOver where it has ended."""
     try:
-        content = json.loads((folder / FILE_NAME).read_bytes())
+        content = json.loads((folder / MEETING_FILE).read_bytes())
         if content["allocation"] != allocation:
             return None
         if content.get("ended"):

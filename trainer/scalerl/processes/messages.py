@@ -1,7 +1,7 @@
 """What the coordinator tells the process of a unit, and what that answers; pickled, in order, nothing is lost.
 
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
-from a generator        Report, Refused, Paused, State
+from a generator        Report, Refused, Paused, GeneratorState
 to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver, WriteKept
 from a trainer rank     Obeyed, one for each order; Diverging instead of the one for a step that ends the run
 to the evaluator        Measure, when it has answered the last
@@ -52,7 +52,7 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class HandOver:
-    """Tell your state; the answer is State. Only while paused."""
+    """Tell your state; the answer is GeneratorState. Only while paused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Paused:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class GeneratorState:
     """All that the generator's next step depends on."""
 
     state: dict[str, Any]
@@ -215,7 +215,7 @@ Order = (
     | Measure
     | WriteKept
 )
-Answer = Report | Refused | Paused | State | Obeyed | Diverging | Measuring | MeasuredWeights | CannotMeasure
+Answer = Report | Refused | Paused | GeneratorState | Obeyed | Diverging | Measuring | MeasuredWeights | CannotMeasure
 
 
 def to_bytes(message: Order | Answer) -> bytes:

@@ -30,17 +30,15 @@ from scalerl.processes.generator_process import GeneratorWork
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
-from scalerl.processes.messages import HandOver, NewWeights, Pause, Paused, Refused, Report, State, TakeOver
+from scalerl.processes.messages import GeneratorState, HandOver, NewWeights, Pause, Paused, Refused, Report, TakeOver
 from scalerl.processes.remote_evaluator import RemoteEvaluator
-from scalerl.processes.remote_learner import RemoteLearner
+from scalerl.processes.remote_learner import LOOK_S, RemoteLearner
 from scalerl.processes.units import evaluator_among, generators_among, trainer_states
 from scalerl.prompts.mixed_pool import AnyPool
 from scalerl.recipe import ResolvedRecipe, Wall
 from scalerl.rollout import Group
 from scalerl.tasks import Task
 
-LOOK_S = 1.0
-"""The longest wait for an answer before limits are looked at again."""
 LATE_S = 60.0
 """A process that takes longer to start than the others by more than this does not hold them up."""
 
@@ -180,7 +178,7 @@ class WallCluster(Cluster):
                     member.is_awake = member.is_to_pause = False
                     if member.stage == "starting":
                         self._admit_generator(number)
-                case State():
+                case GeneratorState():
                     member.state, member.is_to_tell_state = answer.state, False
                 case Death():
                     self._generate_again(self.crew.note_death(number, answer))

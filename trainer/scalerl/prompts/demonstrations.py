@@ -8,10 +8,8 @@ from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
 from scalerl.rollout import Outcome
 from scalerl.tasks import Task, TaskError
 from scalerl.tasks.file_task import FileTask
+from scalerl.tasks.left_out import MOST_ROWS_NAMED
 from scalerl.tasks.mix import Mix
-
-MOST_NAMED = 10
-"""Rows that one message names."""
 
 
 def keep_right_demonstrations(task: Task) -> None:
@@ -42,7 +40,7 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
     """
     refused = [(where, outcome) for where, outcome in outcomes if outcome != "right"]
     counts = Counter(outcome for _, outcome in refused)
-    named = ", ".join(where for where, _ in refused[:MOST_NAMED])
+    named = ", ".join(where for where, _ in refused[:MOST_ROWS_NAMED])
     found = f"{', '.join(f'{count:,} {outcome}' for outcome, count in counts.items())}; the first: {named}"
     if NOT_JUDGED & counts.keys():
         raise VerifierFailed(

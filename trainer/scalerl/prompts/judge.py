@@ -6,15 +6,14 @@ An answer whose verifier timed out or crashed says nothing of the policy: it is 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, get_args
 
 from scalerl.objective.rewards import reward
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Judgement, Outcome, Prompt, Rollout
 from scalerl.tasks import Task
 
-OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "unparsable", "timed_out", "crashed")
-COUNTED = (*OUTCOMES, "doubtful")
+COUNTED_OUTCOMES = (*get_args(Outcome), "doubtful")
 NOT_JUDGED = frozenset({"timed_out", "crashed"})
 MAX_LOST_GROUPS = 16
 """Groups of one task in a row with fewer than two judged answers before the run stops."""
@@ -37,7 +36,7 @@ def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
     counts = Counter[str]()
     for one in judged:
         counts.update([one.outcome, "doubtful"] if one.dropped else [one.outcome])
-    return {name: counts[name] for name in COUNTED}
+    return {name: counts[name] for name in COUNTED_OUTCOMES}
 
 
 class Judge:
@@ -77,7 +76,7 @@ class Judge:
 
     def take_counts(self) -> dict[str, int]:
         """`judgement_counts` since this was last asked, with those of answers that are not trained on."""
-        counts = {name: self.counts[name] for name in COUNTED}
+        counts = {name: self.counts[name] for name in COUNTED_OUTCOMES}
         self.counts.clear()
         return counts
 

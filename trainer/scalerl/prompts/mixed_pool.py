@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalerl.prompts.ordered_pool import Pool, pool_of
+from scalerl.prompts.ordered_pool import TaskPool, pool_of
 from scalerl.prompts.pool import Key, all_retired
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt
@@ -15,7 +15,7 @@ from scalerl.tasks import Mix, Task
 class MixedPool:
     """Draws from the task that lags furthest behind its share, so that every batch holds the tasks in proportion."""
 
-    def __init__(self, pools: Mapping[str, Pool], shares: Mapping[str, float]) -> None:
+    def __init__(self, pools: Mapping[str, TaskPool], shares: Mapping[str, float]) -> None:
         self.pools, self.shares = pools, shares
         self.drawn = dict.fromkeys(pools, 0)
 
@@ -62,7 +62,7 @@ class MixedPool:
         self.drawn = dict(state["drawn"])
 
 
-AnyPool = Pool | MixedPool
+AnyPool = TaskPool | MixedPool
 
 
 def make_pool(recipe: ResolvedRecipe, task: Task, entropy: tuple[int, ...]) -> AnyPool:

@@ -135,12 +135,12 @@ class OrderedPool:
         self.rng.bit_generator.state = state["rng"]
 
 
-Pool = PromptPool | OrderedPool
+TaskPool = PromptPool | OrderedPool
 
 
 def pool_of(
     prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered, rng: np.random.Generator
-) -> Pool:
+) -> TaskPool:
     """The pool that draws as `curriculum` says."""
     if isinstance(curriculum, Ordered):
         return OrderedPool(prompts, curriculum, rng)

@@ -17,7 +17,7 @@ from scalerl.frozen import Unit
 from scalerl.recipe.axes import Recipe
 from scalerl.recipe.scale import Scale
 
-PREAMBLE = """\
+SETTINGS_PREAMBLE = """\
 # Every setting
 
 Made by `make docs` from the models of `trainer/scalerl/recipe/`; a test fails when this page is not what they say.
@@ -37,9 +37,9 @@ BOUNDS = {
 }
 
 
-def reference() -> str:
+def settings_page() -> str:
     """The page."""
-    parts = [PREAMBLE]
+    parts = [SETTINGS_PREAMBLE]
     for title, model in (("Recipe", Recipe), ("Scale", Scale)):
         parts += [f"## {title}", said(model), table(model)]
         for name, field in model.model_fields.items():
@@ -95,16 +95,16 @@ def default_of(field: FieldInfo) -> str:
         return "required"
     if isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
         return "one " + ", ".join(block_default(item) for item in value)
-    return block_default(value) if isinstance(value, BaseModel) else f"`{plain(value)}`"
+    return block_default(value) if isinstance(value, BaseModel) else f"`{yaml_scalar(value)}`"
 
 
 def block_default(block: BaseModel) -> str:
     """`type: cispo`, or "below" for a block that has no type."""
     kind = type(block).model_fields.get("type")
-    return "below" if kind is None else f"`type: {plain(kind.default)}`"
+    return "below" if kind is None else f"`type: {yaml_scalar(kind.default)}`"
 
 
-def plain(value: Any) -> str:
+def yaml_scalar(value: Any) -> str:
     """A scalar as YAML writes it."""
     if value is None:
         return "null"
@@ -135,7 +135,7 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
     for item in metadata:
         if type(item) in BOUNDS:
             name, sign = BOUNDS[type(item)]
-            yield f"{sign} {plain(getattr(item, name))}"
+            yield f"{sign} {yaml_scalar(getattr(item, name))}"
         elif isinstance(item, MinLen):
             yield "not empty"
         else:
@@ -153,7 +153,7 @@ def types_of(annotation: Any) -> Iterator[str]:
     elif annotation is int:
         yield "whole number"
     elif get_origin(annotation) is Literal:
-        yield from (f"`{plain(choice)}`" for choice in get_args(annotation))
+        yield from (f"`{yaml_scalar(choice)}`" for choice in get_args(annotation))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield f"`{annotation.model_fields['type'].default}`" if "type" in annotation.model_fields else "block"
     elif get_origin(annotation) is Annotated:
@@ -171,4 +171,4 @@ def unit_of(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(settings_page(), end="")

@@ -31,7 +31,7 @@ def _not_all(name: str) -> str:
 
 
 TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"), AfterValidator(_not_all)]
-Column = Annotated[str, Field(min_length=1)] | None
+ColumnName = Annotated[str, Field(min_length=1)] | None
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
 
 
@@ -114,7 +114,7 @@ class TaskFile(OneTask):
     """The file or folder. Not part of a run's identity."""
     path_sha256: Sha256 = None
     """Hash of its content, filled in when the recipe is resolved."""
-    split: Column = None
+    split: ColumnName = None
     """Which split, if the folder has several."""
     validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] | None = None
     """Share of the problems held out by the hash of their ids; null holds out a tenth, or takes those in
@@ -123,11 +123,11 @@ class TaskFile(OneTask):
     """File or folder of the held-out problems; a problem that is also in `path` is not trained on."""
     validation_path_sha256: Sha256 = None
     """Hash of its content, filled in when the recipe is resolved."""
-    validation_split: Column = None
+    validation_split: ColumnName = None
     """Which split, if the folder of the held-out problems has several."""
-    id: Column = None
+    id: ColumnName = None
     """Column that names each problem; null takes the hash of the question. The split depends on it alone."""
-    difficulty: Column = None
+    difficulty: ColumnName = None
     """Column with the difficulty, a number; without it all are 0."""
     max_prompt_tokens: Annotated[Count, Unit("tokens")] = 2048
     """Problems whose prompt has more tokens are left out and counted."""
@@ -196,12 +196,12 @@ class Math(TaskFile):
     form: Annotated[MathForm | None, Field(exclude_if=_absent_if_null)] = None
     """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called and
     how the right answer is written, unless a setting below says otherwise."""
-    question: Column = None
+    question: ColumnName = None
     """Column of the question; null takes the first that exists of question, problem and prompt."""
-    answer: Column = None
+    answer: ColumnName = None
     r"""Column of the answer: its last \boxed{}, else what follows its last "####", else all of it. Null takes the first
     that exists of answer and solution."""
-    solution: Column = None
+    solution: ColumnName = None
     """Column of a written solution, demonstrated in the warm start; null takes solution where there is one, else the
     part of the answer before "####"."""
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
@@ -218,13 +218,13 @@ class Code(TaskFile):
     form: Annotated[CodeForm | None, Field(exclude_if=_absent_if_null)] = None
     """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called,
     how the tests run and what the prompt says, unless a setting below says otherwise."""
-    question: Column = None
+    question: ColumnName = None
     """Column of the question; null takes the first that exists of question, problem, prompt, text and
     description."""
-    tests: Column = None
+    tests: ColumnName = None
     """Column of the tests; null takes the first that exists of tests, test_list, test, input_output and
     public_tests, with private_tests and generated_tests. Its forms are in `scalerl.tasks.code_test_forms`."""
-    solution: Column = None
+    solution: ColumnName = None
     """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
     canonical_solution."""
     template: Template = f"{{question}}\n\n{PYTHON_BLOCK}"
@@ -257,18 +257,18 @@ class MultipleChoice(TaskFile):
     """Multiple choice, as in ARC and HellaSwag; answered with a letter."""
 
     type: Literal["choice"] = "choice"
-    question: Column = None
+    question: ColumnName = None
     """Column of the question; null takes the first that exists of question, problem, prompt and ctx."""
-    choices: Column = None
+    choices: ColumnName = None
     """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first that exists
     of choices, options and endings."""
-    answer: Column = None
+    answer: ColumnName = None
     """Column of the right choice: its letter, its label, its text, or its position. Null takes the first that exists of
     answerKey, answer and label."""
     count_from: Annotated[Literal[0, 1] | None, Field(exclude_if=_absent_if_null)] = None
     """What positions count from. Null takes 0 if a row has 0, and 1 if none has and some are as large as the number of
     their choices; rows that leave it open refuse the file."""
-    solution: Column = None
+    solution: ColumnName = None
     """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
     one."""
     template: Template = "{question}\n\n{choices}\n\nAnswer with the letter of the right choice."
@@ -287,12 +287,12 @@ class Qa(TaskFile):
     """Questions with short answers, as in NaturalQuestions; exact match in SQuAD's normal form."""
 
     type: Literal["qa"] = "qa"
-    question: Column = None
+    question: ColumnName = None
     """Column of the question; null takes the first that exists of question, problem and prompt."""
-    answers: Column = None
+    answers: ColumnName = None
     """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null takes the first that
     exists of answers and answer."""
-    solution: Column = None
+    solution: ColumnName = None
     """Column of a written thought, demonstrated in the warm start before the first answer; null takes solution where
     there is one."""
     template: Template = "{question}\n\nAnswer in a few words."

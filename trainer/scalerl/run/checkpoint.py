@@ -23,7 +23,7 @@ from typing import Any
 import safetensors.numpy
 import safetensors.torch
 
-from scalerl.durable import Part, file_sha256, part_of_rank, sync, write_part
+from scalerl.durable import Part, file_sha256, part_of_rank, sync_file, write_part
 from scalerl.rollout import Prompt
 from scalerl.run.encoding import Encoded, decode, encode
 from scalerl.run.errors import CannotResume
@@ -31,7 +31,7 @@ from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
-FORM = 2
+CHECKPOINT_FORM = 2
 """Changes whenever an older version of this file could not read the folder."""
 RANKS_FORM = 3
 """The same with the files of a learner's ranks, which older versions do not know."""
@@ -39,7 +39,7 @@ UNSEALED_FORM = 1
 """Form 1 had no SHA-256 of the manifest, no predecessor, and of the log only its length, in the state."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
-WriteKept = Callable[[Path], Sequence[Part]]
+KeptWriter = Callable[[Path], Sequence[Part]]
 """Has the learner's ranks write what they keep into a folder; what the manifest says of their files, in order."""
 
 
@@ -55,7 +55,7 @@ class Manifest:
     def to_json(self) -> bytes:
         """The content of manifest.json."""
         log = None if self.log is None else asdict(self.log)
-        form = FORM if len(self.parts) == len(PARTS) else RANKS_FORM
+        form = CHECKPOINT_FORM if len(self.parts) == len(PARTS) else RANKS_FORM
         return seal({"form": form, "log": log, "parts": dict(self.parts)}, indent=1)
 
     @property
@@ -92,7 +92,7 @@ def write_checkpoint(
     state: dict[str, Any],
     log: LogMark,
     before: Manifest | None = None,
-    write_kept: WriteKept = lambda _: (),
+    write_kept: KeptWriter = lambda _: (),
 ) -> Manifest:
     """Write a checkpoint to `folder` and keep the one `before`, which is whole; all other files there are deleted.
 
@@ -105,7 +105,7 @@ def write_checkpoint(
             write_atomically(partial / MANIFEST, manifest.to_json())
         return manifest
     manifest = Manifest(parts=_write_parts(folder, state, write_kept(folder)), log=log)
-    sync(folder)  # the parts' names are durable before the manifest's
+    sync_file(folder)  # the parts' names are durable before the manifest's
     if before is not None:
         write_atomically(folder / PREVIOUS, before.to_json())
     write_atomically(folder / MANIFEST, manifest.to_json())
@@ -169,7 +169,7 @@ def _read_manifest(path: Path) -> Manifest:
     try:
         content, is_sealed = read_sealed(path.read_bytes())
         form = content["form"]
-        if form not in (UNSEALED_FORM, FORM, RANKS_FORM):
+        if form not in (UNSEALED_FORM, CHECKPOINT_FORM, RANKS_FORM):
             found = f"this checkpoint has form {form}, and this version reads form {RANKS_FORM}"
             raise CannotResume(f"{path.parent}: {found}; resume the run with the version that wrote it")
         if form != UNSEALED_FORM and not is_sealed:

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Rows = Sequence[dict[str, Any]]
+TrainRows = Sequence[dict[str, Any]]
 
 RECENT = 20
 """Steps at the end of the run that are judged."""
@@ -33,23 +33,23 @@ PATIENT = 5
 """Steps that may train on nothing at the start of a run before it is said; a run that ends sooner says it then."""
 
 
-def mean_of(rows: Rows, name: str) -> float | None:
+def column_mean(rows: TrainRows, name: str) -> float | None:
     """Mean of a column over the rows that have it; None where none has."""
     values = [row[name] for row in rows if row.get(name) is not None]
     return sum(values) / len(values) if values else None
 
 
-def truncation(early: Rows, recent: Rows) -> str | None:
+def truncation(early: TrainRows, recent: TrainRows) -> str | None:
     """Answers cut off at the token limit pass 10 %."""
-    share, before = mean_of(recent, "truncated"), mean_of(early[:RECENT], "truncated")
+    share, before = column_mean(recent, "truncated"), column_mean(early[:RECENT], "truncated")
     if share is None or before is None or share <= max(MAX_TRUNCATED, before + TRUNCATED_RISE):
         return None
     return f"{share:.0%} of answers are cut off at the token limit, {before:.0%} at the start; runs over 10 % collapsed"
 
 
-def mismatch(early: Rows, recent: Rows) -> str | None:
+def mismatch(early: TrainRows, recent: TrainRows) -> str | None:
     """The log-probs of trainer and generator drift apart."""
-    gap, before = mean_of(recent, "mismatch"), mean_of(early[SETTLED:EARLY], "mismatch")
+    gap, before = column_mean(recent, "mismatch"), column_mean(early[SETTLED:EARLY], "mismatch")
     if gap is None or before is None or gap <= max(MAX_MISMATCH, MISMATCH_RISE * before):
         return None
     return (
@@ -57,23 +57,23 @@ def mismatch(early: Rows, recent: Rows) -> str | None:
     )
 
 
-def ess(early: Rows, recent: Rows) -> str | None:
+def ess(early: TrainRows, recent: TrainRows) -> str | None:
     """Importance weights rest on few tokens."""
-    share = mean_of(recent, "ess")
+    share = column_mean(recent, "ess")
     if share is None or share >= MIN_ESS:
         return None
     return f"effective sample size is {share:.0%} of the tokens: the batch is too far off-policy"
 
 
-def entropy(early: Rows, recent: Rows) -> str | None:
+def low_entropy(early: TrainRows, recent: TrainRows) -> str | None:
     """The policy has stopped exploring before it could do the task."""
-    nats, rate = mean_of(recent, "entropy"), mean_of(recent, "pass_rate")
+    nats, rate = column_mean(recent, "entropy"), column_mean(recent, "pass_rate")
     if nats is None or rate is None or nats >= MIN_ENTROPY or rate >= MASTERED:
         return None
     return f"entropy is down to {nats:.3f} nats per token at a pass rate of {rate:.2f}: answers no longer differ"
 
 
-def skipped(early: Rows, recent: Rows) -> str | None:
+def skipped(early: TrainRows, recent: TrainRows) -> str | None:
     """Too many steps trained on nothing."""
     if not recent:
         return None
@@ -105,16 +105,16 @@ def nothing_trained(idle: Counter[str]) -> str:
     return f"{which}, so that the weights are those of the start: {_reasons(idle)}"
 
 
-RULES: dict[str, Callable[[Rows, Rows], str | None]] = {
+RULES: dict[str, Callable[[TrainRows, TrainRows], str | None]] = {
     "truncation": truncation,
     "mismatch": mismatch,
     "ess": ess,
-    "entropy": entropy,
+    "entropy": low_entropy,
     "skipped": skipped,
 }
 
 
-def warnings(early: Rows, recent: Rows) -> dict[str, str]:
+def health_warnings(early: TrainRows, recent: TrainRows) -> dict[str, str]:
     """The rules that found something, and what, of the first EARLY and the last RECENT train rows of a run.
 
     Nothing before the two are RECENT steps apart.
@@ -147,7 +147,7 @@ class Health:
     def warnings(self, *, ended: bool = False) -> dict[str, str]:
         """What the rules find now. Steps that trained on nothing count from PATIENT steps on, or when the run ends."""
         recent = list(self._recent)
-        found = warnings(self._early, recent)
+        found = health_warnings(self._early, recent)
         if self._steps and self._steps == self._idle.total() and (ended or self._steps >= PATIENT):
             found["skipped"] = nothing_trained(self._idle)
         elif ended and (text := skipped(self._early, recent)):

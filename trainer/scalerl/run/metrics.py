@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from scalerl.cluster.device_seconds import Activity, Role
 
 WALL_FIELDS = frozenset({"wall_s", "off_clock_s"})
-FILE_NAME = "metrics.jsonl"
+LOG_FILE = "metrics.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from scalerl.learner.learner import Learner
 from scalerl.run.run_folder import replace_folder
 
-SMALL = (".json", ".jinja", ".model", ".txt")
+SMALL_FILES = (".json", ".jinja", ".model", ".txt")
 """Endings of a model's files that are not weights: configuration and tokenizer."""
 
 
@@ -21,5 +21,5 @@ def write_model(folder: Path, learner: Learner, start: Path) -> None:
         for path in start.iterdir():
             is_index = path.name.endswith(".index.json")
             is_written = path.name == "config.json" and (partial / path.name).exists()
-            if path.suffix in SMALL and not is_index and not is_written:
+            if path.suffix in SMALL_FILES and not is_index and not is_written:
                 shutil.copyfile(path, partial / path.name)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from scalerl.durable import sync
+from scalerl.durable import sync_file
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.errors import CannotResume
-from scalerl.run.metrics import FILE_NAME
+from scalerl.run.metrics import LOG_FILE
 from scalerl.run.status import RunStatus
 
 IDENTITY = re.compile("[0-9a-f]{12}")
@@ -37,7 +37,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    sync(path.parent)
+    sync_file(path.parent)
 
 
 @contextmanager
@@ -49,13 +49,13 @@ def replace_folder(path: Path) -> Iterator[Path]:
     try:
         yield partial
         for inside in (partial, *partial.rglob("*")):
-            sync(inside)
+            sync_file(inside)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    sync(path.parent)
+    sync_file(path.parent)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -76,7 +76,7 @@ class RunFolder:
     @property
     def metrics(self) -> Path:
         """The run log."""
-        return self.path / FILE_NAME
+        return self.path / LOG_FILE
 
     @property
     def rollouts(self) -> Path:

@@ -4,13 +4,13 @@ import hashlib
 import json
 from typing import Any
 
-SEAL = "sha256"
+SEAL_KEY = "sha256"
 """The key of the SHA-256 of all other keys."""
 
 
 def seal(content: dict[str, Any], indent: int | None = None) -> bytes:
     """The object as a file's content, its SHA-256 last."""
-    return json.dumps({**content, SEAL: _sha256(content)}, indent=indent).encode()
+    return json.dumps({**content, SEAL_KEY: _sha256(content)}, indent=indent).encode()
 
 
 def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
@@ -24,9 +24,9 @@ def read_sealed(content: bytes) -> tuple[dict[str, Any], bool]:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")
-    if SEAL not in found:
+    if SEAL_KEY not in found:
         return found, False
-    written = found.pop(SEAL)
+    written = found.pop(SEAL_KEY)
     if written != _sha256(found):
         raise ValueError("its SHA-256 is not that of its content")
     return found, True

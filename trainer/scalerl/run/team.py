@@ -17,12 +17,10 @@ from typing import Any
 from torch.distributed import DistError, FileStore  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
 from scalerl.learner.ranks import ALONE, LIMIT, RankDied, Ranks, join, leave
-from scalerl.processes.launch import no_signals
+from scalerl.processes.launch import BURIAL_LIMIT_S, no_signals
 from scalerl.recipe import ResolvedRecipe
 
 POLL_S = 0.05
-BURIAL_LIMIT_S = 5.0
-"""A process whose connection has closed is gone within an instant; its exit code may come a little later."""
 
 
 class Team:

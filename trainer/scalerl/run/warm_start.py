@@ -67,7 +67,7 @@ class WarmStartRow:
         return {"kind": "warm_start", **asdict(self)}
 
 
-def key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -> str:
+def start_key(recipe: ResolvedRecipe, seed: int, left_out: Sequence[str] = ()) -> str:
     """Hash of all that decides the supervised weights; `left_out` are the task's `newly_left_out`."""
     parts = recipe.canonical("model", "tasks", "warm_start", "threads")
     if not recipe.generation.thinks:  # then demonstrations have no thinking part
@@ -101,7 +101,7 @@ def load_or_train(
         return source
     folder.mkdir(parents=True, exist_ok=True)
     listener = listener or Listener()
-    finished = folder / key(recipe, seed, task.newly_left_out)
+    finished = folder / start_key(recipe, seed, task.newly_left_out)
     partial = folder / f"{finished.name}.partial"
     with lock_held(folder / f"{finished.name}.lock", partial / LOG, recipe.warm_start.steps, listener):
         if not is_whole(finished, listener):
@@ -111,7 +111,7 @@ def load_or_train(
             if recipe.model.type == "pretrained":
                 start.load_weights(unchanged_folder(recipe.model))
             partial.mkdir(exist_ok=True)
-            train(start, task, recipe, seed, partial, listener)
+            train_start(start, task, recipe, seed, partial, listener)
             with replace_folder(finished) as made:
                 start.save(made, eos_token_id=tokenizer.eos_ids[0])
                 tokenizer.save(made)
@@ -195,7 +195,7 @@ def unchanged_folder(model: PretrainedModel) -> Path:
     return folder
 
 
-def train(
+def train_start(
     policy: Policy,
     task: Task,
     recipe: ResolvedRecipe,

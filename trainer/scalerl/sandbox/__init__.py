@@ -8,16 +8,19 @@ behind it
     inside         what the interpreter in the sandbox runs: launcher, supervisor, program
     system_calls   the filter on system calls
     processes      what the processes of a program use together
+
+A program can still read the clock, learn about the machine and slow its neighbours: the list of what the sandbox does
+not stop is in `docs/design.md`, under "Code that the policy writes".
 """
 
 from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
-from scalerl.sandbox.limits import Finished, LimitName, Limits
+from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.sandbox import Sandbox
 
 __all__ = [
-    "Finished",
     "LimitName",
     "Limits",
+    "ProgramEnd",
     "Sandbox",
     "SandboxError",
     "SandboxFailed",

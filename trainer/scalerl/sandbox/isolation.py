@@ -39,7 +39,7 @@ RUN_MARSHALLED = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv
 """Compiling the text would take as long as starting the interpreter."""
 INSIDE = Path(__file__).with_name("inside.py")
 FOLDER = "/sandbox"
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+DEVICE_FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
 """All a program finds set, beside its folder; the hash seed makes the order of sets the same in every run."""
 
@@ -81,7 +81,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
         "readable": readable,
         "links": links,
         "hidden": hidden,
-        "devices": DEVICES,
+        "devices": DEVICE_FILES,
         "uid": uid,
         "niceness": UNCOUNTED_NICENESS if os.geteuid() == 0 and not real_root else 0,
         "rlimits": rlimits(limits, others=_num_others(isolation, real_root)),
@@ -135,7 +135,7 @@ def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
     else:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     # bwrap would make missing folders on the way for its own user only.
-    on_the_way = {str(parent) for path in [*spec["readable"], *DEVICES] for parent in Path(path).parents}
+    on_the_way = {str(parent) for path in [*spec["readable"], *DEVICE_FILES] for parent in Path(path).parents}
     for folder in sorted(on_the_way - {"/"}):
         command += ["--perms", "0755", "--dir", folder]
     for path in spec["readable"]:

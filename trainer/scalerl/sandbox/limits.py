@@ -31,8 +31,8 @@ class Limits(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
-    """The end of one program: `Finished(stdout="4\\n", stderr="", exit_code=0, signal=None, limit=None, ...)`."""
+class ProgramEnd:
+    """The end of one program: `ProgramEnd(stdout="4\\n", stderr="", exit_code=0, signal=None, limit=None, ...)`."""
 
     stdout: str
     """What it wrote, up to `output_kb`; bytes that are no UTF-8 are replaced."""

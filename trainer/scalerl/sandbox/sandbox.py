@@ -12,18 +12,18 @@ from typing import IO
 
 from scalerl.sandbox.errors import SandboxError, SandboxFailed, SandboxTimedOut, SandboxUnavailable
 from scalerl.sandbox.isolation import STRONGEST_FIRST, IsolationName, prepared
-from scalerl.sandbox.limits import Finished, LimitName, Limits
+from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 
 START_UP_S = 30.0
 """A program that has not started by then is the machine's failure, not the program's."""
-POLL_S = 0.05
+LIMITS_POLL_S = 0.05
 END_S = 30.0
 """Everything is killed at once when a program ends; a machine that takes longer than this has failed."""
 CHUNK_BYTES = 1 << 16
 SEALED = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
-PROBE = """
+PROBE_PROGRAM = """
 import json, os, random
 for path in ("probe", "/dev/null"):
     with open(path, "w") as file:
@@ -64,11 +64,11 @@ class Sandbox:
         )
 
     def _probe(self) -> None:
-        probe = self.run(PROBE, stdin="", limits=Limits())
+        probe = self.run(PROBE_PROGRAM, stdin="", limits=Limits())
         if probe.stdout != '["probe"]\n':
             raise SandboxFailed(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
 
-    def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> Finished:
+    def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> ProgramEnd:
         """Run Python text as `__main__`; return when it and all it started are gone.
 
         It reads the text `stdin`, or from that descriptor. What it writes is in `Finished`, or goes to the descriptor
@@ -127,7 +127,7 @@ class Watch:
             if pipe is not None:
                 self.pipes.register(pipe, selectors.EVENT_READ, name)
 
-    def until_the_end(self) -> Finished:
+    def until_the_end(self) -> ProgramEnd:
         """Read until every process that could write is gone."""
         with self.pipes:
             while self.pipes.get_map():
@@ -136,7 +136,7 @@ class Watch:
                     self._late()
                 if now >= self.next_look and not self.control.closed:
                     self._look()
-                    self.next_look = time.monotonic() + POLL_S
+                    self.next_look = time.monotonic() + LIMITS_POLL_S
                 wait = max(0.0, min(self.deadline, self.next_look) - time.monotonic())
                 for key, _ in self.pipes.select(wait):
                     self._read(key)
@@ -156,7 +156,7 @@ class Watch:
             if self.started is None:
                 self.started = time.monotonic()
                 self.deadline = self.started + self.limits.wall_s
-                self.next_look = self.started + POLL_S
+                self.next_look = self.started + LIMITS_POLL_S
         elif len(chunk) > room:
             self._end("output")
 
@@ -187,7 +187,7 @@ class Watch:
             self.deadline = time.monotonic() + END_S
             self.next_look = float("inf")
 
-    def _finished(self) -> Finished:
+    def _finished(self) -> ProgramEnd:
         try:
             self.process.wait(END_S)
         except subprocess.TimeoutExpired as error:
@@ -205,7 +205,7 @@ class Watch:
                 ended_by = -code
             else:
                 exit_code = code
-        return Finished(
+        return ProgramEnd(
             stdout=self.written["stdout"].decode(errors="replace"),
             stderr=self.written["stderr"].decode(errors="replace"),
             exit_code=exit_code,

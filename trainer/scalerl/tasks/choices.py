@@ -8,14 +8,14 @@ from scalerl.recipe import MultipleChoice
 from scalerl.rollout import Judgement
 from scalerl.tasks.asked import asked
 from scalerl.tasks.file_task import FileTask, Problem
-from scalerl.tasks.files import TaskRow, read_rows
+from scalerl.tasks.files import TaskRow, read_task_rows
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.same_problem import problem_key
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.choice import LETTERS, judge_choice
 
 CHOICES = ("choices", "options", "endings")
-ANSWERS = ("answerKey", "answer", "label")
+CHOICE_COLUMNS = ("answerKey", "answer", "label")
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
@@ -30,20 +30,25 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
         ["positions of right choices count from 1, as no row has 0"] if first and settings.count_from is None else []
     )
     return FileTask(
-        settings, tokenizer, read=lambda row: problem(row, settings, first), judge=judge, num_judges=1, notes=notes
+        settings,
+        tokenizer,
+        read=lambda row: choice_problem(row, settings, first),
+        judge=judge,
+        num_judges=1,
+        notes=notes,
     )
 
 
-def problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Problem:
+def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Problem:
     """One row of the file, whose answers that are numbers count from `first`."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     written = row.value("choices", settings.choices, CHOICES)
     texts, labels = _choices(written, row.where)
-    answer = row.value("answer", settings.answer, ANSWERS)
+    answer = row.value("answer", settings.answer, CHOICE_COLUMNS)
     letter = LETTERS[_place(answer, texts, labels, first, row.where)]
     solution = row.optional_text("solution", settings.solution, ("solution",))
     lines = "\n".join(f"{LETTERS[i]}. {text}" for i, text in enumerate(texts))
-    answers = {settings.answer, settings.solution, *ANSWERS, "solution"}
+    answers = {settings.answer, settings.solution, *CHOICE_COLUMNS, "solution"}
     return Problem(
         question=f"{question}\n{lines}",
         asked=asked(row, settings.template, {"question": question, "choices": lines}, answers),
@@ -98,12 +103,12 @@ def _first_number(settings: MultipleChoice) -> int:
     seen: tuple[int, str] | None = None
     is_from_1 = False
     for path, split in ((settings.path, settings.split), (settings.validation_path, settings.validation_split)):
-        for row in read_rows(Path(path), split) if path is not None else ():
+        for row in read_task_rows(Path(path), split) if path is not None else ():
             if isinstance(row, LeftOut):
                 continue
             try:
                 texts, labels = _choices(row.value("choices", settings.choices, CHOICES), row.where)
-                answer = str(row.value("answer", settings.answer, ANSWERS)).strip()
+                answer = str(row.value("answer", settings.answer, CHOICE_COLUMNS)).strip()
             except ValueError:
                 continue
             if answer.isdecimal() and _are_letters(labels) and answer not in texts:

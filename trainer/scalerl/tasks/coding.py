@@ -41,7 +41,9 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
         return Judgement(outcome, found.dropped)
 
     num_judges = max(1, min(8, os.cpu_count() or 1))
-    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
+    return FileTask(
+        settings, tokenizer, read=lambda row: code_problem(row, settings), judge=judge, num_judges=num_judges
+    )
 
 
 def _are_of_a_class(tests: Sequence[CodeTest]) -> bool:
@@ -49,7 +51,7 @@ def _are_of_a_class(tests: Sequence[CodeTest]) -> bool:
     return any(isinstance(test, CallTest) and test.call.startswith("Solution.") for test in tests)
 
 
-def problem(row: TaskRow, settings: Code) -> Problem:
+def code_problem(row: TaskRow, settings: Code) -> Problem:
     """One row of the file."""
     columns = CODE_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)

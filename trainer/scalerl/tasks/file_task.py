@@ -16,7 +16,7 @@ from scalerl.recipe import FileSettings
 from scalerl.recipe.content_hash import content_sha256
 from scalerl.rollout import Judgement, Outcome, Prompt
 from scalerl.tasks.asked import PromptText, TemplateFault
-from scalerl.tasks.files import TaskRow, is_missing, read_rows
+from scalerl.tasks.files import TaskRow, is_missing, read_task_rows
 from scalerl.tasks.left_out import LeftOut, Reason, UnreadableRows, reasons_text
 from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tasks.same_problem import problem_key
@@ -159,7 +159,7 @@ class FileTask:
         `again` is the reason for leaving out a problem that an earlier file has.
         """
         path = Path(getattr(self.settings, field))
-        rows = read_rows(path, split)
+        rows = read_task_rows(path, split)
         if path.exists() and content_sha256(path, field) != getattr(self.settings, f"{field}_sha256"):
             raise ValueError(
                 f"task {self.name!r}: {path} has changed since the run was planned; restore the old content, or "

@@ -89,7 +89,7 @@ def _shortened(value: Any) -> str:
     return value.written[:80] if isinstance(value, WrittenInteger) else f"{value!r:.80}"
 
 
-def read_rows(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]:
+def read_task_rows(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]:
     """The rows of a file or folder in order, those that cannot be read as LeftOut; ValueError if the file cannot."""
     if path.is_dir():
         yield from _of_folder(path, split)

@@ -15,7 +15,7 @@ duplicate         the same problem stands further up in the same file, or an ear
 held out          a problem to train on that is held out, in this or another task
 downstream        a problem to train on that a downstream file measures
 too long          its prompt has more tokens than `max_prompt_tokens`"""
-MOST_NAMED = 10
+MOST_ROWS_NAMED = 10
 """Rows that one message names."""
 
 
@@ -37,7 +37,7 @@ class UnreadableRows(ValueError):
 
     def __init__(self, rows: Sequence[LeftOut]) -> None:
         self.rows = tuple(rows)
-        lines = [f"{row.where}: {row.detail}" for row in self.rows[:MOST_NAMED]]
+        lines = [f"{row.where}: {row.detail}" for row in self.rows[:MOST_ROWS_NAMED]]
         if more := len(self.rows) - len(lines):
             lines.append(f"and {more:,} more")
         head = [] if len(self.rows) == 1 else [f"{len(self.rows):,} rows cannot be used; correct or remove them:"]

@@ -18,14 +18,14 @@ from typing import Any
 
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest
 
-MAX_BYTES = 1 << 30
+MAX_TEST_BYTES = 1 << 30
 """Tests of one problem, uncompressed; the largest published are a tenth of it."""
-MODULES = (
+HEADER_MODULES = (
     "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json"
 )
 HEADER = "\n".join(
-    [f"from {module} import *" for module in (*MODULES.split(), "builtins", "typing")]
-    + [f"import {module}" for module in MODULES.split()]
+    [f"from {module} import *" for module in (*HEADER_MODULES.split(), "builtins", "typing")]
+    + [f"import {module}" for module in HEADER_MODULES.split()]
     + ["sys.setrecursionlimit(50000)"]
 )
 OF_ONE_STRING = {"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"}
@@ -81,11 +81,11 @@ def _text(written: str) -> str:
         return written
     try:
         unpacking = zlib.decompressobj()
-        pickled = unpacking.decompress(base64.b64decode(written, validate=True), MAX_BYTES)
+        pickled = unpacking.decompress(base64.b64decode(written, validate=True), MAX_TEST_BYTES)
     except (binascii.Error, zlib.error) as error:
         raise ValueError(str(error)) from None
     if unpacking.unconsumed_tail or not unpacking.eof:
-        raise ValueError("cut short" if not unpacking.unconsumed_tail else f"more than {MAX_BYTES} bytes")
+        raise ValueError("cut short" if not unpacking.unconsumed_tail else f"more than {MAX_TEST_BYTES} bytes")
     return pickled_string(pickled)
 
 

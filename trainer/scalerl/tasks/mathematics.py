@@ -25,10 +25,12 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
     # More at a time than there are cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
 
-    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=num_judges)
+    return FileTask(
+        settings, tokenizer, read=lambda row: math_problem(row, settings), judge=judge, num_judges=num_judges
+    )
 
 
-def problem(row: TaskRow, settings: Math) -> Problem:
+def math_problem(row: TaskRow, settings: Math) -> Problem:
     """One row of the file."""
     columns = MATH_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)

@@ -1,16 +1,13 @@
 """Several tasks as one: prompts of all, each judged by its own."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scalerl.recipe import ALL, AnyTask
 from scalerl.rollout import Judgement, Prompt
+from scalerl.tasks.task import Task
 from scalerl.tasks.written import Written
-
-if TYPE_CHECKING:
-    from scalerl.tasks import Task
 
 
 class Mix:
@@ -18,7 +15,7 @@ class Mix:
 
     name = ALL
 
-    def __init__(self, tasks: "Sequence[Task]", shares: Sequence[float]) -> None:
+    def __init__(self, tasks: Sequence[Task], shares: Sequence[float]) -> None:
         self.tasks = {task.name: task for task in tasks}
         self.shares = {task.name: share for task, share in zip(tasks, shares, strict=True)}
         self.train = tuple(prompt for task in tasks for prompt in task.train)
@@ -46,7 +43,7 @@ class Mix:
         return self.tasks[names[int(rng.choice(len(names), p=shares / shares.sum()))]].demonstrate(rng, noise)
 
 
-def shares_of(settings: Sequence[AnyTask], tasks: "Sequence[Task]") -> list[float]:
+def shares_of(settings: Sequence[AnyTask], tasks: Sequence[Task]) -> list[float]:
     """Weights over their sum; without weights the numbers of training prompts over theirs."""
     weights = [one.weight or len(task.train) for one, task in zip(settings, tasks, strict=True)]
     return [weight / sum(weights) for weight in weights]

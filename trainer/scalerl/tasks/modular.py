@@ -23,9 +23,9 @@ from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 from scalerl.tokens.symbols import COLON, SYMBOLS
 
-ADD, TIMES, SQUARE = "wxy"
+ADD, MULTIPLY, SQUARE = "wxy"
 NUM_INPUTS = 5
-_SHORTENED = re.compile(f"{ADD}{ADD}|{TIMES}{TIMES}|{ADD}{TIMES}{ADD}|{TIMES}{ADD}{TIMES}")
+_SHORTENED = re.compile(f"{ADD}{ADD}|{MULTIPLY}{MULTIPLY}|{ADD}{MULTIPLY}{ADD}|{MULTIPLY}{ADD}{MULTIPLY}")
 """Operations that fewer of the same kinds can do; what it misses is found by trying."""
 
 
@@ -39,7 +39,7 @@ class ModularTask:
     def __init__(self, settings: Modular, tokenizer: Tokenizer) -> None:
         self.name, self.settings, self.tokenizer = settings.title, settings, tokenizer
         m = settings.modulus
-        self._operations = [f"{ADD}{c}" for c in SYMBOLS[1:m]] + [f"{TIMES}{c}" for c in SYMBOLS[2:m]] + [SQUARE]
+        self._operations = [f"{ADD}{c}" for c in SYMBOLS[1:m]] + [f"{MULTIPLY}{c}" for c in SYMBOLS[2:m]] + [SQUARE]
         self._shorter = {count: self._values_of_all(count) for count in range(1, settings.max_operations)}
         self._programs: dict[str, str] = {}
         """The program that each prompt was made from, by id."""
@@ -61,7 +61,7 @@ class ModularTask:
         while True:
             length = lengths[turn % len(lengths)]
             program = "".join(self._operations[i] for i in rng.integers(len(self._operations), size=length))
-            if _SHORTENED.search("".join(symbol for symbol in program if symbol in ADD + TIMES + SQUARE)):
+            if _SHORTENED.search("".join(symbol for symbol in program if symbol in ADD + MULTIPLY + SQUARE)):
                 continue
             inputs = sorted(rng.permutation(self.settings.modulus)[:NUM_INPUTS].tolist())
             outputs = run(program, inputs, self.settings.modulus)
@@ -118,7 +118,7 @@ def run(program: str, inputs: list[int], modulus: int) -> list[int] | None:
             values = [value * value % modulus for value in values]
             continue
         number = SYMBOLS.find(next(rest, "none"))
-        if operation not in (ADD, TIMES) or not 0 <= number < modulus:
+        if operation not in (ADD, MULTIPLY) or not 0 <= number < modulus:
             return None
         values = [(value + number if operation == ADD else value * number) % modulus for value in values]
     return values

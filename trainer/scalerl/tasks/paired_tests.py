@@ -18,13 +18,13 @@ from typing import Any
 from scalerl.tasks.file_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, read_tests
 
-COLUMNS = ("public_tests", "private_tests", "generated_tests")
+TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")
 """Of CodeContests, whose tests are in three columns."""
 
 
 def joined_columns(row: Mapping[str, Any]) -> dict[str, list[Any]] | None:
     """All tests of a row of CodeContests as two lists, None for any other row."""
-    parts = [row[name] for name in COLUMNS if isinstance(row.get(name), dict)]
+    parts = [row[name] for name in TEST_COLUMNS if isinstance(row.get(name), dict)]
     if not parts or not all({"input", "output"} <= part.keys() for part in parts):
         return None
     return {to: [one for part in parts for one in part[of]] for of, to in (("input", "inputs"), ("output", "outputs"))}

@@ -8,7 +8,7 @@ from scalerl.tasks.files import TaskRow
 from scalerl.tokens import Tokenizer
 from scalerl.verifiers.qa import judge_qa, normalise
 
-ANSWERS = ("answers", "answer")
+ANSWER_COLUMNS = ("answers", "answer")
 
 
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
@@ -17,13 +17,13 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
     def judge(text: str, gold: tuple[str, ...]) -> Judgement:
         return judge_qa(text, gold, min_f1=settings.min_f1)
 
-    return FileTask(settings, tokenizer, read=lambda row: problem(row, settings), judge=judge, num_judges=1)
+    return FileTask(settings, tokenizer, read=lambda row: qa_problem(row, settings), judge=judge, num_judges=1)
 
 
-def problem(row: TaskRow, settings: Qa) -> Problem:
+def qa_problem(row: TaskRow, settings: Qa) -> Problem:
     """One row of the file."""
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
-    written = row.value("answers", settings.answers, ANSWERS)
+    written = row.value("answers", settings.answers, ANSWER_COLUMNS)
     texts = written.get("text") if isinstance(written, dict) else [written] if isinstance(written, str) else written
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ValueError(f"{row.where}: answers are {written!r:.80}; a text or a list of texts is needed")
@@ -34,7 +34,10 @@ def problem(row: TaskRow, settings: Qa) -> Problem:
     return Problem(
         question=question,
         asked=asked(
-            row, settings.template, {"question": question}, {settings.answers, settings.solution, *ANSWERS, "solution"}
+            row,
+            settings.template,
+            {"question": question},
+            {settings.answers, settings.solution, *ANSWER_COLUMNS, "solution"},
         ),
         answer=tuple(texts),
         thought=row.optional_text("solution", settings.solution, ("solution",)),

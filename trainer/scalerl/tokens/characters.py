@@ -9,14 +9,14 @@ from pathlib import Path
 
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 
-SPECIAL = ("<pad>", "<eos>", THINK, END_THINK)
+SPECIAL_TOKENS = ("<pad>", "<eos>", THINK, END_THINK)
 SIZE = 272
 """4 + 256 ids, rounded up to a multiple of 16; the spare ones are never trained."""
 PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
 """ScaleRL A.10."""
 
-PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
-PIECES += (b"\xff",) * (SIZE - len(PIECES))
+CHARACTER_PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
+CHARACTER_PIECES += (b"\xff",) * (SIZE - len(CHARACTER_PIECES))
 
 _TOKENS = re.compile("</?think>|.+?(?=</?think>|$)", re.DOTALL)
 
@@ -32,16 +32,16 @@ class CharacterTokenizer:
     interruption = PHRASE
 
     def __init__(self, *, thinks: bool = True) -> None:
-        self.reader = Reader(PIECES, thinks=thinks)
+        self.reader = Reader(CHARACTER_PIECES, thinks=thinks)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids of UTF-8 text."""
         tokens: list[int] = []
         for part in _TOKENS.findall(text):
             if part in (THINK, END_THINK):
-                tokens.append(SPECIAL.index(part))
+                tokens.append(SPECIAL_TOKENS.index(part))
             else:
-                tokens.extend(byte + len(SPECIAL) for byte in part.encode())
+                tokens.extend(byte + len(SPECIAL_TOKENS) for byte in part.encode())
         return tuple(tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -58,10 +58,10 @@ class CharacterTokenizer:
         from transformers.convert_slow_tokenizer import bytes_to_unicode
 
         letters = bytes_to_unicode()
-        vocabulary = {name: index for index, name in enumerate(SPECIAL)}
-        vocabulary |= {letters[byte]: byte + len(SPECIAL) for byte in range(256)}
+        vocabulary = {name: index for index, name in enumerate(SPECIAL_TOKENS)}
+        vocabulary |= {letters[byte]: byte + len(SPECIAL_TOKENS) for byte in range(256)}
         tokenizer = Tokenizer(models.BPE(vocabulary, []))
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.add_special_tokens(list(SPECIAL))
+        tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
         tokenizer.save(str(folder / "tokenizer.json"))

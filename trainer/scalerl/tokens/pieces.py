@@ -15,7 +15,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-UNKNOWN = "\ufffd".encode()
+REPLACEMENT = "\ufffd".encode()
 """Written by ids that only the embedding has."""
 PROBES = ("so 2 + 2 is\n\nfour, (a)b;", "</think>\n\n\\boxed{4}", "Grüße, 你好 🙂\t{x: [1]}")
 """Texts whose tokens must write what the library reads from them."""
@@ -31,7 +31,7 @@ def pieces_of(
     decoder = json.loads(backend.to_str())["decoder"] if backend is not None else None
     kinds = {part["type"] for part in _parts(decoder)}
     found = _of_byte_letters(names) if "ByteLevel" in kinds else _of_differences(tokenizer, names, where)
-    pieces = tuple(b"" if index in silent else found.get(index, UNKNOWN) for index in range(size))
+    pieces = tuple(b"" if index in silent else found.get(index, REPLACEMENT) for index in range(size))
     for text in PROBES:
         tokens = [token for token in tokenizer.encode(text, add_special_tokens=False) if token not in silent]
         ours = b"".join(pieces[token] for token in tokens).decode(errors="replace")

@@ -17,8 +17,8 @@ PAD_ID, EOS_ID, THINK_ID, END_THINK_ID = ID[PAD], ID[EOS], ID[THINK], ID[END_THI
 VOCABULARY_SIZE = 48
 """Rounded up from len(VOCABULARY), because matrix products like multiples of 16; the spare ids are never trained."""
 
-PIECES = tuple(b"" if token in (PAD, EOS) else token.encode() for token in VOCABULARY)
-PIECES += (b"?",) * (VOCABULARY_SIZE - len(VOCABULARY))
+SYMBOL_PIECES = tuple(b"" if token in (PAD, EOS) else token.encode() for token in VOCABULARY)
+SYMBOL_PIECES += (b"?",) * (VOCABULARY_SIZE - len(VOCABULARY))
 
 _TOKENS = re.compile("</?think>|.", re.DOTALL)
 
@@ -34,7 +34,7 @@ class SymbolTokenizer:
     interruption = END_THINK
 
     def __init__(self, *, thinks: bool = True) -> None:
-        self.reader = Reader(PIECES, thinks=thinks)
+        self.reader = Reader(SYMBOL_PIECES, thinks=thinks)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Token ids; raises ValueError on a character outside the vocabulary."""

@@ -56,7 +56,7 @@ _MOST_PLACES = 400
 """Numbers that are longer, larger or smaller than floats can be are compared exactly."""
 
 CodeTest = CallTest | StdioTest
-KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
+TEST_KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
 
 
 def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest, ...]:
@@ -65,7 +65,7 @@ def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest,
         raise ValueError(f"{where}: no tests; a problem needs at least one, or every program would be right")
     tests: list[CodeTest] = []
     for number, row in enumerate(rows):
-        kind = KEYS.get(frozenset(row))
+        kind = TEST_KEYS.get(frozenset(row))
         if kind is CallTest and isinstance(row["call"], str) and isinstance(row["args"], list | tuple):
             for name in ("args", "expected"):
                 _refuse_what_cannot_travel(row[name], f"{where}: test {number}: {name}")

@@ -24,7 +24,7 @@ from scalerl.verifiers.worker import judge_within
 
 if TYPE_CHECKING:  # neither torch nor SymPy is loaded before it is needed
     from scalerl.rollout import Outcome
-    from scalerl.verifiers.math_equal import Place
+    from scalerl.verifiers.math_equal import StatedPlace
 
 MAX_NUMBER_CHARS = 20_000
 TAIL_CHARS = 2_000
@@ -104,7 +104,7 @@ def too_long(answer: str) -> bool:
     return len(answer) > MAX_NUMBER_CHARS or not NUMBER.fullmatch(answer)
 
 
-def final_answer(response: str) -> "tuple[str, Place]":
+def final_answer(response: str) -> "tuple[str, StatedPlace]":
     """The answer that the response states ("" for none), and where; "prose" has yet to be searched."""
     boxed = last_boxed(response)
     if boxed is not None:

@@ -50,7 +50,7 @@ from sympy.core.relational import Ge, Gt, Le, Lt, Relational
 
 from scalerl.verifiers.math_notation import nesting
 from scalerl.verifiers.math_prose import statements
-from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, Reading, read
+from scalerl.verifiers.math_reading import MAX_ANSWER_CHARS, NUMBER, SHORT_WORDS, ParsedAnswer, read
 from scalerl.verifiers.math_units import UnitOfMeasure
 from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digits
 
@@ -72,11 +72,11 @@ _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*
 OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Rational(5, 9), Rational(45967, 180))}
 """Factor and offset of a temperature to kelvin."""
 
-Place = Literal["marked", "said", "prose"]
+StatedPlace = Literal["marked", "said", "prose"]
 """Where the answer was stated: in a box or after "####", after "the answer is", or somewhere in the text."""
 
 
-def judge(answer: str, gold: str, place: Place) -> "tuple[Outcome, str]":
+def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
     """The verdict on a stated answer, right, wrong or unparsable, and what was dropped to read it."""
     if any(len(text) > MAX_ANSWER_CHARS and NUMBER.fullmatch(text) for text in (answer, gold)):
         return judge_long_number(answer, gold), ""
@@ -86,14 +86,14 @@ def judge(answer: str, gold: str, place: Place) -> "tuple[Outcome, str]":
     wanted = read(gold)
     if place == "marked":
         stated = read(answer)
-        return compare(stated, wanted), dropped(stated, wanted)
+        return compare_answers(stated, wanted), dropped(stated, wanted)
     for statement, left_out in statements(answer, place):
         stated = read(statement)
         if stated.is_text and not (wanted.words or wanted.letter):
             continue
-        if wanted.is_text and not (stated.words or compare(stated, wanted) == "right"):
+        if wanted.is_text and not (stated.words or compare_answers(stated, wanted) == "right"):
             continue
-        outcome = compare(stated, wanted)
+        outcome = compare_answers(stated, wanted)
         if outcome != "unparsable" and not (wanted.is_text and place == "prose" and outcome == "wrong"):
             return outcome, dropped(stated, wanted) or left_out
     return "unparsable", ""
@@ -110,7 +110,7 @@ def judge_long_number(answer: str, gold: str) -> "Outcome":
     return "right" if wanted is not None and equal(wanted, stated, []) else "wrong"
 
 
-def dropped(answer: Reading, gold: Reading) -> str:
+def dropped(answer: ParsedAnswer, gold: ParsedAnswer) -> str:
     """What one answer says beside its value and the other does not."""
     answer, gold = _innermost(answer), _innermost(gold)
     for one, other in ((answer, gold), (gold, answer)):
@@ -127,13 +127,13 @@ def dropped(answer: Reading, gold: Reading) -> str:
     return ""
 
 
-def _innermost(reading: Reading) -> Reading:
+def _innermost(reading: ParsedAnswer) -> ParsedAnswer:
     while reading.body is not None:
         reading = reading.body
     return reading
 
 
-def compare(answer: Reading, gold: Reading) -> "Outcome":
+def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     """The verdict on two answers taken apart."""
     if not answer.latex:
         return "unparsable"
@@ -179,18 +179,18 @@ def compare(answer: Reading, gold: Reading) -> "Outcome":
     return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
 
 
-def compare_choices(answer: Reading, gold: Reading) -> "Outcome":
+def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     """The verdict if at least one of the two is a letter with a value, as (D) 35."""
     if answer.body is not None and gold.body is not None and answer.letter and gold.letter:
-        return compare(answer.body, gold.body) if answer.letter == gold.letter else "wrong"
+        return compare_answers(answer.body, gold.body) if answer.letter == gold.letter else "wrong"
     one, other = (answer, gold) if answer.letter else (gold, answer)
     if len(other.words) == 1 and other.words.upper() in "ABCDEFGHIJ":
         return "right" if other.words.upper() == one.letter else "wrong"
     assert one.body is not None
-    return compare(one.body, gold) if one is answer else compare(answer, one.body)
+    return compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
 
 
-def same_words(answer: Reading, gold: Reading) -> bool:
+def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     """Whether two runs of letters are the same word, with capitals ignored only in what is clearly a word."""
     one, other = answer.words, gold.words
     if one == other:
@@ -201,13 +201,13 @@ def same_words(answer: Reading, gold: Reading) -> bool:
     return not short or (one[1:] == other[1:] and len(one) > 2)
 
 
-def compare_named(answer: Reading, gold: Reading) -> "Outcome":
+def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     """The verdict if at least one of the two gives a value a name: x = 5."""
     if answer.body is not None and gold.body is not None:
         if answer.name == gold.name or (
             answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
         ):
-            outcome = compare(answer.body, gold.body)
+            outcome = compare_answers(answer.body, gold.body)
             if outcome == "right":
                 return outcome
         return compare_equations(answer, gold)
@@ -215,11 +215,11 @@ def compare_named(answer: Reading, gold: Reading) -> "Outcome":
     assert one.body is not None
     if "=" in other.latex:
         return compare_equations(answer, gold)
-    outcome = compare(one.body, gold) if one is answer else compare(answer, one.body)
+    outcome = compare_answers(one.body, gold) if one is answer else compare_answers(answer, one.body)
     return outcome if outcome == "right" or one is answer else compare_equations(answer, gold)
 
 
-def compare_equations(answer: Reading, gold: Reading) -> "Outcome":
+def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     """The verdict on both as they stand."""
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None:
@@ -227,12 +227,14 @@ def compare_equations(answer: Reading, gold: Reading) -> "Outcome":
     return "right" if wanted is not None and equal(wanted, stated, decimals(answer.latex, gold.latex)) else "wrong"
 
 
-def same_quantities(answer: Reading, gold: Reading) -> bool:
+def same_quantities(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     """Whether there is as much of each thing; an answer without names has the amounts in their order."""
     if answer.quantities and gold.quantities:
         left = list(answer.quantities)
         for wanted in gold.quantities:
-            found = next((one for one in left if one.unit == wanted.unit and compare(one, wanted) == "right"), None)
+            found = next(
+                (one for one in left if one.unit == wanted.unit and compare_answers(one, wanted) == "right"), None
+            )
             if found is None:
                 return False
             left.remove(found)
@@ -244,7 +246,7 @@ def same_quantities(answer: Reading, gold: Reading) -> bool:
     return len(parts) == len(amounts) and all(equal(a, v, []) for a, v in zip(amounts, values, strict=True))
 
 
-def same_time(answer: Reading, gold: Reading) -> bool:
+def same_time(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
     """Whether two times of day are the same; of 3:30 and 3:30 p.m. only one says which half of the day."""
     times_of_day = []
     for reading in (answer, gold):
@@ -307,7 +309,7 @@ def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
     return (int(gold) - int(answer)) % int(modulus) == 0
 
 
-def values(gold: Reading, answer: Reading, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
+def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
     """The pairs of values of which one must agree, given the signs and units that the two answers have."""
     if not (isinstance(wanted, Expr) and isinstance(stated, Expr)):
         return [(wanted, stated)] if same_unit(gold.unit, answer.unit) else []
@@ -496,7 +498,7 @@ def warm_up() -> None:
         r"\sin x",
         r"2\pm 1",
     ):
-        compare(read(form), read(form + " "))
+        compare_answers(read(form), read(form + " "))
         equal(parsed(form), parsed("7"), [])
     judge("She has 3 + 4 = 7 eggs.", "7", "prose")
     judge("7 eggs, which is all of them.", "7", "said")

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from scalerl.verifiers.math_notation import TEXT, tidy
-from scalerl.verifiers.math_units import COUNTS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
+from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
 """Of an answer that is not one long number."""
@@ -29,7 +29,7 @@ SYNONYMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ParsedAnswer:
     """One answer taken apart."""
 
     text: str
@@ -40,7 +40,7 @@ class Reading:
     """The letter of a choice that stands before its value, as AMC writes it; the value is `body`."""
     name: str = ""
     """The left side of an equation that gives something a value, as x or \\angle A; the value is `body`."""
-    body: "Reading | None" = None
+    body: "ParsedAnswer | None" = None
     words: str = ""
     """The answer if it is nothing but letters."""
     is_text: bool = False
@@ -48,7 +48,7 @@ class Reading:
     sign: Literal["", "percent", "degree"] = ""
     unit: UnitOfMeasure | None = None
     unit_text: str = ""
-    quantities: "tuple[Reading, ...]" = ()
+    quantities: "tuple[ParsedAnswer, ...]" = ()
     """Amounts of several things, as 3 boys and 4 girls."""
     base: str = ""
     """The subscript of 1011_2."""
@@ -174,7 +174,7 @@ _QUANTITY = re.compile(
 )
 
 
-def read(answer: str) -> Reading:
+def read(answer: str) -> ParsedAnswer:
     """Take an answer apart."""
     text = tidy(answer)
     text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2}", text)
@@ -206,7 +206,7 @@ def _whole(text: str) -> str:
     return _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> ParsedAnswer:
     whole = _whole(text)
     modulus = integer = domain = ""
     if (found := _MODULUS.search(text)) and found.start():
@@ -220,8 +220,8 @@ def _read(text: str) -> Reading:
     name, value = _named(text)
     if name:
         body = replace(_value(value, _whole(value)), modulus=modulus, integer=integer, domain=domain)
-        return Reading(
-            text=whole, latex=plain(text), name=name, body=body, modulus=modulus, integer=integer, domain=domain
+        return ParsedAnswer(
+            text=whole, latex=as_latex(text), name=name, body=body, modulus=modulus, integer=integer, domain=domain
         )
     return replace(_value(text, whole), modulus=modulus, integer=integer, domain=domain)
 
@@ -255,7 +255,7 @@ def _is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text) or _WORD_NAME.fullmatch(text))
 
 
-def _value(text: str, whole: str) -> Reading:
+def _value(text: str, whole: str) -> ParsedAnswer:
     words = _TEXT_COMMAND.sub(r"\1", text).strip()
     is_set_as_text = bool(_ALL_TEXT.fullmatch(text))
     if found := _CLOCK.fullmatch(words):
@@ -265,34 +265,36 @@ def _value(text: str, whole: str) -> Reading:
     if _WORDS.fullmatch(words):
         bare = words.strip("(). ")
         if (number := number_of_words(bare)) is not None:
-            return Reading(text=whole, latex=str(number))
+            return ParsedAnswer(text=whole, latex=str(number))
         if bare.lower() in ("noon", "midnight"):
-            return Reading(text=whole, latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
+            return ParsedAnswer(text=whole, latex="12", clock=(0, "p" if bare.lower() == "noon" else "a"))
         bare = re.sub(r"^(?:an?|the) (?=[a-z])", "", SYNONYMS.get(bare.lower(), bare))
-        return Reading(text=whole, latex=plain(bare), words=bare, is_text=is_set_as_text or not _may_be_a_product(bare))
+        return ParsedAnswer(
+            text=whole, latex=as_latex(bare), words=bare, is_text=is_set_as_text or not _may_be_a_product(bare)
+        )
     if (found := _BASE.fullmatch(text)) and _is_of_base(found["digits"], int(found["base"])):
-        return Reading(text=whole, latex=found["digits"], base=found["base"])
+        return ParsedAnswer(text=whole, latex=found["digits"], base=found["base"])
     spelt = _TO.sub(":", text)
     if _is_ratio(spelt) and not _WORDS.fullmatch(spelt.replace(":", " ")):
-        return Reading(text=whole, latex=plain(spelt), ratio=tuple(plain(part) for part in spelt.split(":")))
+        return ParsedAnswer(text=whole, latex=as_latex(spelt), ratio=tuple(as_latex(part) for part in spelt.split(":")))
     if found := _PERCENT.fullmatch(text):
-        return Reading(text=whole, latex=plain(found["value"]), sign="percent")
+        return ParsedAnswer(text=whole, latex=as_latex(found["value"]), sign="percent")
     temperatures = [_TEMPERATURE.fullmatch(part.strip()) for part in text.split(",")]
     scales = {found["scale"][0].upper() for found in temperatures if found}
     if all(temperatures) and len(scales) == 1:
         scale = "celsius" if scales == {"C"} else "fahrenheit"
-        values = ",".join(plain(found["value"]) for found in temperatures if found)
-        return Reading(text=whole, latex=values, unit=measure_of(scale), unit_text=scale)
+        values = ",".join(as_latex(found["value"]) for found in temperatures if found)
+        return ParsedAnswer(text=whole, latex=values, unit=measure_of(scale), unit_text=scale)
     if found := _MINUTES.fullmatch(text):
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
-        return Reading(text=whole, latex=latex, sign="degree")
+        return ParsedAnswer(text=whole, latex=latex, sign="degree")
     if not _TRIGONOMETRY.search(text) and "\\circ" in text:
         bare = _ANGLE.sub(r"\1", text)
         if "\\circ" not in bare or _DEGREE.fullmatch(bare):
-            return Reading(text=whole, latex=plain(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
+            return ParsedAnswer(text=whole, latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
     if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
-        return Reading(text=whole, latex=plain(found["value"]), sign="degree")
-    return _with_unit(text, whole) or Reading(text=whole, latex=plain(text))
+        return ParsedAnswer(text=whole, latex=as_latex(found["value"]), sign="degree")
+    return _with_unit(text, whole) or ParsedAnswer(text=whole, latex=as_latex(text))
 
 
 def _may_be_a_product(word: str) -> bool:
@@ -322,15 +324,15 @@ def _is_of_base(digits: str, base: int) -> bool:
     return 1 < base <= 36 and max(values) < base and any(digit.isdecimal() for digit in digits)
 
 
-def _clock(found: re.Match[str], whole: str) -> Reading:
+def _clock(found: re.Match[str], whole: str) -> ParsedAnswer:
     hour, minute = int(found["hour"] or found["h"]), int(found["minute"] or found["m"] or 0)
     half = (found["half"] or "").lower()
     if not half and hour > 12:
         half = "p"
-    return Reading(text=whole, latex=str(hour), clock=(hour % 12 * 60 + minute, half))
+    return ParsedAnswer(text=whole, latex=str(hour), clock=(hour % 12 * 60 + minute, half))
 
 
-def _with_unit(text: str, whole: str) -> Reading | None:
+def _with_unit(text: str, whole: str) -> ParsedAnswer | None:
     """A number with a unit; None if the letters are a product of symbols, as in 2ab or 5 x."""
     if (added := _added(text, whole)) is not None:
         return added
@@ -342,25 +344,25 @@ def _with_unit(text: str, whole: str) -> Reading | None:
     power = parts["power"] or ""
     if inside := _INSIDE_POWER.search(name):
         name, power = name[: inside.start()], inside[1]
-    value = plain(parts["value"].strip(" ("))
+    value = as_latex(parts["value"].strip(" ("))
     first, _, rest = name.partition(" ")
     singular = first.lower().removesuffix("s")
-    if (times := COUNTS.get(first.lower()) or COUNTS.get(singular)) is not None:
+    if (times := COUNT_WORDS.get(first.lower()) or COUNT_WORDS.get(singular)) is not None:
         value, name = (
             rf"({value})\cdot \frac{{{times.numerator}}}{{{times.denominator}}}",
             rest.removeprefix("of ").strip(),
         )
         if not name or name.startswith("a "):
-            return Reading(text=whole, latex=value)
+            return ParsedAnswer(text=whole, latex=value)
     if not parts["text"] and len(name) < 3 and parts.get("joined") == name and name in ("in", "hr", "as", "is"):
         return None
     unit = measure_of(f"{name}^{power}" if power else name)
     if unit is None or (unit.dimensions is None and not parts["text"] and (parts.get("joined") or len(name) < 3)):
         return None
-    return Reading(text=whole, latex=value, unit=unit, unit_text=name)
+    return ParsedAnswer(text=whole, latex=value, unit=unit, unit_text=name)
 
 
-def _added(text: str, whole: str) -> Reading | None:
+def _added(text: str, whole: str) -> ParsedAnswer | None:
     """A quantity in several units, as 1 hour 20 minutes: the sum, in the smallest of them; of money, in the largest."""
     pairs = [(found["number"], (found["text"] or found["bare"]).strip(" ,")) for found in _QUANTITY.finditer(text)]
     if len(pairs) < 2 or _QUANTITY.sub("", text).strip(" ."):
@@ -369,10 +371,10 @@ def _added(text: str, whole: str) -> Reading | None:
     first = units[0]
     if None not in units and len(set(units)) == len(units) and not _is_one_dimension(units):
         amounts = tuple(
-            Reading(text=value, latex=plain(value), unit=unit, unit_text=name)
+            ParsedAnswer(text=value, latex=as_latex(value), unit=unit, unit_text=name)
             for (value, name), unit in zip(pairs, units, strict=True)
         )
-        return Reading(text=whole, latex=",".join(one.latex for one in amounts), quantities=amounts)
+        return ParsedAnswer(text=whole, latex=",".join(one.latex for one in amounts), quantities=amounts)
     if (
         first is None
         or first.dimensions is None
@@ -383,10 +385,10 @@ def _added(text: str, whole: str) -> Reading | None:
     one = known[0] if first.dimensions == (("money", 1),) else known[-1]
     shares = [Fraction(unit.size, one.size) for unit in known]
     latex = "+".join(
-        rf"({plain(value.strip())})\cdot \frac{{{share.numerator}}}{{{share.denominator}}}"
+        rf"({as_latex(value.strip())})\cdot \frac{{{share.numerator}}}{{{share.denominator}}}"
         for (value, _), share in zip(pairs, shares, strict=True)
     )
-    return Reading(text=whole, latex=latex, unit=one, unit_text=pairs[-1][1])
+    return ParsedAnswer(text=whole, latex=latex, unit=one, unit_text=pairs[-1][1])
 
 
 def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
@@ -395,7 +397,7 @@ def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
     return len(dimensions) == 1 and None not in dimensions
 
 
-def plain(text: str) -> str:
+def as_latex(text: str) -> str:
     """Numbers as the parser reads them, if it does not read the usual ways to write them."""
     text = _ORDINAL.sub("", text)
     if _SPACED.fullmatch(text):

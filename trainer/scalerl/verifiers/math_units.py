@@ -102,7 +102,7 @@ DERIVED = {
     "Ω ohm": "1000 g m^2/A^2 s^3",
     "C coulomb": "1 A s",
 }
-COUNTS = {
+COUNT_WORDS = {
     "dozen": Fraction(12), "score": Fraction(20), "hundred": Fraction(100), "thousand": Fraction(1000),
     "million": Fraction(10**6), "billion": Fraction(10**9), "trillion": Fraction(10**12),
     "half": Fraction(1, 2), "halves": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4),
@@ -137,7 +137,7 @@ def number_of_words(text: str) -> Fraction | None:
     if (whole := NUMBER_WORDS.get(" ".join(words))) is not None:
         return Fraction(whole)
     last = words[-1] if words else ""
-    times = COUNTS.get(last, COUNTS.get(last.removesuffix("s")))
+    times = COUNT_WORDS.get(last, COUNT_WORDS.get(last.removesuffix("s")))
     if times is None or len(words) > 3:
         return None
     first = " ".join(words[:-1])
@@ -229,7 +229,7 @@ def measure_of(text: str) -> UnitOfMeasure | None:
     if (unit := _known(text)) is not None or (unit := _known(AFTER_A_UNIT.sub("", text))) is not None:
         return unit
     words = [word.strip(".,()'") for word in text.lower().split()]
-    if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNTS.keys() & set(words):
+    if not all(word.isalpha() for word in words) or CHANGING.intersection(words) or COUNT_WORDS.keys() & set(words):
         return None
     if all(len(word) < 3 for word in words):
         return None

@@ -44,7 +44,7 @@ NOISE = Fraction(1, 10**9)
 LARGEST_EXACT = 10**15
 """Integers up to here have no rounding error as decimals of 53 bits."""
 
-PLACES = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
+COMPARED_AT = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
 """Where two expressions are compared before they are simplified; equal ones agree anywhere."""
 SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
 """Of the places, at each comparison: |x - 3| is 3 - x at all small ones, and rounding up is rounding down plus 1 at all
@@ -136,7 +136,9 @@ def agree(gold: Expr, answer: Expr, steps: Sequence[tuple[Fraction, Fraction]]) 
     real_only = bool(symbols) and not (gold.has(I) or answer.has(I))
     num_compared = 0
     for shift, scale in enumerate(SCALES if symbols else SCALES[:1]):
-        places = (scale * PLACES[(i + shift) % len(PLACES)] * (-1) ** (i + shift) for i in range(len(symbols)))
+        places = (
+            scale * COMPARED_AT[(i + shift) % len(COMPARED_AT)] * (-1) ** (i + shift) for i in range(len(symbols))
+        )
         point = dict(zip(symbols, places, strict=True))
         if decimal:
             a, a_step = with_step(gold, point, steps)

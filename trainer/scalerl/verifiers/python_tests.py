@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalerl.sandbox import Finished, Limits, Sandbox, SandboxError, SandboxTimedOut
+from scalerl.sandbox import Limits, ProgramEnd, Sandbox, SandboxError, SandboxTimedOut
 
 if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
 
-PROCESSES = Path(__file__).with_name("python_test_processes.py").read_text(encoding="utf-8")
+PROCESSES_TEXT = Path(__file__).with_name("python_test_processes.py").read_text(encoding="utf-8")
 WAIT_S = 60.0
 """How much longer than the program its tests may wait: a machine may take half of this to start the program."""
 
@@ -67,10 +67,10 @@ def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Li
 
 def _text(function: str, **arguments: Any) -> str:
     """One side: a call of `function` after all that is defined there."""
-    return f"{PROCESSES}\n\n{function}(**json.loads({json.dumps(arguments)!r}))\n"
+    return f"{PROCESSES_TEXT}\n\n{function}(**json.loads({json.dumps(arguments)!r}))\n"
 
 
-def _run(sandbox: Sandbox, text: str, limits: Limits, stdin: int, stdout: int) -> Finished:
+def _run(sandbox: Sandbox, text: str, limits: Limits, stdin: int, stdout: int) -> ProgramEnd:
     with _told(stdin, stdout):
         return sandbox.run(text, stdin=stdin, stdout=stdout, limits=limits)
 
@@ -91,7 +91,7 @@ def _told(stdin: int, stdout: int) -> Iterator[None]:
         os.close(stdout)
 
 
-def _outcome(examined: Finished, served: Finished) -> "Outcome":
+def _outcome(examined: ProgramEnd, served: ProgramEnd) -> "Outcome":
     ready, verdict, *_ = [*examined.stderr.splitlines(), "", ""]
     if ready != "ready" or verdict == "lost":
         late = {examined.limit, served.limit} & {"wall", "cpu"}

@@ -43,10 +43,10 @@ from scalerl.rollout import Judgement
 
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
     from scalerl.rollout import Outcome
-    from scalerl.verifiers.math_equal import Place
+    from scalerl.verifiers.math_equal import StatedPlace
 
 MAX_KEEPERS = 4
-START_LIMIT_S = 120.0
+KEEPER_START_LIMIT_S = 120.0
 MEMORY_BYTES = 1 << 30
 """Address space of an engine. math-verify takes what it has no memory for as unparsable, or as unequal."""
 SPENT_BYTES = 1 << 28
@@ -57,7 +57,7 @@ MOST_QUESTIONS = 3
 KNOWN_PAIR = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
-def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float) -> Judgement:
+def judge_within(answer: str, gold: str, place: "StatedPlace", *, time_limit_s: float) -> Judgement:
     """The engine's judgement of one pair, `wrong` past `time_limit_s` of processor time. Safe in any thread."""
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
@@ -76,7 +76,7 @@ def judge_within(answer: str, gold: str, place: "Place", *, time_limit_s: float)
     return judgement or Judgement("crashed")
 
 
-class Pool:
+class IdleKeepers:
     """The keepers that have nothing to do; None stands for one not started yet. The one used last is used first."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Keeper:
             bufsize=0,
             env={**os.environ, "PYTHONPATH": path},
         )
-        if self._line(START_LIMIT_S) != b"ready":
+        if self._line(KEEPER_START_LIMIT_S) != b"ready":
             self.close()
             raise RuntimeError("the math verifier did not start; what its process wrote to stderr says why")
 
@@ -162,15 +162,15 @@ def read_line(source: int, limit_s: float) -> bytes | None:
     return line[:-1]
 
 
-_pool = Pool()
-_of_the_parent: list[Pool] = []
+_pool = IdleKeepers()
+_of_the_parent: list[IdleKeepers] = []
 
 
 def _start_afresh() -> None:
     # The parent's keepers, and locks that its other threads may hold, are not the child's to use or to destroy.
     global _pool
     _of_the_parent.append(_pool)
-    _pool = Pool()
+    _pool = IdleKeepers()
 
 
 os.register_at_fork(after_in_child=_start_afresh)
@@ -200,7 +200,7 @@ class Engines:
     """One engine at a time, and who is to blame when it ends."""
 
     def __init__(self) -> None:
-        self.engine: Engine | None = None
+        self.engine: JudgingFork | None = None
 
     def outcome(self, request: dict[str, Any]) -> str:
         """The outcome of one request."""
@@ -213,7 +213,7 @@ class Engines:
 
     def ask(self, request: dict[str, Any]) -> str:
         """The verdict of one engine, which is replaced after any but an ordinary one."""
-        self.engine = self.engine or Engine()
+        self.engine = self.engine or JudgingFork()
         verdict = self.engine.ask(request)
         if verdict in ("timed_out", "ended", "over", "raised") or self.engine.is_spent():
             self.close()
@@ -226,7 +226,7 @@ class Engines:
         self.engine = None
 
 
-class Engine:
+class JudgingFork:
     """A fork of the keeper that judges until it is killed."""
 
     def __init__(self) -> None:

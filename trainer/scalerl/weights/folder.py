@@ -29,7 +29,7 @@ from scalerl.weights.store import UnusablePublication
 
 KEPT = 2
 """Publications."""
-MANIFEST = re.compile(r"(\d+)-of-(\d+)\.json")
+MANIFEST_NAME = re.compile(r"(\d+)-of-(\d+)\.json")
 
 
 class FolderStore:
@@ -109,7 +109,7 @@ class FolderStore:
         if not place.is_dir():
             kept = ", ".join(map(str, self._numbers())) or "none"
             raise UnusablePublication(f"publication {publication} is not in {self.folder}, which holds {kept}")
-        found = {match[0]: int(match[2]) for path in place.iterdir() if (match := MANIFEST.fullmatch(path.name))}
+        found = {match[0]: int(match[2]) for path in place.iterdir() if (match := MANIFEST_NAME.fullmatch(path.name))}
         ranks = max(found.values(), default=1)
         expected = [f"{rank}-of-{ranks}.json" for rank in range(ranks)]
         if missing := sorted(set(expected) - found.keys()):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 Weights = Mapping[str, Tensor]
 """`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors once, as in the file."""
-MOST_NAMED = 5
+MOST_TENSORS_NAMED = 5
 """Tensors that an error message names."""
 
 
@@ -48,5 +48,5 @@ def _is_finite(tensor: Tensor) -> bool:
 
 def some_of(names: list[str]) -> str:
     """The first few of them, and how many more there are."""
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MOST_TENSORS_NAMED
+    return ", ".join(names[:MOST_TENSORS_NAMED]) + (f" and {more} more" if more > 0 else "")

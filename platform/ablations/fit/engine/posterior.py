@@ -26,7 +26,7 @@ from ablations.fit.engine.sums import Sums, sums_of_each, weighted_sums
 from ablations.fit.engine.truncated import LEAST_SHARE, log_between, truncated_normals
 from ablations.fit.engine.zoom import FINE, Fineness, widened, zoomed_box
 
-NUM_DRAWS = 2000
+NUM_POSTERIOR_DRAWS = 2000
 FLAT_ANCHOR = Anchor(value=0.5, own_variance=4.0)
 """Flat to 3 % between the walls."""
 
@@ -74,7 +74,7 @@ class Draws(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
+class CurveModel:
     """Readings `y` at `x` = ln(C / C_max), and what they may have come from: a family of curves, noises, anchors."""
 
     family: Family
@@ -128,7 +128,7 @@ def sample(
     noise: Noise,
     anchors: Sequence[Anchor],
     variance: float,
-    num_draws: int = NUM_DRAWS,
+    num_draws: int = NUM_POSTERIOR_DRAWS,
     fineness: Fineness = FINE,
 ) -> Draws:
     """Draws from the posterior; the same for the same readings. `variance`, a rough one of a reading, guides the zoom,
@@ -138,7 +138,7 @@ def sample(
     """
     # Without an anchor too the prior of r must be proper, or shapes that say nothing of r have all the probability.
     anchors = [anchor if anchor.is_informative else FLAT_ANCHOR for anchor in anchors]
-    model = Model(family=family, x=x, y=y, noise=noise, anchors=anchors)
+    model = CurveModel(family=family, x=x, y=y, noise=noise, anchors=anchors)
     # Its own numbers for each curve: the draws of two curves are subtracted as independent.
     rng = np.random.default_rng(crc32(y.tobytes()))
     grid = _grid(model, variance, fineness)
@@ -166,7 +166,7 @@ def sample(
     return drawn.of(rng.permutation(_systematic(np.exp(log_weight - log_weight.max()), num_draws, rng)))
 
 
-def _grid(model: Model, variance: float, fineness: Fineness) -> DensityGrid:
+def _grid(model: CurveModel, variance: float, fineness: Fineness) -> DensityGrid:
     """The density over a box of shapes that has next to none of it at its edge."""
     family, x, y = model.family, model.x, model.y
     box = zoomed_box(family, x, y, anchors=model.anchors, variance=variance, finer=fineness.shape)
@@ -179,7 +179,7 @@ def _grid(model: Model, variance: float, fineness: Fineness) -> DensityGrid:
         box = wider
 
 
-def _log_density(model: Model, nodes: Nodes) -> np.ndarray:
+def _log_density(model: CurveModel, nodes: Nodes) -> np.ndarray:
     """Log posterior density of each (rho, s, anchor, node), up to a constant."""
     parts = []
     for rho in range(len(model.noise.rhos)):
@@ -233,7 +233,7 @@ def _moved_within_cells(
     return p, q
 
 
-def _linear_of_cells(model: Model, g: np.ndarray, cells: Cells) -> Linear:
+def _linear_of_cells(model: CurveModel, g: np.ndarray, cells: Cells) -> Linear:
     """The Gaussian of (r, A) of each draw, given its curve `g` and the noise and anchor of its cell."""
     noise, rows, parts = model.noise, [], []
     for rho, axes in enumerate(noise.axes):

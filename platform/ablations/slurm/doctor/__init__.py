@@ -41,7 +41,7 @@ __all__ = ["Finding", "Question", "StudyAsked", "examine"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class DoctorQuestion:
     """What to examine."""
 
     home: Home
@@ -66,7 +66,7 @@ class Question:
         return bool(self.partitions or self.setup or self.sbatch)
 
 
-def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding]:
+def examine(question: DoctorQuestion, say: Callable[[str], None]) -> Generator[Finding]:
     """Examine everything, one finding at a time; `say` gets a line about what takes long.
 
     Close the generator when you leave it early, so that its job is cancelled. A home folder that did not exist before
@@ -81,7 +81,7 @@ def examine(question: Question, say: Callable[[str], None]) -> Generator[Finding
                 question.home.path.rmdir()
 
 
-def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Finding]:
+def all_findings(question: DoctorQuestion, say: Callable[[str], None]) -> Iterator[Finding]:
     """Each check in its order; stops when a failure makes the next checks pointless."""
     installed = check_commands(is_asked_for=question.asks_for_cluster)
     here = check_here(question.home, question.tracking_uri)
@@ -118,7 +118,7 @@ def all_findings(question: Question, say: Callable[[str], None]) -> Iterator[Fin
 
 
 def check_nodes(
-    question: Question, partitions: tuple[Partition, ...], options: tuple[str, ...], say: Callable[[str], None]
+    question: DoctorQuestion, partitions: tuple[Partition, ...], options: tuple[str, ...], say: Callable[[str], None]
 ) -> Iterator[Finding]:
     """One probe after the other, so that none waits for another."""
     try:

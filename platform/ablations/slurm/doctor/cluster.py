@@ -13,7 +13,7 @@ from ablations.slurm.queue_cache import ASK_EVERY_S
 from ablations.slurm.requeue_before_time_limit import SIGNAL_BEFORE_LIMIT_S
 from ablations.text import MINUTE_S, counted, duration_text
 
-PART = "Slurm"
+SLURM_PART = "Slurm"
 AWAY = re.compile("down|drain|fail|maint|reboot|unknown|future|inval|no_respond")
 """States of nodes that accept no jobs; nodes that sleep to save power wake up for one."""
 CHECKPOINT_S = SIGNAL_BEFORE_LIMIT_S
@@ -28,9 +28,9 @@ def check_commands(*, is_asked_for: bool) -> Finding:
     missing = commands.missing()
     if missing == commands.NEEDED and not is_asked_for:
         found = "no Slurm here: `platform sweep` trains on this machine; a login node of a cluster has more to examine"
-        return Finding(part=PART, check="commands", level="ok", found=found)
+        return Finding(part=SLURM_PART, check="commands", level="ok", found=found)
     return judged(
-        PART,
+        SLURM_PART,
         "commands",
         f"not in PATH: {', '.join(missing)}" if missing else "",
         ", ".join(commands.NEEDED),
@@ -48,14 +48,14 @@ def check_controller(*, is_asked_for: bool) -> Finding:
         if UNCONFIGURED in str(error) and "SLURM_CONF" not in os.environ and not is_asked_for:
             found = "Slurm's commands are installed, but no cluster is configured: `platform sweep` trains here"
             remedy = "on a login node of a cluster, set SLURM_CONF to its slurm.conf"
-            return Finding(part=PART, check="controller", level="warning", found=found, remedy=remedy)
+            return Finding(part=SLURM_PART, check="controller", level="warning", found=found, remedy=remedy)
         remedy = "ask the cluster's administrators; SLURM_CONF must name the configuration if it is not in /etc/slurm"
-        return Finding(part=PART, check="controller", level="error", found=str(error), remedy=remedy)
+        return Finding(part=SLURM_PART, check="controller", level="error", found=str(error), remedy=remedy)
     took = time.monotonic() - began
     settings = commands.settings()
     host = settings.get("SlurmctldHost", "slurmctld").partition("(")[0]
     found = f"Slurm {settings['SLURM_VERSION']} on {host} of cluster {settings['ClusterName']}, answers in {took:.2f} s"
-    return Finding(part=PART, check="controller", level="ok", found=found)
+    return Finding(part=SLURM_PART, check="controller", level="ok", found=found)
 
 
 def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterato
     if not any(one.is_default for one in partitions):
         remedy = f"choose one with `resources: {{partition: {partitions[0].name}}}`" if partitions else ""
         yield Finding(
-            part=PART, check="partitions", level="warning", found="no partition is the default", remedy=remedy
+            part=SLURM_PART, check="partitions", level="warning", found="no partition is the default", remedy=remedy
         )
     for one in partitions:
         if named and one.name not in named:
@@ -79,7 +79,7 @@ def check_partitions(named: Collection[str], probed: Collection[str]) -> Iterato
         problem = f"{text}; the partition is {state}" if state != "UP" else text if up == 0 else ""
         why = f"Slurm gives the reason: {reasons}. " if reasons else ""
         yield judged(
-            PART,
+            SLURM_PART,
             f"partition {one.name}",
             problem,
             text,
@@ -109,18 +109,18 @@ def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
     settings, details = commands.settings(), commands.partition_settings()
     kind = settings.get("PreemptType", "preempt/none").partition("/")[2]
     if kind == "none":
-        yield Finding(part=PART, check="preemption", level="ok", found="jobs are not preempted")
+        yield Finding(part=SLURM_PART, check="preemption", level="ok", found="jobs are not preempted")
         return
     if kind == "qos":
         found = "the QOS decides which jobs are preempted, and sets their grace time"
         remedy = f"use a QOS with {CHECKPOINT_S:g} s; `sacctmgr show qos format=Name,PreemptMode,GraceTime` lists them"
-        yield Finding(part=PART, check="preemption", level="warning", found=found, remedy=remedy)
+        yield Finding(part=SLURM_PART, check="preemption", level="warning", found=found, remedy=remedy)
         return
     top = max(int(one.get("PriorityTier", 1)) for one in details.values())
     for name in probed:
         mode = details[name].get("PreemptMode", settings.get("PreemptMode", "OFF"))
         if int(details[name].get("PriorityTier", 1)) == top or mode == "OFF":
-            yield Finding(part=PART, check=f"preemption {name}", level="ok", found="its jobs are not preempted")
+            yield Finding(part=SLURM_PART, check=f"preemption {name}", level="ok", found="its jobs are not preempted")
         else:
             yield preempted(name, mode, seconds(details[name].get("GraceTime", "0")))
 
@@ -141,22 +141,22 @@ def preempted(name: str, mode: str, grace_s: float) -> Finding:
             f"ask for GraceTime={CHECKPOINT_S:g} on {name}; with less, a run repeats the steps since its checkpoint"
         )
     fine = f"a preempted job is requeued and has {grace_s:g} s for its checkpoint"
-    return judged(PART, f"preemption {name}", problem, fine, remedy, level="warning")
+    return judged(SLURM_PART, f"preemption {name}", problem, fine, remedy, level="warning")
 
 
 def check_job_rules() -> Iterator[Finding]:
     """Requeueing, sizes of arrays, and the time that a cancelled job has."""
     settings = commands.settings()
     default = "" if settings.get("JobRequeue") == "1" else "; not by default (JobRequeue=0), but runs ask for it"
-    yield Finding(part=PART, check="requeue", level="ok", found=f"jobs can be requeued{default}")
+    yield Finding(part=SLURM_PART, check="requeue", level="ok", found=f"jobs can be requeued{default}")
     most = int(settings.get("MaxArraySize", "1001")) - 1
     found = f"at most {most} runs per array; a larger sweep becomes several arrays"
     remedy = "the platform submits runs as arrays: ask for MaxArraySize=1001"
-    yield judged(PART, "arrays", "MaxArraySize allows no arrays" if most < 1 else "", found, remedy)
+    yield judged(SLURM_PART, "arrays", "MaxArraySize allows no arrays" if most < 1 else "", found, remedy)
     wait_s = seconds(settings.get("KillWait", "30"))
     found = f"a cancelled job has {wait_s:g} s (KillWait) to write its checkpoint"
     remedy = "ask for KillWait=30, Slurm's default; with less, a run may lose the steps since its last checkpoint"
-    yield judged(PART, "cancelling", found if wait_s < USUAL_KILL_WAIT_S else "", found, remedy, level="warning")
+    yield judged(SLURM_PART, "cancelling", found if wait_s < USUAL_KILL_WAIT_S else "", found, remedy, level="warning")
 
 
 def check_accounting() -> Finding:
@@ -164,7 +164,7 @@ def check_accounting() -> Finding:
     problem = commands.accounting_problem()
     keep_s = seconds(commands.settings().get("MinJobAge", "300"))
     if not problem:
-        return Finding(part=PART, check="accounting", level="ok", found="sacct knows how every job ended")
+        return Finding(part=SLURM_PART, check="accounting", level="ok", found="sacct knows how every job ended")
     if keep_s == 0:  # Slurm's word for never
         found = f"{problem}; the queue lists ended jobs (MinJobAge=0) until slurmctld forgets them"
     else:
@@ -175,7 +175,7 @@ def check_accounting() -> Finding:
         "keep `platform status -w` open while jobs run; a run whose end nobody saw is shown as lost, and "
         "`platform sweep` resumes it. The administrators can add slurmdbd"
     )
-    return Finding(part=PART, check="accounting", level="warning", found=found, remedy=remedy)
+    return Finding(part=SLURM_PART, check="accounting", level="warning", found=found, remedy=remedy)
 
 
 def seconds(text: str) -> float:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["ok", "warning", "error"]
+Severity = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Finding:
     part: str
     """What was examined: this machine, Slurm, or a node of a partition."""
     check: str
-    level: Level
+    level: Severity
     found: str
     remedy: str = ""
     """What to do about it; empty if there is no problem."""
@@ -24,7 +24,7 @@ class Finding:
     """The last lines that the probe job printed, if they explain the problem."""
 
 
-def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Level = "error") -> Finding:
+def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Severity = "error") -> Finding:
     """`found` if there is no problem, else the problem with its remedy."""
     if problem:
         return Finding(part=part, check=check, level=level, found=problem, remedy=remedy)

@@ -20,7 +20,7 @@ from ablations.slurm.doctor.probe import (
     torch_gpus,
 )
 
-PART = "this machine"
+MACHINE_PART = "this machine"
 LITTLE_SPACE_GB = 10.0
 """Two checkpoints of a small model; below it a sweep may end with a full disk."""
 FEW_FILES = 10_000
@@ -31,13 +31,15 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
     """Every check that needs no Slurm."""
     found = f"{python_version()} at {sys.executable}"
     old = sys.version_info < OLDEST_PYTHON
-    yield judged(PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
-    yield from check_modules(PART, look_at_modules(), "`pip install --editable .` in the project's folder adds it")
-    yield check_engine_versions(PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
+    yield judged(MACHINE_PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
+    yield from check_modules(
+        MACHINE_PART, look_at_modules(), "`pip install --editable .` in the project's folder adds it"
+    )
+    yield check_engine_versions(MACHINE_PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)
     yield check_home(home)
     problem = look_at_tracking(tracking_uri)
     yield judged(
-        PART,
+        MACHINE_PART,
         "tracking",
         f"{without_password(tracking_uri)}: {problem}" if problem else "",
         f"{without_password(tracking_uri)} can be used",
@@ -80,14 +82,14 @@ def check_home(home: Home) -> Finding:
         home.require_writable()
     except AblationsError as error:
         return Finding(
-            part=PART, check="home folder", level="error", found=str(error).partition(";")[0], remedy=another
+            part=MACHINE_PART, check="home folder", level="error", found=str(error).partition(";")[0], remedy=another
         )
     free_gb, num_files = shutil.disk_usage(home.path).free / 1e9, os.statvfs(home.path)
     # File systems without a fixed number of files say 0 of 0.
     few = num_files.f_files > 0 and num_files.f_favail < FEW_FILES
     little = free_gb < LITTLE_SPACE_GB
     found = f"{home.path}: {free_gb:.0f} GB free" + (f", room for {num_files.f_favail} files" if few else ", writable")
-    return judged(PART, "home folder", found if little or few else "", found, another, level="warning")
+    return judged(MACHINE_PART, "home folder", found if little or few else "", found, another, level="warning")
 
 
 def without_password(uri: str) -> str:

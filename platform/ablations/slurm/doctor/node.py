@@ -24,7 +24,7 @@ CLOCK_LIMIT_S = 10.0
 """Clocks that differ by more make heartbeats look old (`ablations.home.state`) and times in MLflow wrong."""
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
-LOCKS = (
+LOCKS_REMEDY = (
     "a home folder without locks lets two jobs train one run: choose another one, or mount this one with locks (flock)"
 )
 
@@ -111,7 +111,7 @@ def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Fin
     """Whether each side sees a lock that the other one holds."""
     seen = report["here_lock"]
     problem = "" if seen == "held" else f"a lock held here is seen there as {seen}"
-    yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS)
+    yield judged(part, "lock of here", problem, "held here, seen as held on the node", LOCKS_REMEDY)
     problem = report["node_lock"]
     if not problem:
         try:
@@ -121,7 +121,7 @@ def check_locks(part: str, report: dict[str, Any], probe: Probe) -> Iterator[Fin
             pass
         except (OSError, NotImplementedError) as error:
             problem = str(error)
-    yield judged(part, "lock of node", problem, "held on the node, seen as held here", LOCKS)
+    yield judged(part, "lock of node", problem, "held on the node, seen as held here", LOCKS_REMEDY)
 
 
 def check_gpus(part: str, report: dict[str, Any], partition: Partition) -> Finding:
@@ -174,7 +174,7 @@ def check_signals(part: str, probe: Probe, say: Callable[[str], None]) -> Iterat
         yield check_clock(part, asked, came, answered)
     kill_wait_s = seconds(commands.settings().get("KillWait", "30"))
     say(f"job {probe.job}: cancelled, it has {kill_wait_s:g} s to end")
-    commands.cancel([probe.job])
+    commands.cancel_jobs([probe.job])
     came = probe.wait_for_signal("SIGTERM")
     alive_s = probe.wait_for_end(kill_wait_s + KILL_MARGIN_S)
     problem = "the cancelled process never got it" if came is None else ""

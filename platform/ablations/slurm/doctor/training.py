@@ -16,19 +16,19 @@ from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.probe_job import JobShape, Probe
+from ablations.slurm.doctor.short_run import NUM_LOG_LINES
 from ablations.slurm.doctor.silence import no_report
 from ablations.study.resolve import load_resolved
 from ablations.text import counted
 from scalerl.recipe import ResolvedRecipe
 
-DEVICES = 4
+NUM_DEVICES = 4
 """Two generators and two ranks."""
 MEMORY_MB = 16_000
 """With GPUs, whose processes hold their libraries in the host's memory; half of it without."""
 LIMIT_S = 600.0
 """vLLM may take minutes to load from a cold shared folder and to compile."""
 CHECK = "training"
-NUM_LINES = 12
 REMEDY = "the lines below are the end of the run's log; `platform train scalerl --scale doctor` repeats it"
 
 
@@ -57,7 +57,7 @@ def check_training_here(installed: Iterable[str], say: Callable[[str], None]) ->
             return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log_of(folder))
         except subprocess.CalledProcessError as error:
             found = f"the run's process ended with exit code {error.returncode}"
-            log = tuple(error.stderr.splitlines()[-NUM_LINES:]) or log_of(folder)
+            log = tuple(error.stderr.splitlines()[-NUM_LOG_LINES:]) or log_of(folder)
             return Finding(part=part, check=CHECK, level="error", found=found, remedy=REMEDY, log=log)
         return training_finding(part, json.loads((folder / "report.json").read_text()), recipe)
 
@@ -74,15 +74,15 @@ def check_training(
 ) -> Iterator[Finding]:
     """Train in one job and judge its report; the job is gone afterwards."""
     part = f"a node of partition {partition.name}"
-    if 0 < partition.gpus < DEVICES:
-        found = f"its nodes have {counted(partition.gpus, 'GPU')}, and the run needs {DEVICES}: it was not trained"
+    if 0 < partition.gpus < NUM_DEVICES:
+        found = f"its nodes have {counted(partition.gpus, 'GPU')}, and the run needs {NUM_DEVICES}: it was not trained"
         yield Finding(part=part, check=CHECK, level="warning", found=found, remedy="choose another --partition")
         return
     shape = JobShape(
         program=("-m", "ablations.slurm.doctor.short_run"),
-        cpus=DEVICES,
+        cpus=NUM_DEVICES,
         memory_mb=MEMORY_MB if partition.gpus else MEMORY_MB // 2,
-        gpus=DEVICES if partition.gpus else 0,
+        gpus=NUM_DEVICES if partition.gpus else 0,
         time_min=LIMIT_S / 60,
         report_limit_s=LIMIT_S,
         doing="trains for about a minute on",
@@ -94,7 +94,7 @@ def check_training(
         except commands.SlurmSilent:
             raise
         except commands.SlurmError as error:
-            asks = f"the job asks for {DEVICES} processors and {shape.memory_mb} MB"
+            asks = f"the job asks for {NUM_DEVICES} processors and {shape.memory_mb} MB"
             remedy = f"{asks}; ask otherwise with --sbatch NAME=VALUE"
             yield Finding(part=part, check=CHECK, level="error", found=str(error), remedy=remedy)
             return
@@ -135,4 +135,4 @@ def log_of(folder: Path) -> tuple[str, ...]:
     """The last lines of the run's log."""
     logs = sorted((folder / "home" / "runs").glob("*/logs/attempt-*.log"))
     lines = logs[-1].read_text(errors="replace").splitlines() if logs else []
-    return tuple(line for line in lines if line.strip())[-NUM_LINES:]
+    return tuple(line for line in lines if line.strip())[-NUM_LOG_LINES:]

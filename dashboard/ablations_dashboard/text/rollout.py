@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Row = Mapping[str, Any]
+KeptRow = Mapping[str, Any]
 
-PLAIN = frozenset("\n\t")
+SHOWN_AS_WRITTEN = frozenset("\n\t")
 """Control characters that are shown by what they do."""
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode's categories of characters that have no look of their own, or change that of others."""
@@ -18,7 +18,7 @@ TINTS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 """Of weights, newest first, and again from the start; see-through, so that they do on light and on dark pages."""
 OPACITY = "2e"
 
-STYLE = f"""<style>
+ROLLOUT_STYLE = f"""<style>
 .rollout {{ font: 0.875rem/1.6 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; margin: 0 0 1rem }}
 .rollout .part {{ border-left: 3px solid rgba(128,128,128,.5); padding: .1rem 0 .1rem .7rem; margin: .3rem 0;
   white-space: pre-wrap }}
@@ -40,7 +40,7 @@ def in_html(text: str) -> str:
     )
 
 
-def rollout_html(row: Row) -> str:
+def rollout_html(row: KeptRow) -> str:
     """One row of `rollouts.jsonl`: what came of it, then prompt, thinking and answer."""
     newest = max(
         (span["version"] for part in ("thinking", "answer") for span in row[part] if "version" in span), default=0
@@ -55,7 +55,7 @@ def rollout_html(row: Row) -> str:
     return "".join((*parts, "</div>"))
 
 
-def outcome_text(row: Row) -> str:
+def outcome_text(row: KeptRow) -> str:
     """`right, reward 1, advantage +0.34, 9 tokens`."""
     said = [str(row["verdict"]), f"reward {row['reward']:.3g}"]
     if row.get("dropped"):
@@ -70,13 +70,13 @@ def outcome_text(row: Row) -> str:
     return ", ".join(said)
 
 
-def versions_of(rows: Sequence[Row]) -> list[int]:
+def versions_of(rows: Sequence[KeptRow]) -> list[int]:
     """The weights that chose a token of these rollouts, newest first."""
     spans = (span for row in rows for part in ("thinking", "answer") for span in row[part])
     return sorted({span["version"] for span in spans if "version" in span}, reverse=True)
 
 
-def _heading(row: Row) -> str:
+def _heading(row: KeptRow) -> str:
     mark = "✓" if row["verdict"] == "right" else "✗"
     where = in_html(f"{row['task']} {row['prompt_id']}")
     return f"<strong>{mark} {in_html(outcome_text(row))}</strong> · {where}"
@@ -95,7 +95,7 @@ def _span(span: Mapping[str, Any], newest: int) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    return character not in PLAIN and unicodedata.category(character) in HIDDEN
+    return character not in SHOWN_AS_WRITTEN and unicodedata.category(character) in HIDDEN
 
 
 def _number(character: str) -> str:

@@ -7,8 +7,8 @@ from dashboard.app_pages import messages, open_page
 from fixtures_home import make_home
 
 from ablations.verdict.results import read_results
-from ablations_dashboard import load
-from ablations_dashboard.ahead import IMPORTING, work_ahead
+from ablations_dashboard.reading import cache
+from ablations_dashboard.server.preload import IMPORTING, work_ahead
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def sweep(tmp_path):
 @pytest.fixture
 def fits(monkeypatch):
     """Runs that are read and fitted because a page asks, by name."""
-    asked, real = [], load.fit_sweep
+    asked, real = [], cache.fit_sweep
 
     def fit_sweep(sweep):
         asked.extend(f"{one.name} {run.seed}" for one in sweep.plan.variants for run in one.runs)
         return real(sweep)
 
-    monkeypatch.setattr(load, "fit_sweep", fit_sweep)
+    monkeypatch.setattr(cache, "fit_sweep", fit_sweep)
     return asked
 
 

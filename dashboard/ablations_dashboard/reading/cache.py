@@ -23,6 +23,8 @@ from ablations.verdict.run_reading import read_kept
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 
+REFRESH_S = 10
+"""Seconds after which a page that may change is read again."""
 MAX_FITS = 2048
 """Kept in memory, 0.2 MB each."""
 STATUS_FIELDS = ("state", "message", "code_versions")

@@ -15,7 +15,7 @@ from plotly.graph_objects import Figure
 from streamlit.components import v2
 from streamlit.components.v1 import declare_component
 
-NAME = "ablations.plotly_figure"
+COMPONENT_NAME = "ablations.plotly_figure"
 LIBRARY = "plotly"
 DRAW = """
 // Streamlit serves its own scripts below the address that it has here, and the folder of the library too.
@@ -49,7 +49,7 @@ def _component() -> Any:
     """Registered once: the folder of the library, which is served, and what draws."""
     served = declare_component(LIBRARY, path=str(Path(plotly.__file__).parent / "package_data"))
     js = DRAW.replace("LIBRARY_NAME", served.name)
-    return v2.component(NAME, html=PLACE, js=js, isolate_styles=False)
+    return v2.component(COMPONENT_NAME, html=PLACE, js=js, isolate_styles=False)
 
 
 def draw_in_place(figure: Figure, *, key: str, config: dict[str, Any], alt: str) -> None:

@@ -10,8 +10,8 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from ablations.report.dark import in_dark
-from ablations_dashboard.plotly_figure import draw_in_place
-from ablations_dashboard.selection import pick
+from ablations_dashboard.selection.url import pick
+from ablations_dashboard.widgets.plotly_figure import draw_in_place
 
 PICTURES = ("PNG", "SVG")
 

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 
 from plotly.graph_objects import Bar, Figure, Scatter
 
+from ablations.report.colours import BLUE, ORANGE
 from ablations.report.style import GREY, dress
 from ablations.search.objective import is_maximised, title, value_text
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.search.tables import BEST, PARETO_FRONT
-
-BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
 def history_figure(record: SearchRecord, objective: int = 0) -> Figure:

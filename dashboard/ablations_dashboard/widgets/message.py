@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations_dashboard.written import in_markdown
+from ablations_dashboard.text.escape import in_markdown
 
 
 @contextmanager

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 from plotly.graph_objects import Bar, Figure, Heatmap, Scatter
 
+from ablations.report.colours import BLUE, COLOURS
 from ablations.report.style import dress
-from ablations_dashboard.charts import Axis
+from ablations_dashboard.drawings.metrics import Axis
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
-COLOURS_OF_TASKS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933")
 MOST_DRAWN = 600
 """Points of a line: more than a figure has columns of pixels to tell apart."""
 MOST_BINS = 120
@@ -20,7 +19,7 @@ IDLE = frozenset({"wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluat
 """Activities in which a device does nothing for the result."""
 
 
-def thinned(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:
+def thinned_rows(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN) -> pd.DataFrame:
     """Mean, least and most of a metric over neighbouring steps, at most so many points, with the mean of the axis."""
     known = pd.DataFrame(rows[[axis, metric]]).dropna()
     bins = np.arange(len(known)) * min(most, len(known)) // max(1, len(known))
@@ -39,7 +38,7 @@ def thinned(rows: pd.DataFrame, axis: Axis, metric: str, most: int = MOST_DRAWN)
 def run_metric_figure(rows: pd.DataFrame, metric: str, *, axis: Axis, title: str, smoothed: int) -> Figure:
     """One metric over the steps of a run: measured faintly, or the range of thinned steps, and a mean over `smoothed`
     steps."""
-    drawn, figure = thinned(rows, axis, metric), Figure()
+    drawn, figure = thinned_rows(rows, axis, metric), Figure()
     if len(drawn) < len(rows):
         edge = {"x": drawn[axis], "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         figure.add_trace(Scatter(y=drawn["least"], **edge))
@@ -91,7 +90,7 @@ def hours_figure(device_s: Mapping[str, Mapping[str, float]]) -> Figure:
                 orientation="h",
                 name=activity.replace("_", " "),
                 marker={
-                    "color": COLOURS_OF_TASKS[place % len(COLOURS_OF_TASKS)],
+                    "color": COLOURS[place % len(COLOURS)],
                     "pattern": {"shape": "/" if activity in IDLE else ""},
                 },
                 hovertemplate="%{y}: %{x:.1%}<extra>" + activity.replace("_", " ") + "</extra>",
@@ -120,7 +119,7 @@ def tasks_figure(rows: Sequence[Mapping[str, Any]], compute_name: str) -> Figure
                 name=task if kind == "eval" else f"{task} (only measured)",
                 marker={"size": 5},
                 line={
-                    "color": COLOURS_OF_TASKS[place % len(COLOURS_OF_TASKS)],
+                    "color": COLOURS[place % len(COLOURS)],
                     "dash": "solid" if kind == "eval" else "dash",
                 },
             )

@@ -3,7 +3,7 @@
 Plotly, pandas and SciPy take more than a second to import, and 2,000 runs some seconds to read and compare. Both begin
 in a thread when the server does, while the browser still loads Streamlit's own scripts.
 
-    python -m ablations_dashboard.ahead APP_FILE [FLAGS OF STREAMLIT ...]
+    python -m ablations_dashboard.server.preload APP_FILE [FLAGS OF STREAMLIT ...]
 """
 
 import sys
@@ -27,7 +27,7 @@ def work_ahead() -> Thread:
 def _work() -> None:
     try:
         from ablations.home.home import find_home
-        from ablations_dashboard.load import read_ahead
+        from ablations_dashboard.reading.cache import read_ahead
         from ablations_dashboard.views import compare, forecast, paper, recipes, run, search, sweeps  # noqa: F401
     finally:
         IMPORTING.release()
@@ -41,9 +41,9 @@ def main() -> None:
     """Serve the pages."""
     from streamlit.web.cli import main as streamlit
 
-    from ablations_dashboard import ahead
+    from ablations_dashboard.server import preload
 
-    ahead.work_ahead()  # not of __main__, which Streamlit replaces
+    preload.work_ahead()  # not of __main__, which Streamlit replaces
     streamlit(["run", *sys.argv[1:]])
 
 

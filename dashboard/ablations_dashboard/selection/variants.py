@@ -12,8 +12,8 @@ from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.verdict.results import Results
 from ablations.verdict.together import why_apart
-from ablations_dashboard.selection import asked, pick, pick_several
-from ablations_dashboard.written import in_code, in_markdown
+from ablations_dashboard.selection.url import in_url, pick, pick_several
+from ablations_dashboard.text.escape import in_code, in_markdown
 
 MOST_PILLS = 16
 """Variants that are chosen by a click each; more are searched for."""
@@ -46,7 +46,7 @@ def choose_sweep() -> StartedSweep:
         st.title("Ablations")
         st.info(no_sweep(home))
         st.stop()
-    wanted = asked("sweep")
+    wanted = in_url("sweep")
     if wanted and wanted[0] not in names:
         st.title("Ablations")
         st.error(
@@ -127,7 +127,7 @@ def _filtered(results: Results, names: Sequence[str]) -> list[str]:
     """The baseline, and the variants that change a chosen setting and have a chosen verdict."""
     plan = results.plan
     settings = list(dict.fromkeys(key for one in results.variants for key in axes_of(one.overrides)))
-    with st.sidebar.expander("Filter", expanded=bool(asked("changes") or asked("verdict"))):
+    with st.sidebar.expander("Filter", expanded=bool(in_url("changes") or in_url("verdict"))):
         changes = pick_several("changes", "That change", settings, scope=plan.sweep)
         verdicts = pick_several("verdict", "With a verdict", VERDICTS, scope=plan.sweep)
     return [

@@ -2,14 +2,14 @@
 
 import re
 
-MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
+MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
 CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
 """Control characters as their pictures: ESC is \N{SYMBOL FOR ESCAPE}."""
 
 
 def in_markdown(text: str) -> str:
     r"""`text` as Streamlit's Markdown shows it: no markup, no HTML, no image. `a*b` is `a\*b`."""
-    return MARKUP.sub(r"\\\1", visible(text))
+    return MARKDOWN_SIGNS.sub(r"\\\1", visible(text))
 
 
 def visible(text: str) -> str:

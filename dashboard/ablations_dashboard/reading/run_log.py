@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations_dashboard.load import Stamp, stamp
+from ablations_dashboard.reading.cache import Stamp, stamp
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import streamlit as st
 
-KEPT = "selection"
+SELECTION_KEY = "selection"
 """Key of the session's state: the URL's parameters by name, each a list."""
-PAGE = "page of the selection"
+PAGE_KEY = "page of the selection"
 """Key of the session's state: the page whose widgets the session holds."""
-HELD = "widgets of the selection"
+WIDGETS_KEY = "widgets of the selection"
 """Key of the session's state: the keys of these widgets."""
 Widget = Callable[..., Any]
 
@@ -25,26 +25,26 @@ def restore(page: str) -> None:
     Where a page is left while it still works, Streamlit keeps its widgets' values under their keys, and gives widgets
     of the next page none. They are forgotten here, so that the next page begins with the URL.
     """
-    if st.session_state.get(PAGE) != page:
-        for key in st.session_state.pop(HELD, ()):
+    if st.session_state.get(PAGE_KEY) != page:
+        for key in st.session_state.pop(WIDGETS_KEY, ()):
             st.session_state.pop(key, None)
-        st.session_state[PAGE] = page
+        st.session_state[PAGE_KEY] = page
     given = {name: st.query_params.get_all(name) for name in st.query_params}
-    kept = st.session_state.get(KEPT, {}) | given
+    kept = st.session_state.get(SELECTION_KEY, {}) | given
     if kept != given:
         st.query_params.from_dict(kept)
-    st.session_state[KEPT] = kept
+    st.session_state[SELECTION_KEY] = kept
 
 
-def asked(name: str) -> list[str]:
+def in_url(name: str) -> list[str]:
     """The values of this parameter of the URL; none where it is not there."""
     return st.query_params.get_all(name)
 
 
-def keep(name: str, values: Sequence[str]) -> None:
+def put_in_url(name: str, values: Sequence[str]) -> None:
     """Write a parameter of the URL, or remove it where there are no values."""
-    kept: dict[str, list[str]] = st.session_state.setdefault(KEPT, {})
-    if list(values) == asked(name):
+    kept: dict[str, list[str]] = st.session_state.setdefault(SELECTION_KEY, {})
+    if list(values) == in_url(name):
         return
     if values:
         kept[name] = st.query_params[name] = list(values)
@@ -53,9 +53,9 @@ def keep(name: str, values: Sequence[str]) -> None:
         st.query_params.pop(name, None)
 
 
-def held(key: str) -> str:
+def widget_key(key: str) -> str:
     """The key of a widget, noted: the session forgets its value when another page is opened."""
-    st.session_state.setdefault(HELD, set()).add(key)
+    st.session_state.setdefault(WIDGETS_KEY, set()).add(key)
     return key
 
 
@@ -74,14 +74,14 @@ def pick(
 
     `scope` is what the choice belongs to: that of another sweep is another choice.
     """
-    key = held(f"{name} {scope}")
+    key = widget_key(f"{name} {scope}")
     if st.session_state.get(key) not in options:
-        wanted = asked(name)
+        wanted = in_url(name)
         st.session_state[key] = wanted[0] if wanted and wanted[0] in options else default
     value = widget(label, options, key=key, **looks)
     if value is None:  # a pill that was clicked a second time
         value = default
-    keep(name, [] if value == default and not is_kept else [value])
+    put_in_url(name, [] if value == default and not is_kept else [value])
     return value
 
 
@@ -89,22 +89,22 @@ def pick_several(
     name: str, label: str, options: Sequence[str], *, scope: str = "", widget: Widget = st.multiselect, **looks: Any
 ) -> list[str]:
     """Any of the options, in their order; none is the default. Options that are gone are no longer chosen."""
-    key = held(f"{name} {scope}")
-    before = st.session_state[key] if key in st.session_state else asked(name)
+    key = widget_key(f"{name} {scope}")
+    before = st.session_state[key] if key in st.session_state else in_url(name)
     left = [option for option in dict.fromkeys(before) if option in options]
     # A value that a script sets goes to the browser and takes back what was clicked in the meantime: set only new ones.
     if left != st.session_state.get(key):
         st.session_state[key] = left
     chosen = widget(label, options, key=key, **looks)
-    keep(name, [option for option in options if option in chosen])
+    put_in_url(name, [option for option in options if option in chosen])
     return [option for option in options if option in chosen]
 
 
 def switch(name: str, label: str, *, widget: Widget = st.toggle, **looks: Any) -> bool:
     """Off unless the URL has `name=1`."""
-    key = held(f"{name} switch")
+    key = widget_key(f"{name} switch")
     if key not in st.session_state:
-        st.session_state[key] = asked(name) == ["1"]
+        st.session_state[key] = in_url(name) == ["1"]
     value = bool(widget(label, key=key, **looks))
-    keep(name, ["1"] if value else [])
+    put_in_url(name, ["1"] if value else [])
     return value

@@ -1,0 +1,127 @@
+"""The tasks of a recipe, made from their settings, without what would be both trained on and measured."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scalerl.recipe import AnyTask, Code, KSmallest, Math, Modular, MultipleChoice, Qa
+from scalerl.recipe.tasks import Downstream, Measured
+from scalerl.sandbox import SandboxUnavailable
+from scalerl.tasks.choices import choice_task
+from scalerl.tasks.coding import code_task
+from scalerl.tasks.file_task import FileTask
+from scalerl.tasks.k_smallest import KSmallestTask
+from scalerl.tasks.leakage import leave_out_leaks
+from scalerl.tasks.left_out import LeftOut, UnreadableRows, pairs_of_files, reasons_text
+from scalerl.tasks.mathematics import math_task
+from scalerl.tasks.mix import Mix, shares_of
+from scalerl.tasks.modular import ModularTask
+from scalerl.tasks.questions import qa_task
+from scalerl.tasks.task import Task, TaskError
+from scalerl.tokens import Tokenizer
+
+FEW_HELD_OUT = 30
+"""With fewer measured prompts the choice of prompts alone gives a pass rate a standard error of up to 0.09 and more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks:
+    """All tasks of a scale, without what would be both trained on and measured."""
+
+    trained: Task
+    """The only task, or the mix of several."""
+    downstream: tuple[Task, ...]
+    """Those that are only measured, in the recipe's order."""
+
+    @property
+    def left_out(self) -> dict[str, list[LeftOut]]:
+        """Rows that are not used, by task."""
+        return {task.name: task.left_out for task in self._parts if isinstance(task, FileTask)}
+
+    @property
+    def newly_left_out(self) -> list[str]:
+        """Ids of problems that versions up to 413bb1f used, those of downstream files included."""
+        return [f"{task.name}:{name}" for task in self._parts for name in task.newly_left_out]
+
+    @property
+    def _parts(self) -> tuple[Task, ...]:
+        trained = tuple(self.trained.tasks.values()) if isinstance(self.trained, Mix) else (self.trained,)
+        return trained + self.downstream
+
+    def lines(self) -> Iterator[str]:
+        """What a run says of its data before it starts."""
+        for task in self._parts:
+            rows = self.left_out.get(task.name)
+            if rows:
+                used = f"{len(task.train)} + {len(task.validation)} problems"
+                yield f"task {task.name}: {used}; left out: {reasons_text(rows)}"
+                yield from (f"task {task.name}: {sentence}" for sentence in pairs_of_files(rows))
+            if isinstance(task, FileTask):
+                yield from (f"task {task.name}: {note}" for note in task.notes)
+            if isinstance(task, FileTask) and task.never_shown:
+                yield f"task {task.name}: warning: no prompt shows the column {', '.join(task.never_shown)}"
+            num_measured = len(task.validation)
+            if num_measured < FEW_HELD_OUT:
+                yield f"task {task.name}: warning: {few_held_out(num_measured)}"
+
+
+def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_only: bool = False) -> Task:
+    """The task that `settings` describe, its prompts written with `tokenizer`; TaskError says why it cannot be made.
+
+    With `readable_only` rows that cannot be used do not refuse the task: a check looks at the others too.
+    """
+    try:
+        task = _make(settings, tokenizer)
+        if isinstance(task, FileTask) and not readable_only:
+            task.refuse_unreadable()
+    except UnreadableRows as error:
+        raise TaskError(f"task {settings.title!r}: {error}", error.rows) from error
+    except (ValueError, SandboxUnavailable) as error:
+        raise TaskError(str(error)) from error
+    if len(task.validation) < 2 and not isinstance(settings, Measured):
+        raise TaskError(
+            f"task {task.name!r}: {len(task.validation)} held-out prompt cannot tell a pass rate; hold out at least "
+            f"2, better {FEW_HELD_OUT} and more: raise validation, or name a larger validation_path"
+        )
+    return task
+
+
+def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
+    match settings:
+        case KSmallest():
+            return KSmallestTask(settings, tokenizer)
+        case Modular():
+            return ModularTask(settings, tokenizer)
+        case Math():
+            return math_task(settings, tokenizer)
+        case Code():
+            return code_task(settings, tokenizer)
+        case MultipleChoice():
+            return choice_task(settings, tokenizer)
+        case Qa():
+            return qa_task(settings, tokenizer)
+
+
+def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:
+    """The tasks to train on and the downstream files; nothing that is held out or downstream anywhere is trained on."""
+    trained = [make_task(one, tokenizer) for one in settings]
+    measured = [make_task(one, tokenizer) for one in downstream]
+    try:
+        leave_out_leaks(_in_files(trained), _in_files(measured))
+    except ValueError as error:
+        raise TaskError(str(error)) from error
+    only = trained[0] if len(trained) == 1 else Mix(trained, shares_of(settings, trained))
+    return Tasks(trained=only, downstream=tuple(measured))
+
+
+def _in_files(tasks: Sequence[Task]) -> list[FileTask]:
+    return [task for task in tasks if isinstance(task, FileTask)]
+
+
+def few_held_out(num_prompts: int) -> str:
+    """What so few measured prompts mean for a pass rate."""
+    error = 0.5 / math.sqrt(num_prompts)
+    return (
+        f"only {num_prompts} prompts are measured, so a pass rate of 0.5 has a standard error of up to {error:.2f}; "
+        f"measure at least {FEW_HELD_OUT}"
+    )
