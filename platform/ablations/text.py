@@ -4,11 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-
-def counted(number: int, thing: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
+from scalerl.quantities import counted as counted
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86400
 

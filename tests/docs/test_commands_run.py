@@ -68,7 +68,6 @@ HOURS = "trains for minutes or more; what it trains is shown and checked"
 SERVES = "serves until Ctrl-C; tests/dashboard and tests/tracking start it"
 WATCHES = "a live table, which needs a terminal"
 SLURM = "needs a Slurm, which tests/slurm starts"
-SIMULATES = "fits sixty simulated curves; tests/platform/paper runs it with fewer"
 AGAIN = "simulates as the command above it does"
 SHELL = "changes the reader's shell"
 INSTEAD: dict[str, tuple[str | None, str]] = {
@@ -107,7 +106,6 @@ INSTEAD: dict[str, tuple[str | None, str]] = {
     ),
     "platform reproduce fig4a --scale 8b --executor slurm": (None, SLURM),
     "platform reproduce --all": (None, HOURS),
-    **{f"platform reproduce {name}": (None, SIMULATES) for name in ("law", "cutoff", "forecast", "margin")},
     "platform import sweep.tar.gz": ("platform import sweep.tar.gz --home elsewhere", "needs another home folder"),
     "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
     "--variant loss --seed seed --reference cispo": (None, "needs a server; tests/tracking has one"),

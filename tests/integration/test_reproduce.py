@@ -72,14 +72,9 @@ def test_a_design_says_what_it_rests_on_before_anything_trains(here, platform, h
     assert not (home / "runs").exists()
 
 
-@pytest.mark.parametrize("option", ["--yes", "--jobs=2"])
-def test_an_option_that_has_no_effect_is_refused(here, platform, home, option):
-    if option == "--yes":
-        assert (
-            "--yes: no effect without --executor slurm"
-            in platform("reproduce", "fig0", option, "--as-written", code=2).stderr
-        )
-    assert f"{option.partition('=')[0]}: no effect on 'law'" in platform("reproduce", "law", option, code=2).stderr
+def test_an_option_that_has_no_effect_is_refused(here, platform, home):
+    found = platform("reproduce", "fig0", "--yes", "--as-written", code=2)
+    assert "--yes: no effect without --executor slurm" in found.stderr
     assert not (home / "runs").exists()
 
 

@@ -17,4 +17,5 @@ The rooms by height; each imports only what stands below it:
     environment        variables of this process's environment, set for a time
     left_names         names in shared memory that a killed process leaves behind
     durable     files that last
+    quantities  numbers of things as people read them
 """

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ablations.report.interactive import Along, Counted, along_rows, interactive_figure
+from ablations.report.curves import SCREEN_LEGEND, Along, Counted, along_rows, curves_figure
 from ablations.report.thinning import thinned_note
 from ablations.verdict.results import Results
 from ablations_dashboard.selection.url import pick, pick_several, switch
@@ -10,11 +10,6 @@ from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown
 from ablations_dashboard.widgets.figure import show_figure
 
-LEGEND_CAPTION = (
-    "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "
-    "over seeds; dashes are extrapolated to twice the budget. A stroke at the right edge is A with its 95 % interval; "
-    "an A without an upper end has none. A click on a name in the legend hides a variant, a double click all others."
-)
 CURVE_AXES = {
     "compute": "",
     "flops": "FLOPs",
@@ -44,8 +39,8 @@ def show_curves(results: Results, shown: Shown) -> None:
         wanted = pick_several("band", "Uncertainty of", shown.focus, scope=plan.sweep)
     counted = counted_along(results, shown, against)
     banded = wanted or [name for name in shown.focus if name == plan.reference]
-    figure = interactive_figure(
-        results, focus=shown.focus, others=shown.others, banded=banded, log=log, counted=counted
+    figure = curves_figure(
+        results, shown=shown.focus, others=shown.others, banded=banded, log_compute=log, counted=counted
     )
     show_figure(
         figure,
@@ -55,7 +50,7 @@ def show_curves(results: Results, shown: Shown) -> None:
     )
     if counted is not None and (left_out := [name for name in shown.focus if name not in counted.along]):
         st.caption(in_markdown(f"No {counted.name} are logged of {', '.join(left_out)}."))
-    st.caption(f"{LEGEND_CAPTION} {thinned_note(results, shown.focus)}")
+    st.caption(f"{SCREEN_LEGEND} {thinned_note(results, shown.focus)}")
 
 
 def counted_along(results: Results, shown: Shown, against: str) -> Counted | None:

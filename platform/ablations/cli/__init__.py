@@ -18,6 +18,7 @@
     move.py      rename, export, import
     serve.py     dashboard, mlflow, sync
     doctor.py    doctor
+    findings.py  what check and doctor find, on a terminal and for scripts
     reference.py every command as a page: docs/commands.md
 
 Exit codes: 0 done, or submitted to Slurm; 1 some run failed, no curve has a fit, or the doctor or a check found an

@@ -3,26 +3,19 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from ablations.cli.options import FAILED, NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console, print_json
+from ablations.cli.findings import show_counts, show_finding
+from ablations.cli.options import NOT_FINISHED, HomeOption, JsonOption, TrackingOption, console
 from ablations.errors import AblationsError, Place
 from ablations.home.home import find_home
 from ablations.signals import handled
-from ablations.text import counted
 
-if TYPE_CHECKING:
-    from ablations.slurm.doctor import Finding
-
-FINDING_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
-FINDING_WIDTH = 100
-FINDING_INDENT = "  "
+WIDTH = 100
 
 
 def doctor(
@@ -89,7 +82,7 @@ def doctor(
         ):
             for finding in lines:
                 if not as_json:
-                    show_finding(out, finding, after=findings[-1] if findings else None)
+                    show_finding(out, finding, after=findings[-1] if findings else None, width=WIDTH)
                 findings.append(finding)
     except KeyboardInterrupt:
         console(stderr=True).print("Stopped. No probe job is left behind.")
@@ -105,34 +98,3 @@ def saying(out: Console) -> Iterator[Callable[[str], None]]:
         return
     with out.status("looking around") as status:
         yield lambda text: status.update(escape(text))
-
-
-def show_finding(out: Console, finding: "Finding", after: "Finding | None") -> None:
-    """One finding, under the title of its part."""
-    if after is None or after.part != finding.part:
-        out.print(f"{'' if after is None else chr(10)}[bold]{escape(finding.part)}[/bold]")
-    style, lines = FINDING_STYLES[finding.level], Table.grid(padding=(0, 1))
-    for width in (len(FINDING_INDENT) - 1, len("warning"), 16):
-        lines.add_column(width=width)
-    lines.add_column(overflow="fold")
-    lines.add_row("", f"[{style}]{finding.level}[/{style}]", escape(finding.check), escape(finding.found))
-    if finding.remedy:
-        lines.add_row("", "", "", f"[{style}]-> {escape(finding.remedy)}[/{style}]")
-    for line in finding.log:
-        lines.add_row("", "", "", f"[dim]| {escape(line)}[/dim]")
-    out.print(lines, width=min(out.width, FINDING_WIDTH), highlight=False)
-
-
-def show_counts(out: Console, findings: "list[Finding]", as_json: bool) -> None:
-    """The sum of it, and the exit code."""
-    number = {level: sum(finding.level == level for finding in findings) for level in FINDING_STYLES}
-    if as_json:
-        print_json(
-            {"errors": number["error"], "warnings": number["warning"], "checks": [asdict(one) for one in findings]}
-        )
-    else:
-        worst = next((level for level in ("error", "warning") if number[level]), "ok")
-        text = f"{number['ok']} ok, {counted(number['warning'], 'warning')}, {counted(number['error'], 'error')}"
-        out.print(f"\n[{FINDING_STYLES[worst]}]{text}[/{FINDING_STYLES[worst]}]", highlight=False)
-    if number["error"]:
-        raise typer.Exit(FAILED)

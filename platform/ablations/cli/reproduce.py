@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablations.paper.card import Card
-    from ablations.paper.method import Method, MethodLine
     from ablations.study.expand import Study
     from ablations.verdict.results import Results
     from scalerl.recipe import ResolvedRecipe
@@ -45,9 +44,8 @@ if TYPE_CHECKING:
 def studies_begun(begun: str) -> list[str]:
     """For the shell's completion: studies whose names begin so."""
     from ablations.files.lookup import files_of
-    from ablations.paper.method import METHODS
 
-    return [name for name in (*sorted(files_of("study")), *METHODS) if name.startswith(begun)]
+    return [name for name in sorted(files_of("study")) if name.startswith(begun)]
 
 
 def reproduce(
@@ -73,7 +71,6 @@ def reproduce(
 ) -> None:
     """Reproduce a figure of the ScaleRL paper: design its study, train what is missing, judge the paper's claims."""
     from ablations.files.lookup import files_of
-    from ablations.paper.method import METHODS
 
     if [list_, all_, study is not None].count(True) != 1:
         raise AblationsError("reproduce: name one study, or write --list or --all")
@@ -81,16 +78,6 @@ def reproduce(
     if list_:
         show_studies(place, as_json)
         return
-    for method in METHODS:
-        if method == study:
-            given = {"--scale": scale, "--as-written": as_written, "--budget": budget, "--dry-run": dry_run}
-            given |= {"--executor": executor != "local", "--jobs": jobs, "--yes": yes}
-            if ignored := [name for name, value in given.items() if value]:
-                raise AblationsError(
-                    f"{', '.join(ignored)}: no effect on '{study}', which trains nothing; leave it out"
-                )
-            show_method(method, as_json)
-            return
     asked = None if budget is None else read_budget(budget)
     names = sorted(files_of("study"), key=by_number) if study is None else [study]
     codes: list[int] = []
@@ -316,25 +303,3 @@ def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Consol
     out.print(table)
     shown = f"card  {folder / 'card.md'}\ncomparison  platform compare {plan.sweep}"
     out.print(shown, soft_wrap=True, highlight=False, markup=False)
-
-
-def show_method(name: "Method", as_json: bool) -> None:
-    """One part of the method, beside what the paper publishes of it."""
-    from dataclasses import asdict
-
-    from ablations.paper import method
-
-    lines: Sequence[MethodLine] = method.reproduced(name)
-    if as_json:
-        print_json([asdict(line) for line in lines])
-        return
-    columns = [
-        Column(heading="", kind="prose"),
-        Column(heading="paper", kind="words"),
-        Column(heading=f"here, median of {method.NUM_RUNS} [5 %, 95 %]", kind="number"),
-    ]
-    doc = method.METHODS[name].__doc__ or ""
-    table = Listing(columns=columns, title=doc.partition("\n")[0])
-    for line in lines:
-        table.add(line.what, line.published, f"{line.median:.3f} [{line.lo:.3f}, {line.hi:.3f}]")
-    console().print(table)

@@ -16,15 +16,14 @@ LISTED_SCALES = ("smoke", "bench", "8b")
 
 
 def show_studies(home: Home, as_json: bool) -> None:
-    """Every study with its claims and its cost at each scale, then the parts of the method."""
+    """Every study with its claims and its cost at each scale."""
     from ablations.files.lookup import files_of
     from ablations.paper.card_words import claim_text
-    from ablations.paper.method import METHODS
 
     files = files_of("study")
     lines = [listed_study(name, files[name], home) for name in sorted(files, key=by_number)]
     if as_json:
-        print_json({"studies": [line | {"claims": len(line["claims"])} for line in lines], "method": list(METHODS)})
+        print_json({"studies": [line | {"claims": len(line["claims"])} for line in lines]})
         return
     columns = [
         Column(heading="study"),
@@ -36,7 +35,6 @@ def show_studies(home: Home, as_json: bool) -> None:
         f"{', '.join(LISTED_SCALES)}: GPU-hours of all runs as the file has them, modelled except at 8b; -: not as the "
         "file is written, and `platform reproduce STUDY --scale S` says why. Seeds and budget are designed anew.",
         "here: what came of the claims in this home folder, and the scale where it is not the study's own.",
-        f"Without training: {', '.join(METHODS)}, the paper's method on curves simulated from its table 1.",
     ]
     table = Listing(columns=columns, title="Studies of arXiv 2510.13786", notes=notes)
     for line in lines:

@@ -8,13 +8,12 @@ card_page   the card of a study of the paper as Markdown
 markdown    the document as Markdown; latex: as LaTeX; csv_files: numbers in full
 tables      comparisons and fits for the terminal
 headings    of the tables that the page and the dashboard share
-curves      pass rate against compute, with fits, forecasts and asymptotes
+curves      pass rate against compute, with fits, forecasts and asymptotes, for a screen
 verdicts    differences in level, ceiling and compute of every variant, with intervals
-series      what a figure of curves draws, as plain data
+series      what a picture of curves shows, as plain data
 forest      what a figure of differences draws, as plain data
 static      both for a paper: SVG, PDF and PNG by matplotlib
 thinning    of readings, to what a screen can show
-interactive curves for a page: some variants in colour, the others grey
 plane       ceiling against efficiency
 dark        a figure on a dark page
 linearised  readings on axes on which eq. 1 is a straight line (paper mode)
@@ -23,8 +22,8 @@ axes        what part of compute and pass rate a figure of curves shows
 colours     the colour and marker of each variant
 style       the look that all figures share
 
-Figures are made once from plain data: the report, the page and MLflow show the same ones, and matplotlib draws what
-Plotly draws. Points are measured (hollow ones were not fitted), lines are fitted, dashes are extrapolated, a band is
+Plotly draws for screens, one figure with a layout for a wide and one for a narrow screen; matplotlib draws for papers
+and MLflow. Points are measured (hollow ones were not fitted), lines are fitted, dashes are extrapolated, a band is
 the 95 % interval of the fitted curve. Plotly and matplotlib are imported inside functions: the command line must start
 quickly.
 """

@@ -1,161 +1,268 @@
-"""Pass rate against compute: measured points, fitted lines, forecasts, and asymptotes with their intervals."""
+"""The curves on a screen: a few variants in colour, the others grey, against compute or anything else that runs count.
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+Unlike the picture for a paper (`static`), the figure has no labels at its right edge, for which a narrow screen has no
+room: the legend says what each A is. Readings are thinned to what a screen can show, and seeds of a variant share one
+line, their mean.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ablations.report.axes import ComputeAxis
-from ablations.report.colours import Style
+from ablations.fit.result import Fit
+from ablations.forecast.forecasts import joint_draws
+from ablations.report.axes import EXTRAPOLATED_TO, ComputeAxis, compute_axis
+from ablations.report.colours import Style, styles
 from ablations.report.rounding import label_of_asymptote
-from ablations.report.series import (
-    AsymptoteMark,
-    BandSeries,
-    LineSeries,
-    PointSeries,
-    VariantSeries,
-    curve_series,
-)
-from ablations.report.style import dress, elided, in_hover, mark, plain
-from ablations.report.thinning import most_points_of_run
-from ablations.verdict.results import Results
+from ablations.report.series import is_fitted
+from ablations.report.style import dress, in_hover, mark, plain
+from ablations.report.thinning import most_points_of_run, thinned
+from ablations.verdict.results import FittedVariant, Results
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
 
+SCREEN_LEGEND = (
+    "Filled points were fitted, hollow ones were not. Lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), the mean "
+    "over seeds; dashes are extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. A stroke "
+    "at the right edge is A with its 95 % interval; an A without an upper end has none. A click on a name in the "
+    "legend hides a variant, a double click all others."
+)
+"""What `curves_figure` shows, for the caption below it."""
 CURVES_LEGEND = (
     "Filled points were fitted, hollow ones were not; lines are fits of ScaleRL eq. 1 (arXiv 2510.13786), dashes are "
     "extrapolated to twice the budget, bands are 95 % intervals of the fitted curve. At the right edge a stroke is at "
     "A; an arrow says that A lies there or higher."
 )
-"""What `curves_figure` shows, for the caption below it."""
-LABEL_PX = 6.4
-"""Width of a character of a label."""
-LONGEST_NAME = 22
-"""Characters of a variant's name in a label; the legend has it whole."""
+"""What `static.curves_picture` shows."""
+LEGEND_LINE_PX = 20
+OTHERS_COLOUR = "#b0b6bd"
+NUM_GRID_POINTS = 80
+Along = Callable[[np.ndarray], np.ndarray]
+"""Compute to what a figure is drawn against, in one run or variant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What the horizontal axis counts: `Counted(title="training tokens", name="tokens", along={"scalerl": ...})`."""
+
+    title: str
+    name: str
+    """The unit, for what is shown on hovering."""
+    along: Mapping[str, Along]
+    """By variant; a variant without is left out."""
+
+
+def counted_compute(results: Results) -> Counted:
+    """Compute itself."""
+    plan = results.plan
+    title = f"compute ({plan.compute_name})"
+    return Counted(title=title, name=plan.hours_name, along={one.name: lambda C: C for one in results.variants})
+
+
+def along_rows(compute: np.ndarray, counted: np.ndarray) -> Along:
+    """What the evaluations of a run counted at each compute: linear between two of them, and beyond the last at the
+    mean rate.
+
+        along_rows(np.array([0, 10]), np.array([0, 500]))(np.array([5, 20])) is [250, 1000]
+    """
+    last, rate = compute[-1], counted[-1] / compute[-1] if compute[-1] else 0.0
+    return lambda C: np.interp(C, compute, counted) + rate * np.clip(np.asarray(C, dtype=float) - last, 0, None)
 
 
 def curves_figure(
     results: Results,
     *,
     shown: Collection[str] | None = None,
+    others: Collection[str] = (),
     banded: Collection[str] | None = None,
     log_compute: bool = False,
+    counted: Counted | None = None,
 ) -> "Figure":
     """Pass rate against compute with fits, forecasts to twice the budget and asymptotes.
 
-    `shown` are the variants drawn (all by default), `banded` those with their uncertainty (the reference by default).
-    A click on a name in the legend hides everything of that variant.
+    `shown` are the variants drawn in colour (all by default), `banded` those of them with their uncertainty (the
+    reference by default), `others` are grey lines. A click on a name in the legend hides everything of that variant.
     """
     from plotly.graph_objects import Figure
 
-    num_runs = sum(len(variant.runs) for variant in results.variants if shown is None or variant.name in shown)
-    most = most_points_of_run(num_runs)
-    series = curve_series(results, shown=shown, banded=banded, log_compute=log_compute, most_of_run=most)
+    counted = counted or counted_compute(results)
+    look, budget = styles(results.plan), results.plan.budget_gpu_hours
+    banded = [results.plan.reference] if banded is None else banded
+    names = [variant.name for variant in results.variants] if shown is None else shown
+    chosen = [results.variant(name) for name in names if name in counted.along]
+    most = most_points_of_run(sum(len(variant.runs) for variant in chosen))
+    axis = compute_axis(results, log=log_compute)
     figure = Figure()
-    for variant in series.variants:
-        figure.add_traces(_variant_traces(variant, series.axis))
-    labels = [(one, one.asymptote) for one in series.variants if one.asymptote is not None]
-    figure.add_traces([_asymptote_trace(variant, mark, series.axis) for variant, mark in labels])
-    if series.fitted_to is not None:
-        mark(figure, series.fitted_to, text="fitted up to here", log=log_compute)
-    mark(figure, series.budget, text="budget", log=log_compute)
-    figure.update_xaxes(**series.axis.layout)
-    figure.update_yaxes(title="held-out pass rate", range=series.score_range)
-    dress(figure, height=max(620, 120 + 24 * len(labels)))
-    longest = max((len(_label(variant.name, mark)) for variant, mark in labels), default=0)
+    grey = [variant for name in others if name in counted.along and (variant := results.variant(name)).fits]
+    if grey:
+        figure.add_trace(_grey_lines(grey, axis.first, budget, counted))
+    for variant in chosen:
+        along, style = counted.along[variant.name], look[variant.name]
+        if variant.fits and variant.name in banded:
+            figure.add_trace(_interval(variant, style, axis.first, budget, along))
+        if variant.fits:
+            figure.add_traces(_mean_lines(variant, style, axis.first, budget, along))
+        figure.add_traces(_readings(variant, style, most, counted, axis))
+        figure.add_traces(_ceiling(results, variant, style, budget, along))
+        figure.add_trace(_entry(results, variant, style))
+    for place, text in ((results.plan.fit_to_gpu_hours, "fitted up to here"), (budget, "budget")):
+        if counted.name == results.plan.hours_name and (text == "budget" or place < budget):
+            mark(figure, place, text=text, log=log_compute)
+    dress(figure, height=540 + LEGEND_LINE_PX * -(-len(chosen) // 3))
+    figure.update_xaxes(title=counted.title, type="log" if log_compute else "linear")
+    figure.update_yaxes(title="held-out pass rate")
     figure.update_layout(
-        margin={"l": 70, "r": round(20 + LABEL_PX * longest), "t": 30, "b": 70},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.15, "x": 0, "itemsizing": "constant"},
+        margin={"l": 60, "r": 15, "t": 20, "b": 60},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "x": 0, "itemsizing": "constant"},
     )
     return figure
 
 
-def variant_figure(results: Results, name: str) -> "Figure":
-    """One variant beside the reference, both with their uncertainty."""
-    pair = {results.plan.reference, name}
-    return curves_figure(results, shown=pair, banded=pair)
+def _grid(low: float, high: float) -> np.ndarray:
+    """Denser near the beginning, where curves bend, on either kind of axis."""
+    return np.unique(np.concatenate([np.geomspace(low, high, NUM_GRID_POINTS // 2), np.linspace(low, high, 40)]))
 
 
-def _variant_traces(variant: VariantSeries, axis: ComputeAxis) -> list["Scatter"]:
-    traces = [
-        *(_band(band, variant.style) for band in variant.bands),
-        *(_line(line, variant.style) for line in variant.lines),
-        *(_points(points, variant.style, axis) for points in variant.points),
-    ]
-    for trace in traces:
-        trace.update(legendgroup=variant.name, showlegend=False)
-    return [*traces, _legend_entry(variant.name, variant.style)]
+def _mean(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
+    return np.mean([fit.predict(compute) for fit in fits], axis=0)
 
 
-def _legend_entry(name: str, style: Style) -> "Scatter":
-    """What stands for a variant in the legend; it draws nothing."""
+def _grey_lines(variants: Sequence[FittedVariant], first: float, budget: float, counted: Counted) -> "Scatter":
+    """All others in one trace, told apart on hovering."""
     from plotly.graph_objects import Scatter
 
-    marker = {"symbol": style.symbol, "size": 8, "color": style.colour}
+    x, y, names = [], [], []
+    for variant in variants:
+        grid = np.geomspace(first, budget, 24)
+        x += [*counted.along[variant.name](grid), None]
+        y += [*np.round(_mean(variant.fits, grid), 5), None]
+        names += [plain(variant.name)] * 25
+    return Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": OTHERS_COLOUR, "width": 1},
+        text=names,
+        hovertemplate="%{text}: %{y:.4f}<extra></extra>",
+        name=f"{len(variants)} others",
+    )
+
+
+def _mean_lines(variant: FittedVariant, style: Style, first: float, budget: float, along: Along) -> list["Scatter"]:
+    """The mean of the seeds' curves: solid where all were fitted, dashed before and beyond."""
+    from plotly.graph_objects import Scatter
+
+    fits = variant.fits
+    start = max(first, max(fit.window[0] for fit in fits))
+    end = max(start, min(fit.window[1] for fit in fits))
+    last = max(EXTRAPOLATED_TO * budget, end)
+    inside, before, beyond = _grid(start, end), _grid(first, start), _grid(end, last)
+    gap = np.array([np.nan])
+    spans = [(inside, "solid", 2.4), (np.concatenate([before, gap, beyond]), "dash", 1.7)]
+    return [
+        Scatter(
+            x=along(grid),
+            y=np.round(_mean(fits, np.nan_to_num(grid, nan=first)) + 0 * grid, 5),
+            mode="lines",
+            line={"color": style.colour, "width": width, "dash": dash},
+            hovertemplate=f"{in_hover(variant.name)} fit: %{{y:.4f}}<extra></extra>",
+            connectgaps=False,
+            **_belongs(variant),
+        )
+        for grid, dash, width in spans
+    ]
+
+
+def _interval(variant: FittedVariant, style: Style, first: float, budget: float, along: Along) -> "Scatter":
+    from plotly.graph_objects import Scatter
+
+    grid = np.geomspace(first, EXTRAPOLATED_TO * budget, NUM_GRID_POINTS)
+    if len(variant.fits) == 1:
+        low, high = variant.fits[0].predict_interval(grid)
+    else:
+        low, high = np.quantile(joint_draws(variant.fits, grid), (0.025, 0.975), axis=0)
+    x = along(grid)
+    return Scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.round(np.concatenate([high, low[::-1]]), 5),
+        mode="lines",
+        fill="toself",
+        fillcolor=style.tint(0.16),
+        line={"width": 0},
+        hoverinfo="skip",
+        **_belongs(variant),
+    )
+
+
+def _readings(variant: FittedVariant, style: Style, most: int, counted: Counted, axis: ComputeAxis) -> list["Scatter"]:
+    """The readings of all seeds, filled where they were fitted, in one trace."""
+    from plotly.graph_objects import Scatter
+
+    found: list[tuple[float, float, str, str]] = []
+    for run in variant.runs:
+        if run.curve is None:
+            continue
+        shown = axis.drawn(run.curve.compute)
+        compute, score, sizes = thinned(run.curve.compute[shown], run.curve.score[shown], most)
+        x = counted.along[variant.name](compute)
+        for at, value, size, is_full in zip(x, score, sizes, is_fitted(run.fit, compute), strict=True):
+            of = f"seed {run.seed}" if size == 1 else f"seed {run.seed}, mean of {size} readings"
+            found.append((float(at), round(float(value), 5), of, style.symbol if is_full else f"{style.symbol}-open"))
+    if not found:
+        return []
+    x, y, texts, symbols = (list(column) for column in zip(*found, strict=True))
+    marker = {"symbol": symbols, "size": 6, "color": style.colour, "opacity": 0.75}
+    hover = f"{in_hover(variant.name)}, %{{text}}<br>%{{x:.4g}} {counted.name}: %{{y:.4f}}<extra></extra>"
+    return [Scatter(x=x, y=y, text=texts, mode="markers", marker=marker, hovertemplate=hover, **_belongs(variant))]
+
+
+def _ceiling(results: Results, variant: FittedVariant, style: Style, budget: float, along: Along) -> list["Scatter"]:
+    """A stroke at A at the right edge, with its interval; nothing where A has no upper end."""
+    from plotly.graph_objects import Scatter
+
+    found = results.asymptote(variant)
+    if found is None or not found.is_bounded or found.hi is None:
+        return []
+    ends = along(np.array([1.9, 2.0]) * budget)
+    return [
+        Scatter(
+            x=ends,
+            y=[found.A, found.A],
+            mode="lines",
+            line={"color": style.colour, "width": 3},
+            hovertemplate=f"{in_hover(variant.name)}: {in_hover(label_of_asymptote(found))}<extra></extra>",
+            **_belongs(variant),
+        ),
+        Scatter(
+            x=[ends[1]] * 2,
+            y=[found.lo, found.hi],
+            mode="lines",
+            line={"color": style.colour, "width": 1},
+            hoverinfo="skip",
+            **_belongs(variant),
+        ),
+    ]
+
+
+def _entry(results: Results, variant: FittedVariant, style: Style) -> "Scatter":
+    """What stands for a variant in the legend, with its A; it draws nothing."""
+    from plotly.graph_objects import Scatter
+
+    found = results.asymptote(variant)
+    name = plain(variant.name)
     return Scatter(
         x=[None],
         y=[None],
         mode="lines+markers",
         line={"color": style.colour},
-        marker=marker,
-        name=plain(name),
-        legendgroup=name,
-    )
-
-
-def _points(points: PointSeries, style: Style, axis: ComputeAxis) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
-    fill = [style.colour if inside else "white" for inside in points.fitted]
-    marker = {"symbol": style.symbol, "size": 6, "color": fill, "line": {"color": style.colour, "width": 1.2}}
-    hover = f"{in_hover(points.run)}<br>%{{x:.4g}} {axis.hours_name}: %{{y:.4f}}<extra></extra>"
-    return Scatter(x=points.compute, y=points.score, mode="markers", marker=marker, hovertemplate=hover)
-
-
-def _line(line: LineSeries, style: Style) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
-    look = {"color": style.colour, "width": 2.2, "dash": "solid"}
-    if not line.is_fitted:
-        look |= {"width": 1.6, "dash": "dash"}
-    return Scatter(x=line.compute, y=line.score, mode="lines", line=look, hoverinfo="skip")
-
-
-def _band(band: BandSeries, style: Style) -> "Scatter":
-    from plotly.graph_objects import Scatter
-
-    return Scatter(
-        x=np.concatenate([band.compute, band.compute[::-1]]),
-        y=np.concatenate([band.high, band.low[::-1]]),
-        mode="lines",
-        fill="toself",
-        fillcolor=style.tint(0.13),
-        line={"width": 0},
-        hoverinfo="skip",
-    )
-
-
-def _label(name: str, mark: AsymptoteMark) -> str:
-    arrow = "↑ " if mark.is_open else ""
-    return f"{arrow}{elided(name, LONGEST_NAME)}: {label_of_asymptote(mark.estimate)}"
-
-
-def _asymptote_trace(variant: VariantSeries, mark: AsymptoteMark, axis: ComputeAxis) -> "Scatter":
-    """A stroke at the asymptote at the right edge, led to its label."""
-    from plotly.graph_objects import Scatter
-
-    colour = variant.style.colour
-    return Scatter(
-        x=[axis.at(0.94), axis.at(0.98), axis.last],
-        y=[mark.height, mark.height, mark.label_height],
-        mode="lines+text",
-        line={"color": colour, "width": 1.6},
-        text=["", "", f" {plain(_label(variant.name, mark))}"],
-        textposition="middle right",
-        textfont={"color": colour, "size": 12},
-        cliponaxis=False,
-        hoverinfo="skip",
+        marker={"symbol": style.symbol, "size": 8, "color": style.colour},
+        name=f"{name}: {plain(label_of_asymptote(found))}" if found else f"{name}: no fit",
         legendgroup=variant.name,
-        showlegend=False,
     )
+
+
+def _belongs(variant: FittedVariant) -> dict[str, Any]:
+    return {"legendgroup": variant.name, "showlegend": False}

@@ -19,10 +19,9 @@ from ablations.paper.comparison import paper_comparison
 from ablations.paper.words import PaperLine, paper_line, paper_notes
 from ablations.report.colours import styles
 from ablations.report.columns import PAGE, columns, rows_of
-from ablations.report.curves import curves_figure
+from ablations.report.curves import LEGEND_LINE_PX, SCREEN_LEGEND, curves_figure
 from ablations.report.document import document_of
 from ablations.report.headings import paper_headings, under
-from ablations.report.interactive import interactive_figure
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.rounding import ROUNDED
 from ablations.report.thinning import thinned_note
@@ -36,7 +35,6 @@ from scalerl.run.run_folder import write_atomically
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-LEGEND_LINE_PX = 20
 FIGURE_SETTINGS = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
 """Without a button that uploads the figure to Plotly's cloud."""
 
@@ -86,15 +84,15 @@ def report_page(results: Results, *, now: datetime) -> str:
         finalize=_shown,
     )
     names = [variant.name for variant in results.variants]
+    curves = curves_figure(results)
+    below = {"height": 420 + LEGEND_LINE_PX * len(names), "margin": {"r": 5}, "legend": {"y": -0.24}}
     return environment.get_template("page.html.jinja").render(
         title=results.title,
         plan=results.plan,
         document=document_of(results, now=now),
-        curves=_html(curves_figure(results), with_plotly=True),
-        narrow_curves=_html(narrow_curves_figure(results)),
-        thinned=thinned_note(results, names),
-        intervals=_html(verdicts_figure(results)),
-        narrow_intervals=_html(verdicts_figure(results, stacked=True)),
+        curves=_html(curves, narrow=type(curves)(layout=curves.layout).update_layout(below), with_plotly=True),
+        curves_legend=f"{SCREEN_LEGEND} {thinned_note(results, names)}".rstrip(),
+        intervals=_html(verdicts_figure(results), narrow=verdicts_figure(results, stacked=True)),
         rows=_comparison(results),
         corrected=f'Intervals under "corrected" are {joint}.' if (joint := joint_note(results)) else "",
         paper_rule=PAPER_RULE_NOTE,
@@ -134,15 +132,6 @@ def _hours(results: Results) -> list[TableRow]:
     return [TableRow(colour=look[cells["variant"]].colour, cells=cells) for cells in lines]
 
 
-def narrow_curves_figure(results: Results) -> "Figure":
-    """The curves for a screen that has no room for labels at their side: the legend below says each A."""
-    plan = results.plan
-    figure = interactive_figure(results, focus=[variant.name for variant in plan.variants], banded=[plan.reference])
-    return figure.update_layout(
-        height=420 + LEGEND_LINE_PX * len(plan.variants), margin={"l": 50, "r": 5}, legend={"y": -0.24}
-    )
-
-
 def _comparison(results: Results) -> list[TableRow]:
     """A row per variant; below a verdict stands the interval that it comes from, so that a page of paper has room."""
     look, shown = styles(results.plan), columns(results, PAGE)
@@ -156,16 +145,24 @@ def _comparison(results: Results) -> list[TableRow]:
     return found
 
 
-def _html(figure: "Figure", *, with_plotly: bool = False) -> Markup:
-    """A figure as HTML; the first one of a page brings the library. A screen needs no more than single precision."""
+def _html(figure: "Figure", *, narrow: "Figure | None" = None, with_plotly: bool = False) -> Markup:
+    """A figure as HTML; `narrow` has its layout on a narrow screen. The first figure of a page brings the library.
+
+    A screen needs no more than single precision.
+    """
     import numpy as np
+    from plotly.io.json import to_json_plotly
 
     traces: Any = figure.data
     for trace in traces:
         for name in ("x", "y", "customdata"):
             if isinstance(values := trace[name], np.ndarray) and values.dtype == np.float64:
                 trace[name] = values.astype(np.float32)
-    return Markup(figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS))
+    layouts = [to_json_plotly(one.layout) for one in (figure, narrow or figure)]
+    laid_out = f"layOut(document.getElementById('{{plot_id}}'), {layouts[0]}, {layouts[1]})"
+    return Markup(
+        figure.to_html(full_html=False, include_plotlyjs=with_plotly, config=FIGURE_SETTINGS, post_script=laid_out)
+    )
 
 
 def _rows(plan: Labels, headings: Mapping[str, str], lines: Sequence[PaperLine]) -> list[TableRow]:

@@ -1,4 +1,4 @@
-"""What a figure of curves draws, as plain data: Plotly (`curves`) and matplotlib (`static`) draw the same."""
+"""What a picture of curves shows, as plain data that `static` draws."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.result import Fit
 from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
 from ablations.report.colours import Style, styles
-from ablations.report.thinning import thinned
 from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.results import FittedVariant, Results
 
@@ -19,10 +18,8 @@ LABEL_GAP = 0.042
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointSeries:
-    """The readings of one run that have a place on the axis, or the means of neighbours where they are too many."""
+    """The readings of one run that have a place on the axis."""
 
-    run: str
-    """For people: "loo-loss, seed 0"."""
     compute: np.ndarray
     score: np.ndarray
     fitted: np.ndarray
@@ -100,9 +97,8 @@ def curve_series(
     shown: Collection[str] | None = None,
     banded: Collection[str] | None = None,
     log_compute: bool = False,
-    most_of_run: int | None = None,
 ) -> CurveSeries:
-    """What `curves_figure` draws, with its arguments; `most_of_run` is the most points that a run may have."""
+    """What `curves_picture` draws, with its arguments."""
     plan = results.plan
     banded = [plan.reference] if banded is None else banded
     drawn = [variant for variant in results.variants if shown is None or variant.name in shown]
@@ -114,7 +110,7 @@ def curve_series(
         VariantSeries(
             name=variant.name,
             style=look[variant.name],
-            points=tuple(_points(run, axis, most_of_run) for run in variant.runs if run.curve is not None),
+            points=tuple(_points(run, axis) for run in variant.runs if run.curve is not None),
             lines=tuple(line for fit in variant.fits for line in _lines(fit, axis)),
             bands=tuple(_band(fit, axis) for fit in variant.fits) if variant.name in banded else (),
             asymptote=marks.get(variant.name),
@@ -130,14 +126,11 @@ def curve_series(
     )
 
 
-def _points(run: FittedRun, axis: ComputeAxis, most: int | None) -> PointSeries:
+def _points(run: FittedRun, axis: ComputeAxis) -> PointSeries:
     assert run.curve is not None
     drawn = axis.drawn(run.curve.compute)
     compute, score = run.curve.compute[drawn], run.curve.score[drawn]
-    if most is not None and compute.size > most:
-        compute, score, _ = thinned(compute, score, most)
-    fitted = is_fitted(run.fit, compute)
-    return PointSeries(run=f"{run.variant}, seed {run.seed}", compute=compute, score=score, fitted=fitted)
+    return PointSeries(compute=compute, score=score, fitted=is_fitted(run.fit, compute))
 
 
 def is_fitted(fit: Fit | None, compute: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ablations.cli import app
-from ablations.cli.check import lines_of, refuse_early
+from ablations.cli.check import refuse_early
+from ablations.cli.findings import lines_of
 from ablations.errors import AblationsError
 from ablations.study.resolve import load_resolved
-from scalerl.checks.examine import Examined
-from scalerl.checks.finding import Checked, Fault
+from scalerl.checks.finding import Fault, Finding
 from scalerl.sandbox import Sandbox, SandboxFailed
 
 SCALE = """
@@ -52,7 +52,7 @@ def scale(tmp_path):
 
 def test_a_shipped_scale_passes_every_check():
     printed = run("check", "scalerl", "--scale", "smoke")
-    assert "0 warnings, 0 refused" in printed
+    assert "0 warnings, 0 errors" in printed
     assert "1,024 prompts to train on, 200 held out" in printed
 
 
@@ -64,16 +64,18 @@ def test_the_table_names_ten_rows_and_json_all(scale):
     assert "sums.jsonl:101:" not in printed
     assert "and 4 more; --json lists all" in printed
     found = json.loads(run("check", "scalerl", "--scale", where, "--quick", "--json"))
-    answers = next(one for one in found["checks"] if one["part"] == "answers" and one["name"] == "math")
+    answers = next(one for one in found["checks"] if one["part"] == "answers" and one["check"] == "math")
     assert [fault["where"] for fault in answers["faults"]] == [f"sums.jsonl:{line}" for line in range(91, 105)]
-    assert (found["refused"], found["warnings"], answers["variants"]) == (0, 2, ["scalerl"])  # and that nothing teaches
+    assert (found["errors"], found["warnings"], answers["variants"]) == (0, 2, ["scalerl"])  # and that nothing teaches
 
 
 def test_many_faults_of_one_kind_do_not_hide_another():
     faults = [Fault(where=f"a.jsonl:{n}", what="the same problem as a.jsonl:1", kind="duplicate") for n in range(2, 32)]
     faults.append(Fault(where="a.jsonl:40", what="the answer is NaN", kind="unreadable"))
-    checked = Checked(part="data", name="math", level="refused", found="31 faults", faults=tuple(faults))
-    lines = lines_of(Examined(names=("scalerl",), checked=checked), 1)
+    finding = Finding(
+        part="data", check="math", level="error", found="31 faults", faults=tuple(faults), variants=("scalerl",)
+    )
+    lines = lines_of(finding, 1)
     assert lines[10:] == [
         "  a.jsonl:11: duplicate: the same problem as a.jsonl:1",
         "  and 20 more duplicate",
@@ -127,7 +129,7 @@ def test_a_learning_rate_that_ends_before_the_budget_is_refused_as_the_sweep_ref
         f"name: falling\nreference: scalerl\nscale: smoke\nbudget: {{compute: 0.5}}\nvariants: {variants}\n"
     )
     found = json.loads(run("check", str(file), "--quick", "--json", code=1))
-    (refused,) = [one for one in found["checks"] if one["name"] == "learning rate"]
+    (refused,) = [one for one in found["checks"] if one["check"] == "learning rate"]
     assert refused["variants"] == ["falling"]
     assert refused["found"].startswith("optimiser.schedule.horizon 0.4 is below the budget of 0.5")
 

@@ -34,7 +34,8 @@ def test_the_report_is_one_file_that_needs_no_network(results):
     page = path.read_text()
     assert path == results.sweep.folder / "report.html"
     assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="', page)
-    assert page.count("Plotly.newPlot(") >= 2
+    assert page.count("Plotly.newPlot(") == 3  # curves, intervals, and the paper's, each in two layouts
+    assert page.count("layOut(document.getElementById(") == 3
 
 
 def test_the_report_says_how_it_was_made(results):

@@ -5,9 +5,9 @@ import pytest
 from ablations.home.home import Home
 from ablations.slurm import doctor
 from ablations.slurm.doctor import DoctorQuestion, examine
-from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.training import check_training_here, engine_settings, training_finding
 from ablations.study.resolve import load_resolved
+from scalerl.checks.finding import Finding
 
 RECIPE = load_resolved("scalerl", "doctor", engine_settings({"vllm", "deepspeed"}))
 WENT_WELL = {

@@ -21,8 +21,8 @@ CHARACTERS = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "tokenizer": "ch
 
 def found_in(recipe, *, quick=True):
     """Findings by part and name."""
-    found = [one.checked for one in examine_recipes({"a": recipe}, quick=quick, say=lambda _: None)]
-    return {(one.part, one.name): one for one in found}
+    found = examine_recipes({"a": recipe}, quick=quick, say=lambda _: None)
+    return {(one.part, one.check): one for one in found}
 
 
 def math_recipe(tmp_path, rows, **changes):
@@ -68,7 +68,7 @@ def test_refused_demonstrations_are_named_and_a_warm_start_without_any_is_refuse
     for row in rows:
         del row["solution"]
     finding = found_in(math_recipe(tmp_path, rows, warm_start={"steps": 5, "batch": 4}))["answers", "demonstrations"]
-    assert finding.level == "refused"
+    assert finding.level == "error"
     assert "the warm start has nothing to learn from" in finding.found
 
 
@@ -91,7 +91,7 @@ def test_an_evaluation_of_few_prompts_is_a_warning_and_of_one_refused(tmp_path):
         del task["validation"], task["path_sha256"]
         found = found_in(tiny_recipe(model=CHARACTERS, tasks=[task]))
         levels[number] = found["evaluation" if number > 1 else "data", "math"].level
-    assert levels == {1: "refused", 29: "warning", 30: "ok"}
+    assert levels == {1: "error", 29: "warning", 30: "ok"}
 
 
 def test_standard_errors_are_those_of_a_binomial():
@@ -121,7 +121,7 @@ def test_memory_beyond_the_machine_is_refused_and_beyond_what_is_free_a_warning(
         against_machine(forecast, limit, free).level
         for limit, free in ((8 * GIB, 7 * GIB), (8 * GIB, 5 * GIB), (5 * GIB, 4 * GIB), (None, None))
     ]
-    assert levels == ["ok", "warning", "refused", "ok"]
+    assert levels == ["ok", "warning", "error", "ok"]
     assert against_machine(forecast, 5 * GIB, None).found.startswith(
         "6.0 GiB at the peak of a run; this machine has 5.0"
     )
@@ -138,8 +138,8 @@ def test_recipes_that_a_check_cannot_tell_apart_are_examined_once(tmp_path):
         "judging 100 written answers of math",
         "judging 100 right answers of math in other forms",
     ]
-    assert [one.names for one in found if one.checked.part == "data"] == [("one", "other", "longer")]
-    lengths = [one.names for one in found if one.checked.part == "lengths" and one.checked.name == "math"]
+    assert [one.variants for one in found if one.part == "data"] == [("one", "other", "longer")]
+    lengths = [one.variants for one in found if one.part == "lengths" and one.check == "math"]
     assert lengths == [("one", "other"), ("longer",)]
 
 
@@ -148,7 +148,7 @@ def test_a_task_that_cannot_be_made_is_refused_with_its_reason(tmp_path):
     assert isinstance(recipe.tasks[0], Math)
     (tmp_path / "sums.jsonl").write_text('{"question": "1 + 1"}\n')
     finding = found_in(recipe)["data", "math"]
-    assert finding.level == "refused"
+    assert finding.level == "error"
     assert "sums.jsonl" in finding.faults[0].what
 
 
@@ -156,11 +156,11 @@ def test_an_interruption_that_the_tokenizer_cannot_end_is_refused_as_a_run_refus
     # Symbols have no word for the phrase, as a run finds when it makes its generator.
     control = {"type": "interruption", "phrase": "Time is up! </think>"}
     finding = found_in(tiny_recipe(length_control=control))["lengths", "rollouts"]
-    assert finding.level == "refused"
+    assert finding.level == "error"
 
 
 def test_a_cache_below_one_rollout_is_refused(tmp_path):
     generator = {"type": "vllm", "cache_tokens": 32, "block_size": 32}
     finding = found_in(math_recipe(tmp_path, SUMS, generator=generator))["lengths", "rollouts"]
-    assert finding.level == "refused"
+    assert finding.level == "error"
     assert finding.found.startswith("generator.cache_tokens 32 cannot hold one rollout of ")

@@ -15,7 +15,7 @@ SERVED = {"hidden": 64, "layers": 1, "heads": 2, "mlp": 32}
 
 
 def checked(**settings):
-    return [(one.name, one.level, one.found, one.remedy) for one in check_engines(Subject(tiny_recipe(**settings)))]
+    return [(one.check, one.level, one.found, one.remedy) for one in check_engines(Subject(tiny_recipe(**settings)))]
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_unless_there_is_a_gp
     vllm = {"generator": {"type": "vllm"}}
     assert checked(**vllm, model=SERVED) == [("vLLM", "ok", "installed", "")]
     (name, level, found, remedy), *others = checked(**vllm, model={**SERVED, "heads": 4})
-    assert (name, level, others) == ("vLLM", "refused", [])
+    assert (name, level, others) == ("vLLM", "error", [])
     assert "heads of size 16 on a CPU" in found
     assert "device: cuda" in remedy
     (tmp_path / "driver").touch()
@@ -63,7 +63,7 @@ def test_a_model_that_devices_cannot_share_equally_is_refused(sizes, said, monke
         }
     )
     (one,) = check_engines(Subject(recipe))
-    assert (one.name, one.level) == ("vLLM", "refused" if said else "ok")
+    assert (one.check, one.level) == ("vLLM", "error" if said else "ok")
     assert said in one.found
 
 
@@ -75,6 +75,6 @@ def test_engines_that_are_not_installed_are_refused_with_the_command_that_instal
         ({"learner": {"type": "deepspeed"}}, "deepspeed"),
     ):
         ((_, level, found, remedy),) = checked(**settings)
-        assert level == "refused"
+        assert level == "error"
         assert f"type: {name}" in found
         assert f"pip install --constraint constraints.txt '.[{name}]'" in remedy

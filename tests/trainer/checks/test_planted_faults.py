@@ -45,7 +45,7 @@ def named(recipe):
     """What is said of each row that is at fault, by file and line."""
     faults: dict[str, list[str]] = {}
     for one in examine_recipes({"planted": recipe}, quick=True, say=lambda _: None):
-        for fault in one.checked.faults:
+        for fault in one.faults:
             faults.setdefault(fault.where, []).append(f"{fault.kind}: {fault.what}")
     return faults
 
@@ -161,8 +161,8 @@ def test_prompts_beyond_the_context_or_the_tokenizer_are_named(tmp_path):
 
 def of_part(recipe, name):
     """What is found under a name, if anything."""
-    found = [one.checked for one in examine_recipes({"a": recipe}, quick=True, say=lambda _: None)]
-    return next((one for one in found if one.name == name), None)
+    found = examine_recipes({"a": recipe}, quick=True, say=lambda _: None)
+    return next((one for one in found if one.check == name), None)
 
 
 CHARACTERS = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "tokenizer": "characters"}
@@ -229,7 +229,7 @@ def test_a_gold_answer_that_is_compared_with_more_than_itself_is_named(tmp_path)
     subject.tokenizer = CharacterTokenizer()
     subject.tasks = (MadeTask(settings=recipe.tasks[0], is_downstream=False, task=cast("Task", Deaf(task))),)
     (finding,) = check_other_forms(subject, lambda _: None)
-    assert finding.level == "refused"
+    assert finding.level == "error"
     assert {"train.jsonl:1", "held.jsonl:28"} <= {fault.where for fault in finding.faults}
     assert "does not take" in finding.faults[0].what
 
@@ -254,7 +254,7 @@ def test_an_order_that_the_prompts_lack_is_refused_before_a_run_is(tmp_path):
     )  # fmt: skip
     finding = of_part(ordered, "math order")
     assert finding is not None
-    assert finding.level == "refused"
+    assert finding.level == "error"
     assert "all training prompts have the same difficulty" in finding.found
     assert of_part(recipe, "math order") is None
 
@@ -283,7 +283,7 @@ def test_a_chat_template_that_asks_no_model_is_refused_and_a_foreign_end_a_warni
     (base / "tokenizer_config.json").write_text(json.dumps(settings | {"eos_token": "<|endoftext|>"}))
     rows = recipe_of(tmp_path, "math", sums(0, 60)).tasks[0].model_dump(exclude_none=True)
     for folder, name, level, said in (
-        (template, "model", "refused", "opens no turn of the model"),
+        (template, "model", "error", "opens no turn of the model"),
         (base, "chat template", "warning", "ends an answer with '<|im_end|>'"),
     ):
         model = PretrainedModel.model_validate({"path": str(folder)})

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scalerl.checks.finding import Checked, CheckLevel, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, Level, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
 from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
+from scalerl.quantities import counted
 from scalerl.rollout import Outcome, Prompt
 from scalerl.tasks import Task, TaskError
 from scalerl.tasks.responses import demonstrated_solution
@@ -28,7 +29,7 @@ OUTCOME_FAULTS = {
 }
 
 
-def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
     """A line on the answers of each task, and one on the demonstrations that a warm start learns from."""
     assert not isinstance(subject.tokenizer, str)
     teaches = subject.recipe.warm_start.steps > 0
@@ -44,11 +45,11 @@ def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Chec
             refuse_without_demonstrations(trained)
         except TaskError as error:
             found, _, remedy = str(error).partition("; ")
-            yield Checked(part="answers", name="demonstrations", level="refused", found=found, remedy=remedy)
+            yield Finding(part="answers", check="demonstrations", level="error", found=found, remedy=remedy)
     elif trained and subject.recipe.model.type != "pretrained":
         found = "a model made from scratch begins with random weights, and no warm start teaches it to answer"
         remedy = "set warm_start.steps, unless a right answer can be found by chance"
-        yield Checked(part="answers", name="demonstrations", level="warning", found=found, remedy=remedy)
+        yield Finding(part="answers", check="demonstrations", level="warning", found=found, remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callab
     asked = [(prompt, task.written(prompt)) for prompt in made.prompts()]
     num_answers = sum(written.answer is not None for _, written in asked)
     if num_answers:
-        say(f"judging {plural(num_answers, 'written answer')} of {made.name}")
+        say(f"judging {counted(num_answers, 'written answer')} of {made.name}")
 
     def judge(pair: tuple[Prompt, Written]) -> JudgedAnswer:
         prompt, written = pair
@@ -93,18 +94,18 @@ def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callab
         return list(threads.map(judge, asked))
 
 
-def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Checked:
+def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:
     answered = [one for one in judged if one.outcome is not None]
     if not answered:
         found = "no written answers, so nothing to judge"
-        return Checked(part="answers", name=made.name, level="ok", found=found)
+        return Finding(part="answers", check=made.name, level="ok", found=found)
     refused = [one for one in answered if one.is_refused]
     num_right = len(answered) - len(refused)
     found = f"{num_right:,} of {len(answered):,} written answers are right by their own verifier"
     if without := len(judged) - len(answered):
-        found += f"; {plural(without, 'prompt')} without one"
+        found += f"; {counted(without, 'prompt')} without one"
     if not refused:
-        return Checked(part="answers", name=made.name, level="ok", found=found)
+        return Finding(part="answers", check=made.name, level="ok", found=found)
     is_worthless = num_right < LEAST_ACCEPTED * len(answered)
     remedy = "correct or remove these rows: no policy can be rewarded for them"
     if is_worthless:
@@ -112,39 +113,39 @@ def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Checked:
     if num_failed := sum(one.outcome in NOT_JUDGED for one in refused):
         found += f"; the verifier failed at {num_failed:,}"
         remedy = "run the command again; if the verifier fails again, its own messages on standard error say why"
-    return Checked(
+    return Finding(
         part="answers",
-        name=made.name,
-        level="refused" if is_worthless else "warning",
+        check=made.name,
+        level="error" if is_worthless else "warning",
         found=found,
         remedy=remedy,
         faults=in_file_order(one.fault() for one in refused),
     )
 
 
-def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -> Checked:
+def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -> Finding:
     name, trained = f"{made.name} demonstrations", set(task.train)
     demonstrated = [
         one for one in judged if one.prompt in trained and one.outcome is not None and one.written.thought is not None
     ]
     if not demonstrated:
-        return Checked(part="answers", name=name, level="ok", found="the task writes its own demonstrations")
+        return Finding(part="answers", check=name, level="ok", found="the task writes its own demonstrations")
     refused = [one for one in demonstrated if one.is_refused]
     num_right = len(demonstrated) - len(refused)
-    level: CheckLevel = "warning"
+    level: Level = "warning"
     remedy = "correct these solutions, or name another column by the task's `solution`"
     try:
         refuse_demonstrations(task.name, [(one.written.where, one.outcome) for one in demonstrated if one.outcome])
     except VerifierFailed:
-        level, remedy = "refused", "run the command again; `platform doctor` says whether programs can be run here"
+        level, remedy = "error", "run the command again; `platform doctor` says whether programs can be run here"
     except TaskError:
-        level = "refused"
-    found = f"{num_right:,} of {plural(len(demonstrated), 'demonstration')} are right by the verifier"
+        level = "error"
+    found = f"{num_right:,} of {counted(len(demonstrated), 'demonstration')} are right by the verifier"
     if not refused:
-        return Checked(part="answers", name=name, level="ok", found=found)
-    return Checked(
+        return Finding(part="answers", check=name, level="ok", found=found)
+    return Finding(
         part="answers",
-        name=name,
+        check=name,
         level=level,
         found=found,
         remedy=remedy,

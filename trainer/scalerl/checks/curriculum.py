@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scalerl.checks.finding import Checked
+from scalerl.checks.finding import Finding
 from scalerl.checks.subject import Subject
 from scalerl.prompts.ordered_pool import pool_of
 
 
-def check_curriculum(subject: Subject) -> Iterator[Checked]:
+def check_curriculum(subject: Subject) -> Iterator[Finding]:
     """A line for each task whose prompts cannot be drawn so; none if all can."""
     for made in subject.tasks:
         if made.task is None or made.is_downstream:
@@ -18,4 +18,4 @@ def check_curriculum(subject: Subject) -> Iterator[Checked]:
             pool_of(made.task.train, subject.recipe.curriculum, np.random.default_rng(0))
         except ValueError as error:
             found, _, remedy = str(error).partition("; ")
-            yield Checked(part="data", name=f"{made.name} order", level="refused", found=found, remedy=remedy)
+            yield Finding(part="data", check=f"{made.name} order", level="error", found=found, remedy=remedy)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.quantities import counted
 from scalerl.tasks.file_task import FileTask
 from scalerl.tasks.left_out import LeftOut, reasons_text
 
 
-def check_data(subject: Subject) -> Iterator[Checked]:
+def check_data(subject: Subject) -> Iterator[Finding]:
     """A line for each task."""
     for made in subject.tasks:
         yield _of_task(made)
@@ -16,43 +17,43 @@ def check_data(subject: Subject) -> Iterator[Checked]:
             yield _of_columns(made, made.task)
 
 
-def _of_task(made: MadeTask) -> Checked:
+def _of_task(made: MadeTask) -> Finding:
     if made.lacks_sandbox:
         found = "not examined: its programs cannot be run on this machine"
-        return Checked(part="data", name=made.name, level="warning", found=found)
+        return Finding(part="data", check=made.name, level="warning", found=found)
     if made.task is None:
-        return Checked(
+        return Finding(
             part="data",
-            name=made.name,
-            level="refused",
+            check=made.name,
+            level="error",
             found="the task cannot be made",
             remedy="correct the file or the task's settings",
             faults=_faults(made.rows) or (Fault(where=made.name, what=made.error),),
         )
     num_train, num_held_out = len(made.task.train), len(made.task.validation)
-    kept = f"{plural(num_train, 'prompt')} to train on, {num_held_out:,} held out"
+    kept = f"{counted(num_train, 'prompt')} to train on, {num_held_out:,} held out"
     if made.is_downstream:
-        kept = f"{plural(num_held_out, 'prompt')} to measure"
+        kept = f"{counted(num_held_out, 'prompt')} to measure"
     left_out = made.task.left_out if isinstance(made.task, FileTask) else []
     kept += "".join(f"; {note}" for note in made.task.notes) if isinstance(made.task, FileTask) else ""
     if made.rows:
-        found = f"{plural(len(made.rows), 'row')} cannot be used; without them {kept}"
+        found = f"{counted(len(made.rows), 'row')} cannot be used; without them {kept}"
         found += f"; left out: {reasons_text(left_out)}" if left_out else ""
         remedy = "correct or remove these rows: a run refuses the whole task"
         faults = _faults([*made.rows, *left_out])
-        return Checked(part="data", name=made.name, level="refused", found=found, remedy=remedy, faults=faults)
+        return Finding(part="data", check=made.name, level="error", found=found, remedy=remedy, faults=faults)
     if not left_out:
-        return Checked(part="data", name=made.name, level="ok", found=kept)
+        return Finding(part="data", check=made.name, level="ok", found=kept)
     found = f"{kept}; left out: {reasons_text(left_out)}"
-    return Checked(part="data", name=made.name, level="warning", found=found, faults=_faults(left_out))
+    return Finding(part="data", check=made.name, level="warning", found=found, faults=_faults(left_out))
 
 
-def _of_columns(made: MadeTask, task: FileTask) -> Checked:
-    columns = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in task.never_shown.items())
+def _of_columns(made: MadeTask, task: FileTask) -> Finding:
+    columns = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in task.never_shown.items())
     name = next(iter(task.never_shown))
     remedy = f"write {{{name}}} into the task's `template` to show it, or take the column out of the file"
     found = f"no prompt shows the column {columns}"
-    return Checked(part="data", name=f"{made.name} columns", level="warning", found=found, remedy=remedy)
+    return Finding(part="data", check=f"{made.name} columns", level="warning", found=found, remedy=remedy)
 
 
 def _faults(rows: Iterable[LeftOut]) -> tuple[Fault, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from scalerl.checks.finding import Checked
+from scalerl.checks.finding import Finding
 from scalerl.checks.subject import Subject
 from scalerl.memory.shape import shape_of
 from scalerl.recipe import ResolvedRecipe, Vllm
@@ -17,17 +17,17 @@ DRIVER = Path("/dev/nvidiactl")
 """Is there where NVIDIA's driver is loaded."""
 
 
-def check_engines(subject: Subject) -> Iterator[Checked]:
+def check_engines(subject: Subject) -> Iterator[Finding]:
     """One line an engine; none for a recipe that names none. Neither is imported: that takes many seconds."""
     recipe = subject.recipe
     if recipe.learner.type == "deepspeed":
         yield installed("DeepSpeed", "learner: {type: deepspeed}")
     if isinstance(recipe.generator, Vllm):
         found = installed("vLLM", "generator: {type: vllm}")
-        yield found if found.level == "refused" else served(recipe, recipe.generator)
+        yield found if found.level == "error" else served(recipe, recipe.generator)
 
 
-def served(recipe: ResolvedRecipe, settings: Vllm) -> Checked:
+def served(recipe: ResolvedRecipe, settings: Vllm) -> Finding:
     """Whether vLLM can serve the model here."""
     shape, remedy = shape_of(recipe.model), ""
     try:
@@ -36,11 +36,11 @@ def served(recipe: ResolvedRecipe, settings: Vllm) -> Checked:
             remedy = "if the runs train on GPUs that this machine does not have, write `device: cuda`"
             refuse_on_cpu(settings, shape.head_size)
     except ValueError as error:
-        return Checked(part="engines", name="vLLM", level="refused", found=str(error), remedy=remedy)
-    return Checked(part="engines", name="vLLM", level="ok", found="installed")
+        return Finding(part="engines", check="vLLM", level="error", found=str(error), remedy=remedy)
+    return Finding(part="engines", check="vLLM", level="ok", found="installed")
 
 
-def installed(name: str, setting: str) -> Checked:
+def installed(name: str, setting: str) -> Finding:
     """Whether the engine of this name is in this environment."""
     package = name.lower()
     if find_spec(package) is None:
@@ -48,5 +48,5 @@ def installed(name: str, setting: str) -> Checked:
             f"the recipe has `{setting}`, and {name} is not installed here",
             INSTALL.format(f"'.[{package}]'"),
         )
-        return Checked(part="engines", name=name, level="refused", found=found, remedy=remedy)
-    return Checked(part="engines", name=name, level="ok", found="installed")
+        return Finding(part="engines", check=name, level="error", found=found, remedy=remedy)
+    return Finding(part="engines", check=name, level="ok", found="installed")

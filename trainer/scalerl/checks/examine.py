@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scalerl.checks.answers import check_answers
 from scalerl.checks.curriculum import check_curriculum
 from scalerl.checks.data import check_data
 from scalerl.checks.engines import check_engines
-from scalerl.checks.finding import Checked
+from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import check_lengths
 from scalerl.checks.noise import check_noise
 from scalerl.checks.other_forms import check_other_forms
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 class Examination:
     """One check and what decides its outcome."""
 
-    run: Callable[[Subject, Say], Iterator[Checked]]
+    run: Callable[[Subject, Say], Iterator[Finding]]
     blocks: tuple[str, ...]
     """The settings that it depends on beside the tasks and the tokenizer."""
     is_quick: bool = True
@@ -34,15 +34,7 @@ class Examination:
     needs_tokenizer: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Examined:
-    """A finding, and the names of the recipes that it is about."""
-
-    names: tuple[str, ...]
-    checked: Checked
-
-
-def _step(subject: Subject, say: Say) -> Iterator[Checked]:
+def _step(subject: Subject, say: Say) -> Iterator[Finding]:
     from scalerl.checks.step import check_step  # loads torch, which the quick checks do without
 
     return check_step(subject, say)
@@ -67,7 +59,7 @@ CHECKS = (
 )
 
 
-def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: Say) -> Iterator[Examined]:
+def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: Say) -> Iterator[Finding]:
     """What the checks find, in their order; `say` gets a line about what takes long, an empty one
     when that is done.
 
@@ -82,21 +74,21 @@ def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: 
 
 def _examine(
     check: Examination, recipes: Mapping[str, ResolvedRecipe], subjects: dict[str, Subject], say: Say
-) -> Iterator[Examined]:
+) -> Iterator[Finding]:
     """What one check finds; a finding that several groups of recipes share is given once."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, recipe in recipes.items():
         groups.setdefault((data_key(recipe), _key(recipe, check.blocks)), []).append(name)
-    found: dict[Checked, list[str]] = {}
+    found: dict[Finding, list[str]] = {}
     for (data, _), names in groups.items():
         recipe = recipes[names[0]]
         subject = subjects.setdefault(data, Subject(recipe))
         if not (check.needs_tokenizer and isinstance(subject.tokenizer, str)):
-            for checked in check.run(subject.of(recipe), say):
-                found.setdefault(checked, []).extend(names)
+            for finding in check.run(subject.of(recipe), say):
+                found.setdefault(finding, []).extend(names)
             say("")
-    for checked, names in found.items():
-        yield Examined(names=tuple(names), checked=checked)
+    for finding, names in found.items():
+        yield replace(finding, variants=tuple(names))
 
 
 def data_key(recipe: ResolvedRecipe) -> str:

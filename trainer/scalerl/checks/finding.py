@@ -1,4 +1,4 @@
-"""One line of what a check says, and the rows that it names."""
+"""One line of what `platform check` or `platform doctor` says, and the rows that the line names."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 _NUMBER = re.compile(r"(\d+)")
-CheckLevel = Literal["ok", "warning", "refused"]
+Level = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,27 +17,38 @@ class Fault:
     """File and line, or the prompt."""
     what: str
     kind: str = ""
-    """What faults of one finding are counted by: `duplicate`, `too long`; empty where all are of one kind."""
+    """What faults of one finding are counted by: `duplicate`, `too long`; empty if all are of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
-    """`Checked(part="answers", name="math", level="warning", found="7,472 of 7,473 right", faults=(...))`.
+class Finding:
+    """`Finding(part="answers", check="math", level="warning", found="7,472 of 7,473 right", faults=(...))`.
 
-    What is refused would end the run or make its result worthless; a warning costs part of the data, or is easily
-    overlooked.
+    With an error no run can finish, or its result would be worthless. A warning may cost data, compute or information,
+    or is easily overlooked.
     """
 
     part: str
-    """What was examined: data, answers, lengths, ..."""
-    name: str
+    """What was examined: data, answers, this machine, Slurm, a node of a partition."""
+    check: str
     """The task, or what of the part."""
-    level: CheckLevel
+    level: Level
     found: str
     remedy: str = ""
     """What to do about it; empty if nothing is wrong."""
     faults: tuple[Fault, ...] = ()
     """Every row concerned, in the order of the files."""
+    log: tuple[str, ...] = ()
+    """The last lines that a probe job printed, if they explain the problem."""
+    variants: tuple[str, ...] = ()
+    """The recipe, or variants of a sweep file, that the finding is about."""
+
+
+def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Level = "error") -> Finding:
+    """`found` if there is no problem, else the problem with its remedy."""
+    if problem:
+        return Finding(part=part, check=check, level=level, found=problem, remedy=remedy)
+    return Finding(part=part, check=check, level="ok", found=found)
 
 
 def in_file_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
@@ -47,8 +58,3 @@ def in_file_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
         return [int(part) if part.isdecimal() else part for part in _NUMBER.split(fault.where)]
 
     return tuple(sorted(faults, key=place))
-
-
-def plural(number: int, thing: str) -> str:
-    """`1 prompt`, `2,000 prompts`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.generator.interruption import rollout_phrase, tokens_with_phrase
+from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe, Vllm
 from scalerl.recipe.generator import refuse_small_cache
 from scalerl.recipe.models import read_config
@@ -15,7 +16,7 @@ from scalerl.tasks import Task
 from scalerl.tokens import Tokenizer
 
 
-def check_lengths(subject: Subject) -> Iterator[Checked]:
+def check_lengths(subject: Subject) -> Iterator[Finding]:
     """For each task its prompts against the context, and its written answers against the answer budget."""
     assert not isinstance(subject.tokenizer, str)
     try:
@@ -25,7 +26,7 @@ def check_lengths(subject: Subject) -> Iterator[Checked]:
             refuse_small_cache(subject.recipe.generator, longest + budget)
     except ValueError as error:
         found, _, remedy = str(error).partition("; ")
-        yield Checked(part="lengths", name="rollouts", level="refused", found=found, remedy=remedy)
+        yield Finding(part="lengths", check="rollouts", level="error", found=found, remedy=remedy)
         return
     for made in subject.tasks:
         if made.task is not None and any(made.prompts()):
@@ -52,7 +53,7 @@ def context_of(recipe: ResolvedRecipe) -> int | None:
     return int(found) if found else None
 
 
-def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Checked:
+def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:
     context, budget = context_of(recipe), most_tokens(recipe, tokenizer)
     lengths = sorted(len(prompt.tokens) for prompt in made.prompts())
     half, most = quantile(lengths, 0.5), quantile(lengths, 0.99)
@@ -61,7 +62,7 @@ def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         f"a rollout adds at most {budget:,}"
     )
     if context is None:
-        return Checked(part="lengths", name=made.name, level="ok", found=found)
+        return Finding(part="lengths", check=made.name, level="ok", found=found)
     faults = [
         Fault(
             where=task.written(prompt).where,
@@ -72,37 +73,37 @@ def _of_prompts(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
     ]
     if not faults:
         found += f"; the model's context has {context:,}"
-        return Checked(part="lengths", name=made.name, level="ok", found=found)
+        return Finding(part="lengths", check=made.name, level="ok", found=found)
     most_prompt = context - budget
     advice = f"set the task's max_prompt_tokens to {most_prompt:,}, or lower" if most_prompt > 0 else "lower"
-    return Checked(
+    return Finding(
         part="lengths",
-        name=made.name,
-        level="refused",
-        found=f"{plural(len(faults), 'prompt')} of {len(lengths):,}, with a rollout of {budget:,} tokens, exceed the "
+        check=made.name,
+        level="error",
+        found=f"{counted(len(faults), 'prompt')} of {len(lengths):,}, with a rollout of {budget:,} tokens, exceed the "
         f"model's context of {context:,}",
         remedy=f"{advice} generation.thinking and generation.answer",
         faults=in_file_order(faults),
     )
 
 
-def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Checked:
+def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: Tokenizer) -> Finding:
     name, budget = f"{made.name} answers", recipe.generation.answer
     lengths = _answer_lengths(made, task, tokenizer)
     if not lengths:
-        return Checked(part="lengths", name=name, level="ok", found="no written answers")
+        return Finding(part="lengths", check=name, level="ok", found="no written answers")
     found = f"the longest written answer has {max(lengths.values()):,} tokens; the answer budget is {budget:,}"
     too_long = {prompt: length for prompt, length in lengths.items() if length > budget}
     if not too_long:
-        return Checked(part="lengths", name=name, level="ok", found=found)
+        return Finding(part="lengths", check=name, level="ok", found=found)
     found = (
-        f"{len(too_long):,} of {plural(len(lengths), 'written answer')} exceed the answer budget of {budget:,} tokens"
+        f"{len(too_long):,} of {counted(len(lengths), 'written answer')} exceed the answer budget of {budget:,} tokens"
     )
     if not isinstance(made.settings, TaskFile):
         # Such a prompt has one right answer, and the budget sets a ceiling on purpose.
         measured = [prompt for prompt in task.validation if prompt in too_long]
         found += f", so no pass rate can exceed {1 - len(measured) / len(task.validation):.2f}"
-        return Checked(part="lengths", name=name, level="ok", found=found)
+        return Finding(part="lengths", check=name, level="ok", found=found)
     faults = [
         Fault(
             where=task.written(prompt).where, what=f"its written answer has {length:,} tokens, {budget:,} are allowed"
@@ -110,7 +111,9 @@ def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         for prompt, length in too_long.items()
     ]
     remedy = "raise generation.answer"
-    return Checked(part="lengths", name=name, level="warning", found=found, remedy=remedy, faults=in_file_order(faults))
+    return Finding(
+        part="lengths", check=name, level="warning", found=found, remedy=remedy, faults=in_file_order(faults)
+    )
 
 
 def _answer_lengths(made: MadeTask, task: Task, tokenizer: Tokenizer) -> dict[Prompt, int]:

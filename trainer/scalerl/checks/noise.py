@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from scalerl.checks.finding import Checked, plural
+from scalerl.checks.finding import Finding
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.quantities import counted
 
 FEWEST_HELD_OUT = 2
 """One held-out prompt says nothing of others."""
@@ -12,7 +13,7 @@ FEW = 30
 """Below it one prompt moves the pass rate by more than three points."""
 
 
-def check_noise(subject: Subject) -> Iterator[Checked]:
+def check_noise(subject: Subject) -> Iterator[Finding]:
     """A line for each task."""
     for made in subject.tasks:
         if made.task is not None:
@@ -33,20 +34,20 @@ def standard_errors(num_prompts: int, samples: int, rate: float = 0.5) -> tuple[
     return math.sqrt(variance / samples), math.sqrt(variance)
 
 
-def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Checked:
+def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Finding:
     if num_prompts == 0:
-        return Checked(part="evaluation", name=made.name, level="refused", found="no held-out prompts")
+        return Finding(part="evaluation", check=made.name, level="error", found="no held-out prompts")
     same, others = standard_errors(num_prompts, samples)
     found = (
-        f"{plural(num_prompts, 'held-out prompt')} x {plural(samples, 'sample')}: a pass rate of 0.5 has a standard "
+        f"{counted(num_prompts, 'held-out prompt')} x {counted(samples, 'sample')}: a pass rate of 0.5 has a standard "
         f"error of at most {same:.3f} on these prompts, {others:.3f} on others like them"
     )
     if num_prompts >= FEW:
-        return Checked(part="evaluation", name=made.name, level="ok", found=found)
-    return Checked(
+        return Finding(part="evaluation", check=made.name, level="ok", found=found)
+    return Finding(
         part="evaluation",
-        name=made.name,
-        level="refused" if num_prompts < FEWEST_HELD_OUT else "warning",
+        check=made.name,
+        level="error" if num_prompts < FEWEST_HELD_OUT else "warning",
         found=found,
         remedy=f"hold out at least {FEW} prompts: raise the task's validation, or name a larger validation_path",
     )

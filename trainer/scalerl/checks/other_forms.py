@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scalerl.checks.answers import LEAST_ACCEPTED
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.quantities import counted
 from scalerl.recipe import Code, Math, MultipleChoice, Qa
 from scalerl.rollout import Judgement, Prompt
 from scalerl.tasks import Task
@@ -36,12 +37,12 @@ _BEGINS = re.compile(rf"\\?\$?({_NUMBER.pattern})(?=\D)")
 _PHRASE = re.compile(rf"[^\d\\$]*(?:[:=>]|\bis)\s*(?P<number>{_NUMBER.pattern})\s*(?:</\w+>)?\s*\.?")
 
 
-def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
     """A line for each task in a file, and one on right answers that are read only in part."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if made.task is not None and (golds := distinct_golds(made, made.task)):
-            say(f"judging {plural(len(golds), 'right answer')} of {made.name} in other forms")
+            say(f"judging {counted(len(golds), 'right answer')} of {made.name} in other forms")
             yield from _of_task(made, made.task, golds, subject.tokenizer)
 
 
@@ -86,7 +87,7 @@ def distinct_golds(made: MadeTask, task: Task) -> list[Gold]:
     return golds[:MOST_PROGRAMS] if isinstance(made.settings, Code) else golds
 
 
-def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Iterator[Checked]:
+def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Iterator[Finding]:
     """What is refused in another form, and what is read only in part."""
 
     def judge(prompt: Prompt, form: str, thought: str = "") -> Judgement:
@@ -118,24 +119,25 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
         if left_out
     ]
     name, num_right = f"{made.name} in other forms", len(both) - len(faults)
-    said = f"{num_right:,} of {plural(len(both), 'different right answer')} are right however they are written"
+    said = f"{num_right:,} of {counted(len(both), 'different right answer')} are right however they are written"
     if faults:
-        yield Checked(
+        yield Finding(
             part="answers",
-            name=name,
-            level="refused" if num_right < LEAST_ACCEPTED * len(both) else "warning",
+            check=name,
+            level="error" if num_right < LEAST_ACCEPTED * len(both) else "warning",
             found=said,
             remedy="write the answers alone into their column: all that stands there is compared",
             faults=in_file_order(faults),
         )
     elif both:
-        yield Checked(part="answers", name=name, level="ok", found=said)
+        yield Finding(part="answers", check=name, level="ok", found=said)
     if partly:
-        yield Checked(
+        yield Finding(
             part="answers",
-            name=f"{made.name} read in part",
+            check=f"{made.name} read in part",
             level="warning",
-            found=f"{len(partly):,} of {plural(len(both), 'different right answer')} may be met without a part of them",
+            found=f"{len(partly):,} of {counted(len(both), 'different right answer')} may be met without a part of "
+            "them",
             remedy="if that part matters, ask for it in another way; if not, take it out of the file",
             faults=in_file_order(partly),
         )

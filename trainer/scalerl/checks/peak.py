@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from scalerl.checks.finding import Checked, CheckLevel
+from scalerl.checks.finding import Finding, Level
 from scalerl.checks.noise import num_samples
 from scalerl.checks.subject import Subject
 from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLengths, peak_memory
@@ -14,17 +14,17 @@ MOST_PARTS = 4
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
-def check_memory(subject: Subject) -> Iterator[Checked]:
+def check_memory(subject: Subject) -> Iterator[Finding]:
     """A line for each kind of process, and one for all of them against this machine."""
     if not any(prompt for made in subject.tasks for prompt in made.prompts()):
         return
     try:
         forecast = peak_memory(subject.recipe, prompt_lengths(subject))
     except (ValueError, KeyError, OSError) as error:
-        yield Checked(part="memory", name="forecast", level="warning", found=f"no forecast for this model: {error}")
+        yield Finding(part="memory", check="forecast", level="warning", found=f"no forecast for this model: {error}")
         return
     for process in forecast.processes:
-        yield Checked(part="memory", name=process.name, level="ok", found=_of_process(process))
+        yield Finding(part="memory", check=process.name, level="ok", found=_of_process(process))
     yield against_machine(forecast, memory_limit(), memory_available())
 
 
@@ -42,19 +42,19 @@ def prompt_lengths(subject: Subject) -> PromptLengths:
     return PromptLengths(trained=max(trained, default=0), measured=max(measured), most_samples=largest)
 
 
-def against_machine(forecast: MemoryForecast, limit: int | None, available: int | None) -> Checked:
+def against_machine(forecast: MemoryForecast, limit: int | None, available: int | None) -> Finding:
     """The total against the most that this machine, or the limit of this job, allows, and what of it is free."""
     total = forecast.total
     found = f"{size_text(total)} at the peak of a run"
-    level: CheckLevel = "ok"
+    level: Level = "ok"
     if limit is not None:
         found += f"; this machine has {size_text(limit)}"
-        level = "refused" if total > limit else "ok"
+        level = "error" if total > limit else "ok"
     if available is not None:
         found += f", of which {size_text(available)} are free"
         level = "warning" if level == "ok" and total > available else level
     remedy = "use a smaller optimiser.micro_batch_tokens, fewer slots or a smaller model, or a machine with more memory"
-    return Checked(part="memory", name="total", level=level, found=found, remedy="" if level == "ok" else remedy)
+    return Finding(part="memory", check="total", level=level, found=found, remedy="" if level == "ok" else remedy)
 
 
 def memory_limit() -> int | None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import Subject
+from scalerl.quantities import counted
 from scalerl.recipe import Code
 from scalerl.rollout import Prompt
 from scalerl.sandbox import Sandbox, SandboxUnavailable
@@ -15,7 +16,7 @@ from scalerl.tasks.responses import demonstrated_solution
 from scalerl.tokens import Tokenizer
 
 
-def check_sandbox(subject: Subject) -> Iterator[Checked]:
+def check_sandbox(subject: Subject) -> Iterator[Finding]:
     """One line; none for a recipe without code tasks."""
     if not any(isinstance(one, Code) for one in (*subject.recipe.tasks, *subject.recipe.evaluation.downstream)):
         return
@@ -23,31 +24,31 @@ def check_sandbox(subject: Subject) -> Iterator[Checked]:
         isolation = Sandbox().isolation
     except SandboxUnavailable as error:
         reason, _, remedy = str(error).rpartition("\n")
-        yield Checked(part="sandbox", name="isolation", level="refused", found=reason, remedy=remedy)
+        yield Finding(part="sandbox", check="isolation", level="error", found=reason, remedy=remedy)
         return
-    yield Checked(part="sandbox", name="isolation", level="ok", found=f"programs run here, isolated by {isolation}")
+    yield Finding(part="sandbox", check="isolation", level="ok", found=f"programs run here, isolated by {isolation}")
 
 
-def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
     """A line on the tests of each task of programs: none may accept a program that is wrong on purpose."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if not isinstance(made.settings, Code) or made.task is None:
             continue
         prompts = list(made.prompts())
-        say(f"proving the tests of {plural(len(prompts), 'problem')} of {made.name}")
+        say(f"proving the tests of {counted(len(prompts), 'problem')} of {made.name}")
         faults = _passed_by_wrong_programs(made.task, prompts, subject.tokenizer)
         found = (
-            f"the tests of {len(prompts) - len(faults):,} of {plural(len(prompts), 'problem')} refuse wrong programs"
+            f"the tests of {len(prompts) - len(faults):,} of {counted(len(prompts), 'problem')} refuse wrong programs"
         )
         if not faults:
-            yield Checked(part="tests", name=made.name, level="ok", found=found)
+            yield Finding(part="tests", check=made.name, level="ok", found=found)
             continue
-        yield Checked(
+        yield Finding(
             part="tests",
-            name=made.name,
-            level="refused" if len(faults) == len(prompts) else "warning",
-            found=f"{found}; {plural(len(faults), 'problem')} cannot be judged",
+            check=made.name,
+            level="error" if len(faults) == len(prompts) else "warning",
+            found=f"{found}; {counted(len(faults), 'problem')} cannot be judged",
             remedy="correct or remove these rows: their pass rate says nothing of the policy",
             faults=in_file_order(faults),
         )

@@ -2,33 +2,34 @@
 
 from collections.abc import Iterator
 
-from scalerl.checks.finding import Checked, Fault, in_file_order, plural
+from scalerl.checks.finding import Fault, Finding, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
+from scalerl.quantities import counted
 from scalerl.tasks import Task
 from scalerl.tokens import Tokenizer
 
 DOUBT = "mend chat_template.jinja, or chat_template in tokenizer_config.json, unless the model was trained so"
 
 
-def check_tokenizer(subject: Subject) -> Iterator[Checked]:
+def check_tokenizer(subject: Subject) -> Iterator[Finding]:
     """A line on the tokenizer itself, then one for each task."""
     tokenizer = subject.tokenizer
     if isinstance(tokenizer, str):
         remedy = "name a folder whose tokenizer transformers can load"
-        yield Checked(part="tokenizer", name="model", level="refused", found=tokenizer, remedy=remedy)
+        yield Finding(part="tokenizer", check="model", level="error", found=tokenizer, remedy=remedy)
         return
     ends = ", ".join(map(str, tokenizer.eos_ids))
-    mark = f"`</think>` is {plural(len(tokenizer.end_think), 'token')}"
+    mark = f"`</think>` is {counted(len(tokenizer.end_think), 'token')}"
     found = f"{tokenizer.size:,} ids; {mark if tokenizer.reader.thinks else 'no thinking'}; sequences end with {ends}"
-    yield Checked(part="tokenizer", name="model", level="ok", found=found)
+    yield Finding(part="tokenizer", check="model", level="ok", found=found)
     for doubt in tokenizer.doubts:
-        yield Checked(part="tokenizer", name="chat template", level="warning", found=doubt, remedy=DOUBT)
+        yield Finding(part="tokenizer", check="chat template", level="warning", found=doubt, remedy=DOUBT)
     for made in subject.tasks:
         if made.task is not None:
             yield _of_task(made, made.task, tokenizer)
 
 
-def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Checked:
+def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Finding:
     faults: list[Fault] = []
     prompts = list(made.prompts())
     for prompt in prompts:
@@ -37,13 +38,13 @@ def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Checked:
             if (back := tokenizer.decode(tokenizer.encode(text))) != text:
                 faults.append(Fault(where=written.where, what=f"the {what} reads {_differs(text, back)}"))
     if not faults:
-        found = f"{plural(len(prompts), 'prompt')} and their answers come back as they are written"
-        return Checked(part="tokenizer", name=made.name, level="ok", found=found)
-    found = f"{plural(len(faults), 'text')} of {plural(len(prompts), 'prompt')} and their answers come back changed"
+        found = f"{counted(len(prompts), 'prompt')} and their answers come back as they are written"
+        return Finding(part="tokenizer", check=made.name, level="ok", found=found)
+    found = f"{counted(len(faults), 'text')} of {counted(len(prompts), 'prompt')} and their answers come back changed"
     remedy = "the policy sees and writes other text than the file; take out what the tokenizer cannot write"
-    level = "refused" if len(faults) > len(prompts) else "warning"
-    return Checked(
-        part="tokenizer", name=made.name, level=level, found=found, remedy=remedy, faults=in_file_order(faults)
+    level = "error" if len(faults) > len(prompts) else "warning"
+    return Finding(
+        part="tokenizer", check=made.name, level=level, found=found, remedy=remedy, faults=in_file_order(faults)
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from scalerl.checks.finding import Checked, plural
+from scalerl.checks.finding import Finding
 from scalerl.checks.lengths import most_tokens
 from scalerl.checks.peak import memory_available, prompt_lengths, size_text
 from scalerl.checks.subject import Subject
@@ -18,6 +18,7 @@ from scalerl.memory.forecast import peak_memory
 from scalerl.model.build import new_policy
 from scalerl.model.policy import Policy
 from scalerl.processes import local_units
+from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Prompt, Rollout
 from scalerl.tokens import Tokenizer
@@ -40,7 +41,7 @@ class Tried:
     """Tokens of each rollout."""
 
 
-def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked]:
+def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
     """One line: it runs and is finite, in so many seconds."""
     prompts = [prompt for made in subject.tasks if not made.is_downstream for prompt in made.prompts()]
     if not prompts:
@@ -49,18 +50,18 @@ def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Checked
     total, free = peak_memory(subject.recipe, prompt_lengths(subject)).total, memory_available()
     if free is not None and total > free:
         found = f"not tried: a run takes {size_text(total)} of memory, and {size_text(free)} are free"
-        yield Checked(part="step", name="optimiser", level="warning", found=found)
+        yield Finding(part="step", check="optimiser", level="warning", found=found)
         return
     try:
         yield _try_step(subject.recipe, prompts, subject.tokenizer, say)
     except (ValueError, RuntimeError, MemoryError, OSError, KeyError, ImportError) as error:
         found = f"one optimiser step fails: {type(error).__name__}: {error}"
-        yield Checked(part="step", name="optimiser", level="refused", found=found, remedy="see the message")
+        yield Finding(part="step", check="optimiser", level="error", found=found, remedy="see the message")
 
 
 def _try_step(
     recipe: ResolvedRecipe, prompts: list[Prompt], tokenizer: Tokenizer, say: Callable[[str], None]
-) -> Checked:
+) -> Finding:
     say("taking one optimiser step")
     torch.set_num_threads(recipe.threads)
     if recipe.cluster.type == "wall":
@@ -82,16 +83,16 @@ def _try_step(
     if update.metrics["skipped"] or not (math.isfinite(loss) and math.isfinite(norm)):
         found = f"the loss or the gradient of one step is not finite: loss {loss}, gradient norm {norm}"
         remedy = "look for values that are not finite in the weights, or use parameters: fp32"
-        return Checked(part="step", name="optimiser", level="refused", found=found, remedy=remedy)
+        return Finding(part="step", check="optimiser", level="error", found=found, remedy=remedy)
     whole = recipe.batch.prompts * recipe.batch.generations * (len(longest.tokens) + most_tokens(recipe, tokenizer))
     part = tried.groups * tried.rollouts * (len(longest.tokens) + tried.answer)
     size = (
-        f"{plural(tried.groups * tried.rollouts, 'rollout')} of {plural(len(longest.tokens) + tried.answer, 'token')}"
+        f"{counted(tried.groups * tried.rollouts, 'rollout')} of {counted(len(longest.tokens) + tried.answer, 'token')}"
     )
     found = f"a step on {size} takes {seconds:.2g} s here; loss {loss:.3g} and gradient norm {norm:.3g} are finite"
     if part < whole:
         found += f"; a whole batch of longest rollouts has {whole / part:,.0f} times the tokens"
-    return Checked(part="step", name="optimiser", level="ok", found=found)
+    return Finding(part="step", check="optimiser", level="ok", found=found)
 
 
 def first_policy(recipe: ResolvedRecipe) -> Policy:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scalerl.quantities import counted
 from scalerl.recipe import ResolvedRecipe
 
 UnitRole = Literal["coordinator", "trainer", "evaluator", "generator"]
@@ -90,10 +91,10 @@ def place(
     for placed, (role, index) in enumerate(decoders):
         node = next((number for number, devices in left.items() if len(devices) >= tensor_parallel), -1)
         if node < 0:
-            asked = _counted(generators, "generator") + (" and an evaluator" if evaluator else "")
+            asked = counted(generators, "generator") + (" and an evaluator" if evaluator else "")
             raise ValueError(
-                f"{asked} of {_counted(tensor_parallel, 'device')} each, on one node, do not fit beside "
-                f"{_counted(trainers, 'trainer')}: {placed} of {len(decoders)} do; the trainers leave {_total(free)}"
+                f"{asked} of {counted(tensor_parallel, 'device')} each, on one node, do not fit beside "
+                f"{counted(trainers, 'trainer')}: {placed} of {len(decoders)} do; the trainers leave {_total(free)}"
             )
         devices, left[node] = tuple(left[node][:tensor_parallel]), left[node][tensor_parallel:]
         units.append(PlacedUnit(role=role, index=index, node=node, devices=devices))
@@ -134,18 +135,14 @@ def _refuse_idle(left: dict[int, list[int]], generators: int, tensor_parallel: i
     if all(len(devices) % tensor_parallel == 0 for devices in idle.values()):
         way = f"generators: {generators + count // tensor_parallel} would use them"
     else:
-        way = f"a generator takes {_counted(tensor_parallel, 'device')} of one node"
+        way = f"a generator takes {counted(tensor_parallel, 'device')} of one node"
     where = "; ".join(f"node {node}: {', '.join(map(str, devices))}" for node, devices in idle.items())
     raise ValueError(
-        f"{_counted(count, 'device')} would have no work ({where}) and be paid for; {way}, or ask for fewer devices"
+        f"{counted(count, 'device')} would have no work ({where}) and be paid for; {way}, or ask for fewer devices"
     )
 
 
 def _total(free: list[list[int]]) -> str:
     """`7 devices (3 on node 0, 4 on node 1)`."""
     by_node = ", ".join(f"{len(devices)} on node {node}" for node, devices in enumerate(free))
-    return f"{_counted(sum(map(len, free)), 'device')} ({by_node})"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
+    return f"{counted(sum(map(len, free)), 'device')} ({by_node})"

@@ -1,6 +1,5 @@
 """The doctor: whether a cluster can run sweeps, and what to do if it cannot. A map of the room:
 
-finding     one line of its answer
 here        Python, packages, home folder and MLflow on this machine
 cluster     what Slurm says about itself
 probe       what a job looks at on a node
@@ -28,7 +27,6 @@ from ablations.slurm.doctor.cluster import (
     check_partitions,
     check_preemption,
 )
-from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.here import check_here
 from ablations.slurm.doctor.node import check_node
 from ablations.slurm.doctor.probe import look_at_engines, look_at_modules
@@ -36,8 +34,9 @@ from ablations.slurm.doctor.probe_job import remove_left_probes
 from ablations.slurm.doctor.study import StudyAsked, check_files, check_jobs
 from ablations.slurm.doctor.training import check_training, check_training_here
 from ablations.study.resources import OWN_OPTIONS
+from scalerl.checks.finding import Finding
 
-__all__ = ["Finding", "Question", "StudyAsked", "examine"]
+__all__ = ["Question", "StudyAsked", "examine"]
 
 
 @dataclass(frozen=True, kw_only=True)

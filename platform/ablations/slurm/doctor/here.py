@@ -10,7 +10,6 @@ from urllib.parse import urlsplit, urlunsplit
 from ablations.errors import AblationsError
 from ablations.files.database import sqlite_path, sqlite_url
 from ablations.home.home import Home
-from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.probe import (
     ENGINES,
     look_at_engines,
@@ -19,6 +18,7 @@ from ablations.slurm.doctor.probe import (
     python_version,
     torch_gpus,
 )
+from scalerl.checks.finding import Finding, judged
 
 MACHINE_PART = "this machine"
 LITTLE_SPACE_GB = 10.0

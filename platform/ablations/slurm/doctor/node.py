@@ -12,13 +12,13 @@ from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
 from ablations.slurm.doctor.cluster import seconds
-from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.here import check_engine_versions, check_modules, without_password
 from ablations.slurm.doctor.probe import look_at_engines, python_version
 from ablations.slurm.doctor.probe_job import Probe
 from ablations.slurm.doctor.silence import SHARED, no_report
 from ablations.slurm.snapshot import PACKAGES
 from ablations.text import counted
+from scalerl.checks.finding import Finding, judged
 
 CLOCK_LIMIT_S = 10.0
 """Clocks that differ by more make heartbeats look old (`ablations.home.state`) and times in MLflow wrong."""

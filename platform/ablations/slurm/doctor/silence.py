@@ -4,8 +4,8 @@ import sys
 
 from ablations.slurm import commands
 from ablations.slurm.doctor.cluster import up_and_away
-from ablations.slurm.doctor.finding import Finding
 from ablations.slurm.doctor.probe_job import NOT_STARTED, Probe
+from scalerl.checks.finding import Finding
 
 BUSY = ("Resources", "Priority", "None", "BeginTime")
 """Reasons to wait on a cluster without problems."""

@@ -1,20 +1,19 @@
 """Whether one study could be trained: its files, what can be checked without a model, and what its jobs ask for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ablations.errors import AblationsError
 from ablations.slurm.commands import SlurmError
-from ablations.slurm.doctor.finding import Finding, Severity, judged
 from ablations.slurm.limits import check_on_cluster, refuse_idle_devices
 from ablations.slurm.placed import threads_of_node
 from ablations.study.expand import Study, expand
 from ablations.text import counted
 from scalerl.checks.examine import examine_recipes
+from scalerl.checks.finding import Finding, judged
 
 STUDY_PART = "study"
-LEVEL_OF_CHECK: dict[str, Severity] = {"ok": "ok", "warning": "warning", "refused": "error"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +37,8 @@ def check_files(asked: StudyAsked) -> Iterator[Finding]:
     yield Finding(part=STUDY_PART, check=check, level="ok", found=runs)
     recipes = {variant.name: variant.recipe for variant in study.variants}
     for one in examine_recipes(recipes, quick=True, say=lambda _: None):
-        if one.checked.level != "ok":
-            yield Finding(
-                part=STUDY_PART,
-                check=one.checked.name,
-                level=LEVEL_OF_CHECK[one.checked.level],
-                found=f"{one.checked.part}: {one.checked.found}",
-                remedy=one.checked.remedy,
-            )
+        if one.level != "ok":
+            yield replace(one, part=STUDY_PART, found=f"{one.part}: {one.found}", faults=(), variants=())
 
 
 def check_jobs(asked: StudyAsked) -> Iterator[Finding]:

@@ -14,12 +14,12 @@ from typing import Any
 from ablations.home.home import Home
 from ablations.slurm import commands
 from ablations.slurm.commands import Partition
-from ablations.slurm.doctor.finding import Finding, judged
 from ablations.slurm.doctor.probe_job import JobShape, Probe
 from ablations.slurm.doctor.short_run import NUM_LOG_LINES
 from ablations.slurm.doctor.silence import no_report
 from ablations.study.resolve import load_resolved
 from ablations.text import counted
+from scalerl.checks.finding import Finding, judged
 from scalerl.recipe import ResolvedRecipe
 
 NUM_DEVICES = 4

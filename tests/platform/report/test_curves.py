@@ -8,8 +8,8 @@ import pytest
 from fixtures_home import BUDGET, TRUTH, make_home
 
 from ablations.report.colours import COLOURS, REFERENCE_COLOUR, own_reference, styles
+from ablations.report.curves import along_rows, curves_figure
 from ablations.report.dark import ON_DARK, in_dark
-from ablations.report.interactive import along_rows, interactive_figure
 from ablations.report.plane import plane_figure
 from ablations.report.thinning import thinned, thinned_note
 from ablations.verdict.results import read_results
@@ -42,7 +42,7 @@ def of_group(figure, name):
 
 
 def test_every_reading_of_every_seed_is_a_point_and_the_line_is_the_mean_of_the_fits(results):
-    figure = interactive_figure(results, focus=["scalerl"])
+    figure = curves_figure(results, shown=["scalerl"])
     points = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "markers")
     assert len(points.x) == 2 * 41  # from 0 to 2000 every 50
     line = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "lines" and trace.line.dash == "solid")
@@ -54,17 +54,8 @@ def test_every_reading_of_every_seed_is_a_point_and_the_line_is_the_mean_of_the_
     )
 
 
-def test_the_legend_says_each_ceiling_and_its_stroke_is_where_it_is(results):
-    figure = interactive_figure(results, focus=list(TRUTH))
-    for name in TRUTH:
-        asymptote = results.asymptote(results.variant(name))
-        assert f"{name}: A {asymptote.cell()}" in [trace.name for trace in figure.data]
-        strokes = [trace for trace in of_group(figure, name) if list(trace.y) == [asymptote.A, asymptote.A]]
-        assert len(strokes) == 1
-
-
 def test_others_are_one_grey_trace_without_points(results):
-    figure = interactive_figure(results, focus=["scalerl"], others=["loo-loss", "loo-curriculum"])
+    figure = curves_figure(results, shown=["scalerl"], others=["loo-loss", "loo-curriculum"])
     (grey,) = [trace for trace in figure.data if trace.name == "2 others"]
     assert set(grey.text) == {"loo-loss", "loo-curriculum"}
     assert {trace.legendgroup for trace in figure.data} == {"scalerl", None}
@@ -72,7 +63,7 @@ def test_others_are_one_grey_trace_without_points(results):
 
 def test_a_figure_of_many_readings_has_no_more_points_than_a_screen_shows(results, monkeypatch):
     monkeypatch.setattr("ablations.report.thinning.MOST_POINTS", 40)
-    figure = interactive_figure(results, focus=["scalerl"])
+    figure = curves_figure(results, shown=["scalerl"])
     points = next(trace for trace in of_group(figure, "scalerl") if trace.mode == "markers")
     assert len(points.x) == 40
     assert thinned_note(results, ["scalerl"]) == "Each point is the mean of up to 3 neighbouring readings."
@@ -120,7 +111,7 @@ def without_colours(part):
 
 
 def test_a_dark_figure_differs_in_colours_alone(results):
-    light = interactive_figure(results, focus=list(TRUTH), banded=["scalerl"])
+    light = curves_figure(results, shown=list(TRUTH), banded=["scalerl"])
     dark = in_dark(light)
     drawn = [without_colours(json.loads(str(figure.to_json()))["data"]) for figure in (light, dark)]
     assert drawn[0] == drawn[1]
@@ -132,6 +123,6 @@ def test_a_dark_figure_differs_in_colours_alone(results):
 
 
 def test_a_variant_may_be_named_like_a_colour(results):
-    figure = interactive_figure(results, focus=["scalerl"])
+    figure = curves_figure(results, shown=["scalerl"])
     figure.update_layout(title={"text": "white"})
     assert in_dark(figure).layout.title.text == "white"
