@@ -202,13 +202,14 @@ def train(
         print(old, flush=True)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
+
     from scalerl.cluster.probe import GeneratorDisagrees
     from scalerl.learner.learner import Diverged
+    from scalerl.learner.ranks import RankDied
     from scalerl.model.device import UnfitMachine
     from scalerl.processes import GeneratorDied, WeightsRefused
     from scalerl.prompts.judge import VerifierFailed
     from scalerl.run.errors import Busy, Cancelled, CannotResume
-    from scalerl.run.team import RankDied
     from scalerl.run.train import train as train_folder
     from scalerl.tasks import TaskError
 

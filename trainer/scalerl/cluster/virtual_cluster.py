@@ -180,8 +180,9 @@ class VirtualCluster(Cluster):
         return nullcontext()
 
     def close(self) -> None:
-        """End the generator's engine, where it has one."""
+        """End the generator's engine, if it has one, and the learner's processes."""
         self.generator.close()
+        self.learner.close()
 
     def state_dict(self) -> dict[str, Any]:
         """With the generators' and the weights under way."""

@@ -1,4 +1,4 @@
-"""The wall clock: generators and the trainer as processes of this machine, time and idle time measured.
+"""Generators, the evaluator and the ranks of a learner as processes, and the wall clock, which measures their time.
 
 time_sheet          how a process spends its time, by itself and as it reports
 accounts            the clock, and the accounts of all devices
@@ -25,8 +25,8 @@ remote_evaluator    the evaluator, as the coordinator sees it
 process_cluster     the cluster that schedules work with
 
 The coordinator draws prompts, verifies answers and writes checkpoints; it also trains, unless the learner is sharded,
-and evaluates, unless there is an evaluator. Generators decode on their own during a step. `docs/design.md` says what
-the wall clock promises.
+and evaluates, unless there is an evaluator. Generators decode on their own during a step. On the virtual clock only the
+ranks of a sharded learner are processes of their own. `docs/design.md` says what the wall clock promises.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher

@@ -358,8 +358,7 @@ class WallCluster(Cluster):
         if self.evaluator:
             self.evaluator.close()
         self.crew.close()
-        if self.ranks:
-            self.ranks.close()
+        self.learner.close()
         self.store.close()
 
     def state_dict(self) -> dict[str, Any]:

@@ -11,16 +11,15 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from scalerl.cluster.cluster import TrainedStep
-from scalerl.learner.ranks import Ranks
 from scalerl.model.device import device_of, device_text
 from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
@@ -29,13 +28,14 @@ from scalerl.run.assemble import assemble
 from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
 from scalerl.run.errors import Cancelled, CannotResume
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, Row, read_rows
+from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
 from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.pending import MOST_PENDING, Due
 from scalerl.run.rollout_rows import RolloutKind, RolloutRow, rollouts_mark, trained_rollouts
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
+from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
@@ -46,32 +46,6 @@ MOST_EVENTS = 5
 """Kept in the status; the log has all of them."""
 
 
-class Log(Protocol):
-    """Where the rows of a run go."""
-
-    def write(self, row: Row) -> None:
-        """Append one row."""
-
-    def sync(self) -> LogMark:
-        """Make all rows durable."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-
-
-class Status(Protocol):
-    """Where a run says how it is."""
-
-    damage: str
-
-    def beat(self, **progress: Any) -> None:
-        """Note fields of the status."""
-
-    def write(self, state: str, message: str = "") -> None:
-        """Write the state and all that is known."""
-
-
 class Run:
     """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
 
@@ -79,10 +53,8 @@ class Run:
         self,
         folder: RunFolder,
         warm_starts: Path,
-        status: Status,
+        status: StatusFile,
         stop_asked: threading.Event,
-        *,
-        join: Callable[[], Ranks],
         coordinator: Coordinator | None = None,
     ) -> None:
         self.folder, self.status, self.stop_asked = folder, status, stop_asked
@@ -114,17 +86,16 @@ class Run:
             self.seed,
             warm_starts,
             _OfWarmStart(self),
-            join=join,
             coordinator=coordinator,
             evaluations=folder.evaluations,
         )
-        self.cluster, self.ranks, self.pending = self.parts.cluster, self.parts.ranks, self.parts.pending
+        self.cluster, self.pending = self.parts.cluster, self.parts.pending
         self._write_left_out()
         self.last_batch: list[Group] = []
         """What the last optimiser step of this attempt trained on."""
         try:
             log, rollouts = self._restore()
-            self.metrics, self.rollouts = self._open_log(log), self._open_rollouts(rollouts)
+            self.metrics, self.rollouts = MetricsLog(folder.metrics, log.bytes), self._open_rollouts(rollouts)
         except BaseException:
             self.cluster.close()
             raise
@@ -156,7 +127,7 @@ class Run:
             self._write_measured()
             self._evaluate_if_due()
             self._stop_if_asked()
-            if self.ranks.agreed(self.interval.is_due):
+            if self.interval.is_due:
                 self.save()
         if self.pending:
             with self.cluster.paused(), self._off_clock("evaluate"):
@@ -164,28 +135,22 @@ class Run:
             self._stop_if_asked()
         self._say_health(ended=True)
         self.save()
-        self._write_model()
+        write_model(self.folder.model, self.cluster.learner, self.parts.start)
         if self.pending is not None:
             self.pending.clear()
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:
-        if self.ranks.agreed(self.stop_asked.is_set()):
+        if self.stop_asked.is_set():
             self.save()
             raise Cancelled("asked to stop")
 
-    def _open_log(self, mark: LogMark) -> Log:
-        return MetricsLog(self.folder.metrics, mark.bytes)
-
-    def _open_rollouts(self, mark: LogMark) -> Log:
+    def _open_rollouts(self, mark: LogMark) -> MetricsLog:
         """Rows that were written after the checkpoint are cut off; without the file as it was, it begins anew."""
         if fault := mark.fault(self.folder.rollouts):
             self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
             mark = EMPTY_LOG
         return MetricsLog(self.folder.rollouts, mark.bytes)
-
-    def _write_model(self) -> None:
-        write_model(self.folder.model, self.cluster.learner, self.parts.start)
 
     def _evaluate_if_due(self) -> None:
         """Measure if the step has reached the next point of the grid of compute, and move to the point after it."""
@@ -302,7 +267,7 @@ class Run:
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
             log, rollouts = self.metrics.sync(), self.rollouts.sync()
-            if self.ranks.agreed(self.last is None or self.last.log != log):
+            if self.last is None or self.last.log != log:
                 state = {
                     "cluster": self.cluster.state_dict(),
                     "evaluations": self.evaluations,
@@ -316,15 +281,11 @@ class Run:
                 }
                 if self.pending is not None:
                     state["pending_evaluations"] = self.pending.state_dict()
-                self.last = self._write_checkpoint(state, log)
+                write_kept = self.cluster.learner.write_kept
+                self.last = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
+                self.folder.old_checkpoint.unlink(missing_ok=True)
                 if self.pending is not None:
                     self.pending.saved()
-
-    def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
-        write_kept = self.cluster.learner.write_kept
-        manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
-        self.folder.old_checkpoint.unlink(missing_ok=True)
-        return manifest
 
     def _restore(self) -> tuple[LogMark, LogMark]:
         """Bring everything to where the newest whole checkpoint was; returns how the run log was then, and the file of
