@@ -278,10 +278,8 @@ class WallCluster(Cluster):
         """As the coordinator measured, if it trains, and as the other processes have reported."""
         return self._spent
 
-    def model_flops_utilisation(self) -> dict[Role, float] | None:
+    def model_flops_utilisation(self) -> dict[Role, float]:
         """Of what the devices reached in large matrix products when the run began."""
-        if any("unsplit" in seconds for seconds in self._spent.values()):
-            return None
         clock = self.clock
         flops: dict[Role, int] = {"generator": clock.flops - clock.trainer_flops, "trainer": clock.trainer_flops}
         return {
@@ -387,8 +385,8 @@ class WallCluster(Cluster):
         """Go on from where `state_dict` was taken; only before the start."""
         assert not self._has_started, "a state is loaded only before the start"
         super().load_state_dict(state)
-        self.accounts.load_state_dict(state.get("accounts"), self.clock)
-        self.peak_flops_per_s = state.get("peak_flops_per_s", self.peak_flops_per_s)
+        self.accounts.load_state_dict(state["accounts"], self.clock)
+        self.peak_flops_per_s = state["peak_flops_per_s"]
         self.crew.newest = NewWeights(publication=0, version=state["published_version"])
         for number, (generator, groups) in enumerate(zip(state["generators"], state["groups_of"], strict=True)):
             if generator is not None:

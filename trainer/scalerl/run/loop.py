@@ -25,14 +25,13 @@ from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
-from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
-from scalerl.run.errors import Cancelled, CannotResume
+from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Cancelled
 from scalerl.run.health import Health
 from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
-from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.pending import MOST_PENDING, Due
-from scalerl.run.rollout_rows import RolloutKind, RolloutRow, rollouts_mark, trained_rollouts
+from scalerl.run.rollout_rows import RolloutKind, RolloutRow, trained_rollouts
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
 from scalerl.run.status_file import StatusFile
@@ -274,7 +273,6 @@ class Run:
                     "num_readings": self.num_readings,
                     "wall_s": self._wall(),
                     "off_clock_s": dict(self.off_clock_s),
-                    "left_out": self.parts.tasks.newly_left_out,
                     "start_sha256": self.parts.start_sha256,
                     "device": self.device.type,
                     "rollouts": asdict(rollouts),
@@ -283,44 +281,32 @@ class Run:
                     state["pending_evaluations"] = self.pending.state_dict()
                 write_kept = self.cluster.learner.write_kept
                 self.last = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
-                self.folder.old_checkpoint.unlink(missing_ok=True)
                 if self.pending is not None:
                     self.pending.saved()
 
     def _restore(self) -> tuple[LogMark, LogMark]:
         """Bring everything to where the newest whole checkpoint was; returns how the run log was then, and the file of
         rollouts."""
-        try:
-            found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train)
-        except CannotResume as error:
-            is_of_other_data = isinstance(error.__cause__, ValueError)  # it names a prompt that the task does not have
-            if is_of_other_data and self.parts.tasks.newly_left_out:
-                raise self._other_data() from error
-            raise
-        if found is not None:
-            state, self.last, log = found.state, found.manifest, found.log
-            for fault in found.faults:
-                self.warn(f"{fault}; resumed from the checkpoint before")
-        elif self.folder.old_checkpoint.exists():
-            state = read_old_checkpoint(self.folder.old_checkpoint, self.recipe)
-            log = LogMark(bytes=state["metrics_length"], sha256=None)
-            if fault := log.fault(self.folder.metrics):
-                raise damaged([fault], self.folder.old_checkpoint)
-        else:
+        versions = self.status.earlier_versions
+        found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train, versions)
+        if found is None:
+            if self.folder.old_checkpoint.exists():
+                raise other_form(self.folder.old_checkpoint, 0, versions)
             if self.pending is not None:
                 self.pending.load_state_dict([])
             return EMPTY_LOG, EMPTY_LOG
-        if state.get("left_out", []) != self.parts.tasks.newly_left_out:
-            raise self._other_data()
-        if state.get("start_sha256", self.parts.start_sha256) != self.parts.start_sha256:
+        state, self.last = found.state, found.manifest
+        for fault in found.faults:
+            self.warn(f"{fault}; resumed from the checkpoint before")
+        if state["start_sha256"] != self.parts.start_sha256:
             raise damaged(
                 [f"{self.parts.start} is not the model that the run started from: its content has changed"],
                 self.folder.checkpoint,
             )
-        if found is not None and found.kept:
+        if found.kept:
             state["cluster"]["learner"]["kept"] = [str(path) for path in found.kept]
         self.cluster.load_state_dict(state["cluster"])
-        before = state.get("device", "cpu")
+        before = state["device"]
         if before != self.device.type:
             self.warn(
                 f"the run resumes on {self.device.type} and was trained on {before} so far: from here on its numbers "
@@ -328,18 +314,10 @@ class Run:
             )
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
-        self.off_clock_s |= state.get("off_clock_s", {})
+        self.off_clock_s = state["off_clock_s"]
         if self.pending is not None:
-            self.pending.load_state_dict(state.get("pending_evaluations", []))
-        return log, rollouts_mark(state)
-
-    def _other_data(self) -> CannotResume:
-        """The error where an earlier version trained on, or measured, problems that are left out now."""
-        return CannotResume(
-            f"{self.folder.path}: an earlier version used problems in this run that are left out now, because they "
-            f"repeat others; {self.folder.left_out} names them. Finish the run with the version that began it, or "
-            f"delete it, `rm -r {self.folder.path}`, and repeat the command to train it again from its start"
-        )
+            self.pending.load_state_dict(state["pending_evaluations"])
+        return found.manifest.log, LogMark(**state["rollouts"])
 
     def _write_left_out(self) -> None:
         """Write which rows of the task files are not used, one per line."""

@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def old_checkpoint(self) -> Path:
-        """The same in one file, as commit 5b233c1 left it."""
+        """The form of before, one pickle, which no version since commit 5b233c1 writes and this one does not read."""
         return self.path / "checkpoint.pt"
 
     @property

@@ -64,7 +64,7 @@ class Task(Protocol):
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that versions up to 413bb1f used; a warm start or a checkpoint of theirs does not fit."""
+        """Ids of problems that others of this or another file repeat or vary; they decide the warm start."""
         ...
 
     @property
@@ -106,11 +106,6 @@ class Tasks:
     def left_out(self) -> dict[str, list[LeftOut]]:
         """Rows that are not used, by task."""
         return {task.name: task.left_out for task in self._parts if isinstance(task, FileTask)}
-
-    @property
-    def newly_left_out(self) -> list[str]:
-        """Ids of problems that versions up to 413bb1f used, those of downstream files included."""
-        return [f"{task.name}:{name}" for task in self._parts for name in task.newly_left_out]
 
     @property
     def _parts(self) -> tuple[Task, ...]:
