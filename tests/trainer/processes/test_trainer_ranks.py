@@ -62,7 +62,7 @@ def remote(recipe, folder, store_of: Callable = SharedMemoryStore, maker_of: Cal
         policy.save(folder, eos_token_id=EOS_ID)
     store = store_of(policy.exported_weights())
     maker = partial(maker_of, recipe, folder)
-    work = TrainerWork(rank=0, world=1, host=LOCAL, port=0, maker=maker, store=store, threads=1)
+    work = TrainerWork(host=LOCAL, maker=maker, store=store, threads=1)
     learner = RemoteLearner(
         recipe=recipe, launcher=LocalLauncher(), units=local_units(recipe), work=work, size=policy.size
     )

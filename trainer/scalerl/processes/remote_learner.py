@@ -82,7 +82,8 @@ class RemoteLearner:
             self._lines.append(UnitLine(unit, launcher.start(unit, pickle.dumps(own)), self._inbox))
         self._owed = len(ranks)
         """Answers that have not come yet: of each its first word."""
-        self._is_there = False
+        self.is_there = False
+        """Whether every rank has said its first word."""
 
     @property
     def policy(self) -> None:
@@ -92,12 +93,7 @@ class RemoteLearner:
     def wait_until_there(self) -> None:
         """Until every rank has said its first word."""
         list(self._answers())
-        self._is_there = True
-
-    @property
-    def is_there(self) -> bool:
-        """Whether every rank has said its first word."""
-        return self._is_there
+        self.is_there = True
 
     @property
     def process_ids(self) -> list[int]:

@@ -44,10 +44,11 @@ LearnerMaker = Callable[[Ranks], Learner]
 class TrainerWork:
     """The Work of one rank: `TrainerWork(rank=1, world=2, host="127.0.0.1", port=40123, ...)`."""
 
-    rank: int
-    world: int
+    rank: int = 0
+    world: int = 1
+    """`RemoteLearner` fills in rank, world and port."""
     host: str
-    port: int
+    port: int = 0
     """Where the coordinator keeps the ranks' meeting."""
     maker: LearnerMaker
     store: WeightStore

@@ -152,10 +152,7 @@ def assemble(
         kept = KeptStore(evaluations, policy.exported_weights())
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(
-            rank=0,
-            world=1,
             host=processes.host,
-            port=0,
             maker=partial(rank_learner, recipe, start),
             store=processes.store,
             threads=recipe.threads,

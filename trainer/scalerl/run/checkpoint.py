@@ -32,7 +32,7 @@ from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
 FORM = 4
-"""Changes whenever code of before could not resume from the folder as it is, or would train on other data."""
+"""Changes with every change of the code that could not resume from older checkpoints, or would train on other data."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
 WriteKept = Callable[[Path], Sequence[Part]]

@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def old_checkpoint(self) -> Path:
-        """The form of before, one pickle, which no version since commit 5b233c1 writes and this one does not read."""
+        """The checkpoint of commit 5b233c1 and before, one pickle; a run that has only this one is not resumed."""
         return self.path / "checkpoint.pt"
 
     @property
