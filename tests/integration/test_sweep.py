@@ -24,7 +24,7 @@ LEFT_BY_OTHER_SWEEPS = {
         f"sweeps/<name>/{name}"
         for name in ("card.json", "card.md", "curves.svg", "report.pdf", "report-md/", "report-csv/", "report-latex/")
     ),
-    *("runs/<id>/checkpoint.pt", "slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
+    *("slurm.json", "submit.lock", "slurm.lock", "snapshots/<hash>/", "doctor/<job>/"),
     *("runs/<id>/logs/attempt-<n>.node-<k>.log", "runs/<id>/meeting.json", "runs/<id>/weights/"),
     "runs/<id>/evaluations/",
 }

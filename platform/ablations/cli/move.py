@@ -49,11 +49,6 @@ def export(
         made = export_sweep(started, path, with_checkpoints=checkpoints, done=done)
     left_out = "" if checkpoints else ", without checkpoints"
     tell(f"{path}: sweep '{started.name}', {counted(made.num_runs, 'run')}{left_out}, {made.num_bytes / 1e6:,.1f} MB")
-    if made.old_checkpoints:
-        tell(
-            f"{counted(made.old_checkpoints, 'checkpoint')} of an earlier version, checkpoint.pt, stay behind: such a "
-            "file can hold code. Train those runs on here first; that writes them anew."
-        )
 
 
 def import_(

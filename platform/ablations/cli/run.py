@@ -73,7 +73,6 @@ def sweep(
 ) -> None:
     """Train the missing runs of a sweep, then fit and compare its variants."""
     from ablations.running.ending import all_ended
-    from ablations.running.free_attention import trained_with_free_attention
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
@@ -85,8 +84,6 @@ def sweep(
     plan = make_plan(study, sweep_name(study, scale), budget=compute, command=command)
     started = StartedSweep(home=find_home(home), plan=plan)
     out = console(stderr=as_json)
-    if old := trained_with_free_attention(started.home, [(run.recipe, run.seed) for run in study.runs]):
-        out.print(old, soft_wrap=True, highlight=False, markup=False)
     refuse_unfittable(study, compute, out)
     if asked is not None and not dry_run:
         ask_about_jump(asked, plan, own=study.sweep.budget.compute)
@@ -188,7 +185,6 @@ def train(
 ) -> None:
     """Train one run here, in this process."""
     from ablations.pools.code_version import code_version
-    from ablations.running.free_attention import trained_with_free_attention
     from ablations.running.make_plan import check_horizon
     from ablations.study.resolve import load_resolved
 
@@ -200,17 +196,15 @@ def train(
     refuse_early({recipe: resolved}, console(stderr=True))
     run_id = resolved.identity(seed)
     folder = place.run(run_id)
-    if old := trained_with_free_attention(place, [(resolved, seed)]):
-        print(old, flush=True)
     folder.create(resolved, seed)
     print(f"run {run_id} in {folder.path}", flush=True)
     from scalerl.cluster.probe import GeneratorDisagrees
     from scalerl.learner.learner import Diverged
+    from scalerl.learner.ranks import RankDied
     from scalerl.model.device import UnfitMachine
     from scalerl.processes import GeneratorDied, WeightsRefused
     from scalerl.prompts.judge import VerifierFailed
     from scalerl.run.errors import Busy, Cancelled, CannotResume
-    from scalerl.run.team import RankDied
     from scalerl.run.train import train as train_folder
     from scalerl.tasks import TaskError
 

@@ -13,5 +13,4 @@ rename           a sweep under another name
 archive          a sweep with its runs in one file
 unpack           such a file brought into another home folder
 ending           whether anything is left to do
-free_attention   runs of a home folder from the time when attention was free
 """

@@ -52,15 +52,13 @@ class ArchivedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """`Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211, old_checkpoints=0)`."""
+    """`Exported(path=Path("loo.tar.gz"), num_runs=9, num_bytes=48211)`."""
 
     path: Path
     num_runs: int
     """Of the plan; those that have not begun have no files."""
     num_bytes: int
     """Of the archive."""
-    old_checkpoints: int
-    """Checkpoints that were asked for and stay behind, as they are pickles, which an archive does not hold."""
 
 
 def export_sweep(
@@ -90,8 +88,7 @@ def export_sweep(
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    old = [run.id for run in sweep.plan.runs if with_checkpoints and sweep.run(run.id).old_checkpoint.exists()]
-    return Exported(path=path, num_runs=len(sweep.plan.runs), num_bytes=path.stat().st_size, old_checkpoints=len(old))
+    return Exported(path=path, num_runs=len(sweep.plan.runs), num_bytes=path.stat().st_size)
 
 
 def contents_of(name: str, held: Mapping[str, ArchivedFile], with_checkpoints: bool) -> bytes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scalerl.cluster.device_seconds import Account, unsplit
+from scalerl.cluster.device_seconds import Account
 
 
 def two_devices():
@@ -58,8 +58,3 @@ def test_an_account_goes_on_where_it_was_saved():
     account.book("decode", until=5.0)
     assert account.seconds["decode"] == 7.0
     assert two_devices().seconds["decode"] == 5.0
-
-
-def test_idle_time_of_a_checkpoint_without_an_account_is_not_split():
-    account = unsplit(devices=2, until=10.0, busy=15.0, activity="decode")
-    assert account.seconds == {"decode": 15.0, "unsplit": 5.0}

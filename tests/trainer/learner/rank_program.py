@@ -8,7 +8,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import torch
@@ -73,10 +72,8 @@ def weight_gap(ours, theirs):
 
 def kept(learner):
     """Its state as a checkpoint gives it back; the files stay until the program ends."""
-    folder = Path(tempfile.mkdtemp(prefix="kept-", dir=STORE.parent))
-    parts = learner.write_kept(folder)
-    place = ranks.of_first(str(folder))
-    return learner.state_dict() | {"kept": [f"{place}/{part['file']}" for part in parts]}
+    parts = learner.write_kept(STORE.parent)
+    return learner.state_dict() | {"kept": [f"{STORE.parent}/{part['file']}" for part in parts]}
 
 
 def gradient_of(learner):

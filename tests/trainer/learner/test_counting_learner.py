@@ -54,6 +54,9 @@ class CountingLearner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.version, self.tokens = state["version"], state["tokens"]
 
+    def close(self) -> None:
+        pass
+
 
 def cluster_of(recipe):
     policy = random_policy(recipe)

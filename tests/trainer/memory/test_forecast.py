@@ -56,7 +56,7 @@ def test_a_generator_of_the_wall_clock_is_a_process_of_its_own():
     assert "Adam" not in generators.parts
 
 
-def test_a_sharded_learner_of_the_wall_clock_is_a_coordinator_and_ranks_that_share_what_adam_keeps():
+def test_a_sharded_learner_is_a_coordinator_and_ranks_that_share_what_adam_keeps():
     learner = {"type": "deepspeed", "zero": 2, "ranks": 4}
     recipe = ResolvedRecipe.model_validate(wall_recipe(generators=3).model_dump(mode="json") | {"learner": learner})
     coordinator, ranks, generators = peak_memory(recipe, PROMPTS).processes
@@ -66,9 +66,11 @@ def test_a_sharded_learner_of_the_wall_clock_is_a_coordinator_and_ranks_that_sha
     assert ranks.parts["Adam"] == 2 * weights // 4
     assert ranks.parts["weights"] == weights + weights // 4
     virtual = tiny_recipe(learner={"type": "deepspeed", "zero": 3, "ranks": 4})
-    (trainers,) = peak_memory(virtual, PROMPTS).processes
-    assert trainers.count == 4
+    player, trainers = peak_memory(virtual, PROMPTS).processes
+    assert (player.count, trainers.count) == (1, 4)
     assert trainers.parts["gradients"] == weights // 4
+    assert player.parts["generator's weights"] == weights
+    assert "generator's weights" not in trainers.parts
 
 
 def test_an_evaluation_decodes_no_more_rows_than_it_samples_nor_than_fit():

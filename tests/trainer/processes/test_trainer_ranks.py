@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from trainer.cluster.test_other_engines import versions_of
 from trainer.learner_cases import random_groups
-from trainer.run.test_ranks import end, is_training, living, start
+from trainer.run.test_ranks import children, end, is_training, living, start
 from trainer.tiny import random_policy, tiny_recipe
 from waiting import wait_until
 
@@ -20,6 +20,7 @@ from scalerl.generator.request import Request
 from scalerl.learner.make import rank_learner
 from scalerl.learner.ranks import RankDied
 from scalerl.learner.torch_learner import TorchLearner
+from scalerl.model.device import UnfitMachine
 from scalerl.processes import LOCAL, LocalLauncher, RemoteLearner, TrainerWork, WallCluster, local_units
 from scalerl.recipe import ResolvedRecipe
 from scalerl.run.assemble import assemble
@@ -54,14 +55,14 @@ def deepspeed():
 
 
 @contextmanager
-def remote(recipe, folder, store_of: Callable = SharedMemoryStore):
+def remote(recipe, folder, store_of: Callable = SharedMemoryStore, maker_of: Callable = rank_learner):
     """The ranks of that recipe, started from a model's folder that is made first."""
     policy = random_policy(recipe)
     if not folder.exists():
         policy.save(folder, eos_token_id=EOS_ID)
     store = store_of(policy.exported_weights())
-    maker = partial(rank_learner, recipe, folder)
-    work = TrainerWork(rank=0, world=1, host=LOCAL, port=0, maker=maker, store=store, threads=1)
+    maker = partial(maker_of, recipe, folder)
+    work = TrainerWork(host=LOCAL, maker=maker, store=store, threads=1)
     learner = RemoteLearner(
         recipe=recipe, launcher=LocalLauncher(), units=local_units(recipe), work=work, size=policy.size
     )
@@ -147,6 +148,18 @@ def test_a_rank_that_dies_is_named_whether_or_not_it_has_an_order(tmp_path):
         os.kill(learner.process_ids[0], signal.SIGKILL)
         with pytest.raises(RankDied, match=r"^rank 0 of the learner's 2 died \(signal 9\)$"):
             losses_of(learner, random_groups(random_policy(recipe)), 50)
+
+
+def without_deepspeed(recipe, folder, ranks):
+    """Instead of a learner: a rank whose machine lacks what the recipe asks for."""
+    raise UnfitMachine(f"learner 'deepspeed' cannot be imported on rank {ranks.rank}")
+
+
+def test_a_rank_that_cannot_train_on_its_machine_says_why(tmp_path):
+    recipe = recipe_of(LEARNERS["fsdp"])
+    refused = pytest.raises(UnfitMachine, match=r"^learner 'deepspeed' cannot be imported on rank [01]$")
+    with remote(recipe, tmp_path / "model", maker_of=without_deepspeed) as (learner, _), refused:
+        learner.weights()
 
 
 def test_measuring_within_a_round_reaches_the_weights_of_that_moment_and_leaves_generators_theirs(tmp_path):
@@ -298,7 +311,9 @@ def test_a_rank_that_is_killed_ends_the_attempt_within_ten_seconds_and_no_proces
     steps = len(list(read_rows(folder.metrics, kind="train"))) if folder.metrics.exists() else 0
     try:
         wait_until(is_training(folder, steps + 3), "three steps", process=process, limit_s=240)
-        os.kill(ranks_of(process)[rank], signal.SIGKILL)
+        ranks_and_generator = children(process)
+        assert len(ranks_and_generator) == 3
+        os.kill(ranks_and_generator[rank], signal.SIGKILL)
         killed = time.monotonic()
         assert process.wait(60) == 1
         assert time.monotonic() - killed < 10
@@ -307,13 +322,6 @@ def test_a_rank_that_is_killed_ends_the_attempt_within_ten_seconds_and_no_proces
         assert (status.state, status.message) == ("failed", f"RankDied: rank {rank} of the learner's 2 died (signal 9)")
     finally:
         end(process)
-
-
-def ranks_of(process):
-    """Process ids of the ranks, which are started before the generators."""
-    found = [pid for pid in living(process) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert len(found) == 3
-    return sorted(found)[:2]
 
 
 def test_when_the_coordinator_is_killed_ranks_and_generators_end(place):

@@ -204,7 +204,6 @@ ZERO = [{"type": "deepspeed", "zero": 2}, {"type": "deepspeed", "zero": 3}]
             {"critic": {"type": "value_network", "parameters": "bf16", "value_clip": None}, "advantage": "batch"},
             "critic.parameters is 'bf16'; use 'fp32'",
         ),
-        ({"generator": {"type": "vllm"}}, "use cluster.type 'wall', where they are processes apart"),
     ],
 )
 @pytest.mark.parametrize("learner", ZERO)

@@ -1,14 +1,12 @@
-"""A run keeps which rows it does not use, and does not resume what was trained on other rows."""
+"""A run keeps which rows it does not use."""
 
 import json
 
 import pytest
 from trainer.tiny import tiny_recipe
 
-from scalerl.run.errors import CannotResume
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.train import train
-from scalerl.tasks import Tasks
 
 
 @pytest.fixture
@@ -39,12 +37,3 @@ def test_the_rows_that_a_run_does_not_use_are_in_its_folder_and_it_resumes(folde
     assert "first quiz.jsonl:21 = quiz.jsonl:1" in said
     trained(folder, 0.004)
     assert folder.read_status().state == "done"
-
-
-def test_a_run_that_an_earlier_version_trained_on_these_rows_is_not_resumed(folder, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(Tasks, "newly_left_out", [])
-        trained(folder, 0.002)
-    with pytest.raises(CannotResume, match=r"earlier version used problems .*left_out\.jsonl names them.*`rm -r "):
-        trained(folder, 0.004)
-    assert folder.read_status().state == "failed"

@@ -84,9 +84,9 @@ def living(process):
     return sorted(found, key=lambda pid: (pid != process.pid, pid))
 
 
-def followers(process):
-    """The other ranks of the run."""
-    return [pid for pid in living(process) if b"scalerl.run.follower" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+def children(process):
+    """Process ids of the run's trainer ranks and generators, in the order in which they were started."""
+    return sorted(pid for pid in living(process) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
 
 def losses(folder):
@@ -152,7 +152,7 @@ def test_a_run_that_is_asked_to_stop_saves_ends_all_ranks_and_resumes(place, und
     folder, process = start(path, BUDGET, LEARNERS["zero2"])
     try:
         wait_until(is_training(folder, 3), "three steps", process=process, limit_s=LIMIT_S)
-        assert len(followers(process)) == 1
+        assert len(children(process)) == 2
         for pid in living(process):  # as Slurm and Ctrl-C do, to all processes
             os.kill(pid, signal.SIGTERM)
         assert process.wait(60) == 7
@@ -169,8 +169,8 @@ def test_a_rank_that_dies_ends_the_attempt_with_its_name_and_the_run_resumes(pla
     folder, process = start(path, BUDGET, LEARNERS["zero3"])
     try:
         wait_until(is_training(folder, 3), "three steps", process=process, limit_s=LIMIT_S)
-        (other,) = followers(process)
-        os.kill(other, signal.SIGKILL)
+        _, second = children(process)
+        os.kill(second, signal.SIGKILL)
         killed = time.monotonic()
         assert process.wait(60) == 1
         assert time.monotonic() - killed < 10
@@ -184,10 +184,11 @@ def test_a_rank_that_dies_ends_the_attempt_with_its_name_and_the_run_resumes(pla
 
 
 @pytest.mark.engines
-def test_when_the_first_rank_is_killed_the_others_end(place):
+def test_when_the_run_is_killed_its_ranks_end(place):
     folder, process = start(place / "orphaned", BUDGET, LEARNERS["fsdp"])
     try:
         wait_until(is_training(folder, 2), "two steps", process=process, limit_s=LIMIT_S)
+        assert len(children(process)) == 2
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         wait_until(lambda: living(process) == [], "no process of the run", limit_s=10)

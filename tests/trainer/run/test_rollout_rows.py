@@ -7,8 +7,8 @@ import pytest
 from formats_page import section
 from trainer.tiny import make_group, tiny_recipe
 
-from scalerl.run.metrics import EMPTY_LOG, LogMark, Progress
-from scalerl.run.rollout_rows import RolloutRow, known_advantages, rollouts_mark, trained_rollouts
+from scalerl.run.metrics import Progress
+from scalerl.run.rollout_rows import RolloutRow, known_advantages, trained_rollouts
 from scalerl.tokens.symbols import SymbolTokenizer
 
 TOKENIZER = SymbolTokenizer()
@@ -86,11 +86,6 @@ def test_nothing_is_drawn_and_nothing_is_changed():
     assert (np.random.get_state(legacy=False)["state"]["key"] == state).all()
     after = [rollout.tokens for one in groups for rollout in one.rollouts]
     assert all((one == other).all() for one, other in zip(before, after, strict=True))
-
-
-def test_a_checkpoint_says_how_the_file_was_and_one_of_an_earlier_version_that_it_was_empty():
-    assert rollouts_mark({"rollouts": {"bytes": 12, "sha256": "ab"}}) == LogMark(bytes=12, sha256="ab")
-    assert rollouts_mark({"evaluations": 3}) == EMPTY_LOG
 
 
 def test_rows_have_the_keys_of_the_documentation():

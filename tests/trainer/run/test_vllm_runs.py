@@ -38,8 +38,9 @@ def test_a_missing_vllm_is_named_with_what_installs_it(tmp_path, monkeypatch):
 
 @pytest.mark.engines
 @pytest.mark.timeout(300)
-def test_some_steps_on_the_virtual_clock(tmp_path):
-    recipe = tiny_recipe(**SERVED, zero_variance="keep", curriculum={"type": "uniform"})
+@pytest.mark.parametrize("learner", [{"type": "torch"}, {"type": "fsdp", "ranks": 2}], ids=["torch", "fsdp"])
+def test_some_steps_on_the_virtual_clock(tmp_path, learner):
+    recipe = tiny_recipe(**SERVED, zero_variance="keep", curriculum={"type": "uniform"}, learner=learner)
     cluster = assemble(recipe, 0, tmp_path).cluster
     try:
         steps = [SCHEDULES["pipeline"](cluster) for _ in range(6)]

@@ -338,33 +338,6 @@ def test_rates_of_ppo_by_hand():
     )
 
 
-def test_a_checkpoint_that_kept_no_account_leaves_idle_time_unsplit():
-    state = ppo_by_hand(4).state_dict()
-    del state["accounts"]
-    cluster = ppo_by_hand(0)
-    cluster.load_state_dict(state)
-    assert cluster.model_flops_utilisation() is None
-    SCHEDULES["ppo_off_policy"](cluster)
-    # The third phase: the push from 45.2 to 50.2, 9.3 s of decoding, 5.4 s of training.
-    assert_spent(
-        cluster,
-        {
-            "generator": {
-                "decode": 3 * 18.6,
-                "unsplit": 2 * 34.4 - 2 * 18.6,
-                "wait_weights": 2 * (10.8 + 5.4),
-                "sync": 10.0,
-            },
-            "trainer": {
-                "forward_backward": 5 * 5.4,
-                "unsplit": 45.2 - 4 * 5.4,
-                "wait_rollouts": 9.3,
-                "sync": 5.0,
-            },
-        },
-    )
-
-
 def test_ppo_flops_by_hand():
     recipe = hand_recipe(
         "ppo_off_policy", prompts=1, generations=2, cluster={"generators": 2, "trainers": 1, "slots": 1}

@@ -36,7 +36,7 @@ def test_data_without_repetitions_is_used_whole(tmp_path):
     assert len(tasks.trained.train) + len(tasks.trained.validation) == 60
     assert len(tasks.downstream[0].validation) == 21
     assert tasks.left_out == {"math": [], "later": []}
-    assert tasks.newly_left_out == []
+    assert tasks.trained.newly_left_out == ()
     assert list(tasks.lines()) == [
         f"task math: warning: only {len(tasks.trained.validation)} prompts are measured, so a pass rate of 0.5 has a "
         f"standard error of up to {0.5 / len(tasks.trained.validation) ** 0.5:.2f}; measure at least 30",
@@ -51,7 +51,7 @@ def test_variants_in_one_file_are_one_problem(tmp_path):
     assert [(row.where, row.reason, row.same_as) for row in rows] == [
         (f"a.jsonl:{82 + i}", "duplicate", f"a.jsonl:{1 + i}") for i in range(10)
     ]
-    assert len(tasks.newly_left_out) == 10
+    assert len(tasks.trained.newly_left_out) == 10
     assert len(tasks.trained.train) + len(tasks.trained.validation) == 81
 
 

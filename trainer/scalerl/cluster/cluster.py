@@ -112,8 +112,8 @@ class Cluster(ABC):
         """Where the hours went: device-seconds up to the end of the last optimiser step, by role and activity."""
 
     @abstractmethod
-    def model_flops_utilisation(self) -> dict[Role, float] | None:
-        """Share of the devices' peak rate that went into the model's FLOPs, by role; None where that is not known."""
+    def model_flops_utilisation(self) -> dict[Role, float]:
+        """Share of the devices' peak rate that went into the model's FLOPs, by role."""
 
     def units(self) -> tuple[UnitState, ...]:
         """Where each unit of the run is and what it does; none where one process plays all of them."""

@@ -14,7 +14,6 @@
                 sync               the weights to be measured are fetched
                 wait_weights       no evaluation is due
     all         dead               from a process's death to the first word of its successor
-                unsplit            idle time before a resume from a checkpoint that kept no account
 
 Every second of every device is booked on one activity, so those of a role add up to its devices times the time that
 has passed. What costs no compute, checkpoints and evaluations without an evaluator, stops the clock and is not in here.
@@ -27,7 +26,7 @@ from typing import Any, Literal
 
 Activity = Literal[
     "decode", "forward_backward", "wait_prompts", "wait_weights", "wait_rollouts", "wait_evaluator", "sync",
-    "coordinate", "evaluate", "dead", "unplayed", "unsplit",
+    "coordinate", "evaluate", "dead", "unplayed",
 ]  # fmt: skip
 Role = Literal["generator", "trainer", "evaluator"]
 MOMENT_ROUNDING = 1e-14
@@ -86,10 +85,3 @@ class Account:
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {**vars(self), "seconds": dict(self.seconds), "last": dict(self.last)}
-
-
-def unsplit(*, devices: int = 1, until: float, busy: float, activity: Activity) -> Account:
-    """The account of a checkpoint that knows how long the devices were busy, and not what they waited for."""
-    account = Account(devices=devices)
-    account.book("unsplit", until, of_which={activity: busy})
-    return account

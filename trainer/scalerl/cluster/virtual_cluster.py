@@ -14,7 +14,7 @@ from torch import Tensor
 
 from scalerl.cluster.cluster import Cluster
 from scalerl.cluster.cost import cost_model
-from scalerl.cluster.device_seconds import Account, Activity, Role, unsplit
+from scalerl.cluster.device_seconds import Account, Activity, Role
 from scalerl.cluster.free_attention_clock import FreeAttentionClock
 from scalerl.cluster.probe import WeightProbe, refuse_to_disagree
 from scalerl.generator.generator import Generator
@@ -149,10 +149,8 @@ class VirtualCluster(Cluster):
         then: Activity = "unplayed" if self.is_generating else "wait_weights"
         return {role: account.at(self.elapsed_s, then) for role, account in self.accounts.items()}
 
-    def model_flops_utilisation(self) -> dict[Role, float] | None:
+    def model_flops_utilisation(self) -> dict[Role, float]:
         """Of the modelled device's peak, by the modelled model."""
-        if any("unsplit" in account.seconds for account in self.accounts.values()):
-            return None
         peak = self.devices.device.tflops * 1e12 * self.elapsed_s
         return {role: account.flops / (account.devices * peak) for role, account in self.accounts.items()}
 
@@ -180,8 +178,9 @@ class VirtualCluster(Cluster):
         return nullcontext()
 
     def close(self) -> None:
-        """End the generator's engine, where it has one."""
+        """End the generator's engine, if it has one, and the learner's processes."""
         self.generator.close()
+        self.learner.close()
 
     def state_dict(self) -> dict[str, Any]:
         """With the generators' and the weights under way."""
@@ -190,9 +189,8 @@ class VirtualCluster(Cluster):
             "generator": self.generator.state_dict(),
             "pushes": self.pushes,
             "accounts": {role: account.state_dict() for role, account in self.accounts.items()},
+            "probes": {version: (probe.tokens, probe.expected) for version, probe in self.probes.items()},
         }
-        if self.probes:
-            state["probes"] = {version: (probe.tokens, probe.expected) for version, probe in self.probes.items()}
         return state if self.free_attention is None else {**state, "free_attention": self.free_attention.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -200,24 +198,10 @@ class VirtualCluster(Cluster):
         super().load_state_dict(state)
         self.generator.load_state_dict(state["generator"])
         self.pushes = state["pushes"]
-        saved = state.get("probes", {})
         self.probes = {
-            version: WeightProbe(tokens=tokens, expected=scores) for version, (tokens, scores) in saved.items()
+            version: WeightProbe(tokens=tokens, expected=scores)
+            for version, (tokens, scores) in state["probes"].items()
         }
-        self.accounts = self._accounts(state.get("accounts"))
+        self.accounts = {role: Account(**account) for role, account in state["accounts"].items()}
         if self.free_attention:
             self.free_attention.load_state_dict(state["free_attention"])
-
-    def _accounts(self, saved: dict[Role, dict[str, Any]] | None) -> dict[Role, Account]:
-        """Those of a checkpoint; an earlier version kept none, but how long devices were busy."""
-        if saved is not None:
-            return {role: Account(**account) for role, account in saved.items()}
-        clock, devices = self.clock, self.num_devices
-        generator = unsplit(devices=devices["generator"], until=clock.now, busy=clock.generator_busy, activity="decode")
-        trainer = unsplit(
-            devices=devices["trainer"],
-            until=clock.trainer_free,
-            busy=clock.trainer_busy,
-            activity="forward_backward",
-        )
-        return {"generator": generator, "trainer": trainer}

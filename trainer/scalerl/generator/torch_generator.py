@@ -268,7 +268,7 @@ class TorchGenerator(RequestQueue):
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
         n = len(self.requests)
-        self._read_again = list(state.get("read_again", []))
+        self._read_again = list(state["read_again"])
         self._cache.put(state["kv"])
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved

@@ -78,3 +78,6 @@ class Learner(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken."""
+
+    def close(self) -> None:
+        """End the processes that train for this one, if there are any."""

@@ -11,10 +11,6 @@ from torch import Tensor
 from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]  torch does not list it
 
 
-class RanksDisagree(RuntimeError):
-    """Processes that must compute the same were given different things."""
-
-
 class RankDied(RuntimeError):
     """A rank of the learner ended on its own; the run can be resumed from its last checkpoint."""
 
@@ -31,7 +27,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the rank that writes files and decides what depends on the time of day."""
+        """Whether this is the rank that answers for all of them."""
         return self.rank == 0
 
     def summed(self, tensor: Tensor) -> Tensor:
@@ -40,32 +36,12 @@ class Ranks:
             dist.all_reduce(tensor)
         return tensor
 
-    def agreed(self, decision: bool) -> bool:
-        """What the first rank decides."""
-        return bool(self.of_first(decision))
-
-    def of_first(self, value: Any) -> Any:
-        """What the first rank gives."""
-        said = [value]
-        if self.world > 1:
-            dist.broadcast_object_list(said, src=0)
-        return said[0]
-
     def gathered(self, value: Any) -> list[Any]:
         """What all ranks give, in order."""
         found = [value] * self.world
         if self.world > 1:
             dist.all_gather_object(found, value)
         return found
-
-    def refuse_unlike(self, fingerprint: int, what: str) -> None:
-        """Raises RanksDisagree unless all ranks have the fingerprint of the first; 63 bits at most."""
-        unlike = torch.tensor(int(self.of_first(fingerprint) != fingerprint))
-        if int(self.summed(unlike)) > 0:
-            raise RanksDisagree(
-                f"{what} differ between the {self.world} ranks of the learner, which all compute the run; something in "
-                f"it depends on the process: a verifier with a time limit, for instance. Use ranks: 1"
-            )
 
 
 ALONE = Ranks()
@@ -82,9 +58,3 @@ def join(store: Store, *, rank: int, world: int, are_together: bool = True) -> R
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=LIMIT)
     return Ranks(rank=rank, world=world)
-
-
-def leave() -> None:
-    """End what `join` began, if it did."""
-    if dist.is_initialized():
-        dist.destroy_process_group()

@@ -1,8 +1,6 @@
 """The built-in learner: groups to a batch, its advantages, and AdamW on the policy loss, on whichever engine."""
 
 import math
-import struct
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -85,15 +83,6 @@ class NotFinite:
         return {**seen, "skipped": True}
 
 
-def checksum_of(groups: Sequence[Group]) -> int:
-    """A number that is almost surely another one for other tokens or rewards."""
-    found = 0
-    for group in groups:
-        for rollout, reward in zip(group.rollouts, group.rewards, strict=True):
-            found = zlib.crc32(rollout.tokens.tobytes() + struct.pack("d", reward), found)
-    return found
-
-
 class TorchLearner:
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
@@ -170,8 +159,6 @@ class TorchLearner:
         Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
         """
         recipe = self.recipe
-        if self.ranks.world > 1:
-            self.ranks.refuse_unlike(checksum_of(groups), "the rollouts or rewards of a step")
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
         rate = learning_rate(recipe.optimiser, step=self.version, compute=compute)
         survivors = [group for group in groups if recipe.zero_variance == "keep" or not group.zero_variance]
@@ -340,17 +327,15 @@ class TorchLearner:
         return {"policy": self.weights(), "adam": moments, **counters, **frozen}
 
     def write_kept(self, folder: Path) -> list[Part]:
-        """Each rank a file of what it keeps; all ranks call it."""
+        """Each rank writes a file of what it keeps; all ranks call this with the same folder."""
         if self.engine.moments() is not None:
             return []
         networks = {"policy": self.engine.kept()}
         networks |= {name: one.network.kept() for name, one in self._frozen_policies().items()}
         networks |= {} if self.critic is None else self.critic.kept()
-        ranks = self.ranks
-        place = Path(ranks.of_first(str(folder)))
-        name = part_of_rank(ranks.rank, ranks.world)
-        part = write_part(place, name, ".safetensors", lambda path: save_pieces(path, networks))
-        return ranks.gathered(part)
+        name = part_of_rank(self.ranks.rank, self.ranks.world)
+        part = write_part(folder, name, ".safetensors", lambda path: save_pieces(path, networks))
+        return self.ranks.gathered(part)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue exactly where `state_dict` was taken, also on another engine and number of ranks.
@@ -374,6 +359,9 @@ class TorchLearner:
                 self.critic.load_state_dict(state["critic"], files)
             for name, frozen in self._frozen_policies().items():
                 frozen.network.fill(files.of(name, "weights"))
+
+    def close(self) -> None:
+        """Nothing to do: all of it lies in this process."""
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
         """Those that the recipe needs, by name."""

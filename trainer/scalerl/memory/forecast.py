@@ -70,8 +70,8 @@ class MemoryForecast:
     """Peak memory of a run."""
 
     processes: tuple[ProcessMemory, ...]
-    """On the virtual clock those of one kind, one for each rank of the learner; on the wall clock the trainers and the
-    generators, a coordinator where the learner is sharded, and an evaluator where there is one."""
+    """The trainers, a coordinator if the learner is sharded, and on the wall clock the generators and the evaluator if
+    there is one. On the virtual clock the first process generates."""
 
     @property
     def total(self) -> int:
@@ -118,8 +118,14 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
     learner = _learner(recipe, shape, copy)
     update, evaluation = update_parts(recipe, shape, prompts), _evaluation(recipe, shape, prompts)
     if is_virtual:
-        own = {**base, **learner, "weights of the start": copy, "weights under way": copy, **generator}
-        return MemoryForecast(processes=(_process("trainer", recipe.learner.ranks, own, update, evaluation, decoding),))
+        if recipe.learner.type == "torch":
+            own = {**base, **learner, "weights of the start": copy, "weights under way": copy, **generator}
+            return MemoryForecast(processes=(_process("trainer", 1, own, update, evaluation, decoding),))
+        # The two places of the store, and what is under way to the modelled generators.
+        own = {**base, "weights": copy, "weights of the start": copy, "weights under way": 3 * copy, **generator}
+        player = _process("coordinator", 1, own, evaluation, decoding)
+        ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update)
+        return MemoryForecast(processes=(player, ranks))
     generators = _process("generator", cluster.generators, {**base, **generator}, decoding)
     published = {"weights of the start": copy, "weights under way": 2 * copy}
     evaluators: tuple[ProcessMemory, ...] = ()

@@ -42,7 +42,8 @@ evaluator_account   how that process spends its time
 remote_evaluator    the evaluator, as the coordinator sees it
 process_cluster     the cluster that schedules work with
 
-Generators decode on their own during a step. `docs/design.md` says what the wall clock promises.
+Generators decode on their own during a step. On the virtual clock only the ranks of a sharded learner are processes.
+`docs/design.md` says what the wall clock promises.
 """
 
 from scalerl.processes.agent_launcher import AgentLauncher

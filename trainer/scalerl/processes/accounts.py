@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scalerl.cluster.cluster import Clock
-from scalerl.cluster.device_seconds import Activity, Role, unsplit
+from scalerl.cluster.device_seconds import Activity, Role
 from scalerl.processes.evaluator_account import EvaluatorAccount
 from scalerl.processes.time_sheet import ReportedAccount, TimeSheet
 
@@ -79,20 +79,13 @@ class Accounts:
             "more_s": self._more_s,
         }
 
-    def load_state_dict(self, saved: dict[str, Any] | None, clock: Clock) -> None:
-        """Go on from a checkpoint; one of an earlier version has none, but `clock` knows how long devices were busy."""
-        number = len(self.generators)
-        if saved is None:
-            busy = min(clock.generator_busy / number, clock.now)
-            generator = unsplit(until=clock.now, busy=busy, activity="decode").seconds
-            trainer = unsplit(until=clock.now, busy=clock.trainer_busy, activity="forward_backward").seconds
-            saved = {"generators": [generator] * number, "trainer": trainer}
+    def load_state_dict(self, saved: dict[str, Any], clock: Clock) -> None:
+        """Go on from a checkpoint."""
         self._before, self._earlier = clock.now, saved["trainer"]
-        number_before = saved.get("num_devices", self.num_devices)
-        self._more_s = saved.get("more_s", 0.0) + (number_before - self.num_devices) * clock.now
+        self._more_s = saved["more_s"] + (saved["num_devices"] - self.num_devices) * clock.now
         self.generators = [ReportedAccount(earlier=seconds) for seconds in saved["generators"]]
         if self.evaluator:
-            self.evaluator = EvaluatorAccount(saved.get("evaluator", {"unsplit": clock.now}))
+            self.evaluator = EvaluatorAccount(saved["evaluator"])
 
 
 def _sum(accounts: Iterable[Mapping[Activity, float]]) -> dict[Activity, float]:

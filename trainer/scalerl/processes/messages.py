@@ -3,7 +3,7 @@
 to a generator          NewRequests, NewWeights, Pause, Resume, HandOver, TakeOver
 from a generator        Report, Refused, Paused, GeneratorState
 to a trainer rank       Step, Publish, AwaitEvaluator, Pause, Resume, HandOver, TakeOver, WriteKept
-from a trainer rank     Obeyed, one for each order; Diverging instead of the one for a step that ends the run
+from a trainer rank     Obeyed, first without an order, then one for each; CannotTrain instead if the run ends with it
 to the evaluator        Measure, when it has answered the last
 from the evaluator      Paused, then for each order signs of life, Measuring, and one of MeasuredWeights, Refused and
                         CannotMeasure
@@ -19,7 +19,8 @@ from scalerl.cluster.device_seconds import Activity
 from scalerl.cluster.probe import WeightProbe
 from scalerl.durable import Part
 from scalerl.generator.request import Finished, Request, StepWork
-from scalerl.learner.learner import Update
+from scalerl.learner.learner import Diverged, Update
+from scalerl.model.device import UnfitMachine
 from scalerl.rollout import Group
 
 
@@ -154,10 +155,10 @@ class Obeyed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diverging:
-    """Training cannot go on, for this reason."""
+class CannotTrain:
+    """Training cannot begin on this machine, or cannot go on."""
 
-    reason: str
+    error: UnfitMachine | Diverged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +216,7 @@ Order = (
     | Measure
     | WriteKept
 )
-Answer = Report | Refused | Paused | GeneratorState | Obeyed | Diverging | Measuring | MeasuredWeights | CannotMeasure
+Answer = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
 
 
 def to_bytes(message: Order | Answer) -> bytes:

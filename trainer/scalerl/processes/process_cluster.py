@@ -276,10 +276,8 @@ class WallCluster(Cluster):
         """As the coordinator measured, if it trains, and as the other processes have reported."""
         return self._spent
 
-    def model_flops_utilisation(self) -> dict[Role, float] | None:
+    def model_flops_utilisation(self) -> dict[Role, float]:
         """Of what the devices reached in large matrix products when the run began."""
-        if any("unsplit" in seconds for seconds in self._spent.values()):
-            return None
         clock = self.clock
         flops: dict[Role, int] = {"generator": clock.flops - clock.trainer_flops, "trainer": clock.trainer_flops}
         return {
@@ -356,8 +354,7 @@ class WallCluster(Cluster):
         if self.evaluator:
             self.evaluator.close()
         self.crew.close()
-        if self.ranks:
-            self.ranks.close()
+        self.learner.close()
         self.store.close()
 
     def state_dict(self) -> dict[str, Any]:
@@ -386,8 +383,8 @@ class WallCluster(Cluster):
         """Go on from where `state_dict` was taken; only before the start."""
         assert not self._has_started, "a state is loaded only before the start"
         super().load_state_dict(state)
-        self.accounts.load_state_dict(state.get("accounts"), self.clock)
-        self.peak_flops_per_s = state.get("peak_flops_per_s", self.peak_flops_per_s)
+        self.accounts.load_state_dict(state["accounts"], self.clock)
+        self.peak_flops_per_s = state["peak_flops_per_s"]
         self.crew.newest = NewWeights(publication=0, version=state["published_version"])
         for number, (generator, groups) in enumerate(zip(state["generators"], state["groups_of"], strict=True)):
             if generator is not None:

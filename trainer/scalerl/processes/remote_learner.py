@@ -1,7 +1,7 @@
-"""The learner as the coordinator sees it, where its ranks are processes of their own: orders to all, one answer each.
+"""A sharded learner as the run's process sees it, on either clock: orders to all ranks, one answer from each.
 
-Ranks publish their weights themselves. What needs them whole in the coordinator, an evaluation or the model's folder,
-fetches a publication.
+Ranks publish their weights themselves. What needs them whole in the run's process, a modelled generator, an evaluation
+or the model's folder, fetches a publication.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsa
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.durable import Part
-from scalerl.learner.learner import Diverged, Update
+from scalerl.learner.learner import Update
 from scalerl.learner.ranks import RankDied
 from scalerl.model.build import new_policy
 from scalerl.model.size import ModelSize
@@ -25,7 +25,7 @@ from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
 from scalerl.processes.messages import (
     AwaitEvaluator,
-    Diverging,
+    CannotTrain,
     HandOver,
     Obeyed,
     Order,
@@ -82,7 +82,8 @@ class RemoteLearner:
             self._lines.append(UnitLine(unit, launcher.start(unit, pickle.dumps(own)), self._inbox))
         self._owed = len(ranks)
         """Answers that have not come yet: of each its first word."""
-        self._is_there = False
+        self.is_there = False
+        """Whether every rank has said its first word."""
 
     @property
     def policy(self) -> None:
@@ -92,12 +93,7 @@ class RemoteLearner:
     def wait_until_there(self) -> None:
         """Until every rank has said its first word."""
         list(self._answers())
-        self._is_there = True
-
-    @property
-    def is_there(self) -> bool:
-        """Whether every rank has said its first word."""
-        return self._is_there
+        self.is_there = True
 
     @property
     def process_ids(self) -> list[int]:
@@ -218,8 +214,8 @@ class RemoteLearner:
                 self._owed -= 1
                 self.accounts[line.unit.index].report(answer.seconds, answer.doing)
                 return answer
-            case Diverging(reason=reason):
-                raise Diverged(reason)
+            case CannotTrain(error=error):
+                raise error
             case Death() as death:
                 raise RankDied(self._cause(line, death))
             case answer:

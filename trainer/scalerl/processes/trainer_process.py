@@ -14,10 +14,11 @@ from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsa
 from scalerl.cluster.device_seconds import Activity
 from scalerl.learner.learner import Diverged, Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
+from scalerl.model.device import UnfitMachine
 from scalerl.processes.messages import (
     Answer,
     AwaitEvaluator,
-    Diverging,
+    CannotTrain,
     HandOver,
     Obeyed,
     Order,
@@ -43,10 +44,11 @@ LearnerMaker = Callable[[Ranks], Learner]
 class TrainerWork:
     """The Work of one rank: `TrainerWork(rank=1, world=2, host="127.0.0.1", port=40123, ...)`."""
 
-    rank: int
-    world: int
+    rank: int = 0
+    world: int = 1
+    """`RemoteLearner` fills in rank, world and port."""
     host: str
-    port: int
+    port: int = 0
     """Where the coordinator keeps the ranks' meeting."""
     maker: LearnerMaker
     store: WeightStore
@@ -60,7 +62,12 @@ class TrainerWork:
         torch.set_num_threads(self.threads)
         meeting = TCPStore(self.host, self.port, is_master=False, timeout=LIMIT)
         ranks = join(meeting, rank=self.rank, world=self.world, are_together=self.host == LOCAL)
-        TrainerProcess(self.maker(ranks), ranks, self, connection).work()
+        try:
+            learner = self.maker(ranks)
+        except UnfitMachine as error:
+            connection.send_bytes(to_bytes(CannotTrain(error=error)))
+            raise
+        TrainerProcess(learner, ranks, self, connection).work()
 
 
 class TrainerProcess:
@@ -83,7 +90,7 @@ class TrainerProcess:
                 try:
                     update = self.learner.step(order.groups, order.compute_gpu_hours)
                 except Diverged as error:
-                    return Diverging(reason=str(error))
+                    return CannotTrain(error=error)
                 self.sheet.switch("wait_rollouts")
                 return self._obeyed(update=update if self.ranks.is_first else None)
             case Publish():

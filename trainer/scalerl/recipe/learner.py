@@ -31,9 +31,9 @@ class DeepSpeedSettings(Frozen):
     offload: Literal["none", "cpu"] = "none"
     """cpu keeps AdamW's moments and FP32 weights in the host's memory and steps there."""
     ranks: Annotated[Count, Unit("processes")] = 1
-    """Processes that train together, on GPUs one each. On the virtual clock every one of them plays the whole cluster;
-    the modelled `trainers` are what compute counts. Results change by rounding alone, and a run may resume with another
-    number, so runs keep their ids whatever it is."""
+    """Processes that train together, on GPUs one each. On the virtual clock compute counts the modelled `trainers`,
+    however many ranks there are. Results change by rounding alone, and a run may resume with another number, so runs
+    keep their ids whatever it is."""
 
 
 class FsdpSettings(Frozen):

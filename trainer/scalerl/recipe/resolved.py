@@ -140,12 +140,6 @@ class ResolvedRecipe(Recipe, Scale):
                 f"learner {kind!r} keeps weights and moments in FP32, and critic.parameters is "
                 f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
             )
-        if self.generator.type == "vllm" and self.cluster.type == "virtual":
-            raise ValueError(
-                f"learner {kind!r} and vLLM would each join a process group of their own in the same process on the "
-                f"virtual clock; use cluster.type 'wall', where they are processes apart, or generator 'torch', or "
-                f"learner 'torch'"
-            )
         return self
 
     @property

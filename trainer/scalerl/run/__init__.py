@@ -4,9 +4,8 @@ assemble      the parts of a run, put together; another engine is put in here
 train         one attempt: the run's lock, signals, how it ended
 loop          the loop, evaluations, checkpoints
 warm_start    the supervised start, shared by all runs of a scale and seed
-team          the other ranks of its learner; follower: what each of them does
 run_folder    the files of a run; errors: why one ends that is not at fault
-checkpoint    its state in parts; encoding: what they hold; old_checkpoint: reads the form of commit 5b233c1
+checkpoint    its state in parts; encoding: what they hold
 model_folder  the policy at the end, with the files that `transformers` needs
 metrics       its log; log_fault: whether it is as it was written; none loads torch
 status        what the run is doing; sealed_json: a file with its own SHA-256; neither loads torch

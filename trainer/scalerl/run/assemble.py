@@ -1,6 +1,6 @@
 """The parts of one run, put together from its recipe and seed. Another engine is put in here and nowhere else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,11 @@ from scalerl.generator.generator import Maker
 from scalerl.generator.make import make_generator, make_vllm_generator
 from scalerl.generator.vllm_engine import refuse_unservable
 from scalerl.learner.learner import Learner
-from scalerl.learner.make import engine_maker, rank_learner
-from scalerl.learner.ranks import ALONE, Ranks
+from scalerl.learner.make import rank_learner
 from scalerl.learner.torch_learner import TorchLearner
 from scalerl.memory.forecast import PromptLengths, evaluation_rows
 from scalerl.memory.shape import shape_of
 from scalerl.model.build import new_policy
-from scalerl.model.device import device_of
 from scalerl.model.policy import frozen_copy
 from scalerl.processes import (
     LOCAL,
@@ -66,8 +64,6 @@ class Parts:
 
     cluster: Cluster
     """Learner, prompts and generators."""
-    ranks: Ranks
-    """The processes that hold the learner, this one among them."""
     tasks: Tasks
     held_out: Evaluator
     downstream: Evaluator
@@ -85,7 +81,7 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class _Processes:
-    """Where the processes of the wall clock run."""
+    """Where the processes of a run are started: on the wall clock, or because its learner is sharded."""
 
     launcher: Launcher
     units: Sequence[PlacedUnit]
@@ -94,8 +90,10 @@ class _Processes:
     """Where trainer ranks meet."""
 
 
-def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinator | None) -> _Processes:
-    """On this machine, or on the nodes whose agents come to the coordinator."""
+def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinator | None) -> _Processes | None:
+    """On this machine, or on the nodes whose agents come to the coordinator; None if this process is the whole run."""
+    if recipe.cluster.type == "virtual" and recipe.learner.type == "torch":
+        return None
     if coordinator is None:
         store = SharedMemoryStore(weights)
         return _Processes(launcher=LocalLauncher(), units=local_units(recipe), store=store, host=LOCAL)
@@ -108,25 +106,19 @@ def _processes(recipe: ResolvedRecipe, weights: Weights, coordinator: Coordinato
     )
 
 
-def alone() -> Ranks:
-    """The run's process trains by itself."""
-    return ALONE
-
-
 def assemble(
     recipe: ResolvedRecipe,
     seed: int,
     warm_starts: Path,
     listener: Listener | None = None,
     *,
-    join: Callable[[], Ranks] = alone,
     coordinator: Coordinator | None = None,
     evaluations: Path | None = None,
 ) -> Parts:
     """The parts as they stand before the first step; trains the warm start if `warm_starts` does not hold it.
 
-    `join` meets the learner's other ranks, once the warm start is there. Agents of other nodes come to the
-    `coordinator`. In the folder `evaluations` lie the weights that an evaluator is to measure, if there is one.
+    Agents of other nodes come to the `coordinator`. In the folder `evaluations` lie the weights that an evaluator is to
+    measure, if there is one.
     """
     shape = shape_of(recipe.model)
     refuse_unservable(recipe, head_size=shape.head_size, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
@@ -153,18 +145,14 @@ def assemble(
     origin = frozen_copy(policy)
     drift, kept_rollouts = PolicyDrift(recipe=recipe, start=origin), KeptRollouts(tokenizer.reader, recipe)
     held_out = HeldOutEvaluator(recipe=recipe, task=task, seed=seed, drift=drift, kept=kept_rollouts)
-    ranks = join()
-    processes = None if recipe.cluster.type == "virtual" else _processes(recipe, policy.exported_weights(), coordinator)
+    processes = _processes(recipe, policy.exported_weights(), coordinator)
     kept = None
     if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
         assert evaluations is not None, "an evaluator needs a folder for the weights that it is to measure"
         kept = KeptStore(evaluations, policy.exported_weights())
     if processes and recipe.learner.type != "torch":
         orders = TrainerWork(
-            rank=0,
-            world=1,
             host=processes.host,
-            port=0,
             maker=partial(rank_learner, recipe, start),
             store=processes.store,
             threads=recipe.threads,
@@ -174,8 +162,7 @@ def assemble(
             recipe=recipe, launcher=processes.launcher, units=processes.units, work=orders, size=policy.size
         )
     else:
-        engines = engine_maker(recipe.learner, ranks, device_of(recipe))
-        learner = TorchLearner(policy, recipe, origin=origin, engines=engines)
+        learner = TorchLearner(policy, recipe, origin=origin)
     measured_policy = learner.policy or new_policy(recipe)
     rows = 1 if kept else evaluation_rows(recipe, shape, prompts)  # then it only scores
     parts: dict[str, Any] = {
@@ -205,7 +192,6 @@ def assemble(
     return Parts(
         cluster=cluster,
         pending=pending,
-        ranks=ranks,
         tasks=tasks,
         held_out=held_out,
         downstream=downstream,

@@ -31,12 +31,8 @@ from scalerl.run.metrics import LogMark
 from scalerl.run.run_folder import replace_folder, write_atomically
 from scalerl.run.sealed_json import read_sealed, seal
 
-CHECKPOINT_FORM = 2
-"""Changes whenever an older version of this file could not read the folder."""
-RANKS_FORM = 3
-"""The same with the files of a learner's ranks, which older versions do not know."""
-UNSEALED_FORM = 1
-"""Form 1 had no SHA-256 of the manifest, no predecessor, and of the log only its length, in the state."""
+CHECKPOINT_FORM = 4
+"""Changes with every change of the code that could not resume from older checkpoints, or would train on other data."""
 MANIFEST, PREVIOUS = "manifest.json", "previous.json"
 PARTS = ("state", "tensors", "arrays")
 KeptWriter = Callable[[Path], Sequence[Part]]
@@ -49,14 +45,12 @@ class Manifest:
 
     parts: Mapping[str, Part]
     """By name, those of ranks as `rank-0-of-2`."""
-    log: LogMark | None
-    """How the log was; None in form 1."""
+    log: LogMark
+    """How the log was."""
 
     def to_json(self) -> bytes:
         """The content of manifest.json."""
-        log = None if self.log is None else asdict(self.log)
-        form = CHECKPOINT_FORM if len(self.parts) == len(PARTS) else RANKS_FORM
-        return seal({"form": form, "log": log, "parts": dict(self.parts)}, indent=1)
+        return seal({"form": CHECKPOINT_FORM, "log": asdict(self.log), "parts": dict(self.parts)}, indent=1)
 
     @property
     def files(self) -> set[str]:
@@ -65,7 +59,7 @@ class Manifest:
 
     @property
     def kept(self) -> list[str]:
-        """Files of the learner's ranks, in order; KeyError where not all of them are named."""
+        """Files of the learner's ranks, in order."""
         num_ranks = len(self.parts) - len(PARTS)
         return [self.parts[part_of_rank(rank, num_ranks)]["file"] for rank in range(num_ranks)]
 
@@ -76,7 +70,6 @@ class Found:
 
     state: dict[str, Any]
     manifest: Manifest
-    log: LogMark
     kept: tuple[Path, ...] = ()
     """Files that the ranks of a sharded learner wrote."""
     faults: tuple[str, ...] = ()
@@ -118,11 +111,13 @@ def write_checkpoint(
     return manifest
 
 
-def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found | None:
+def read_checkpoint(
+    folder: Path, log: Path, prompts: Iterable[Prompt], code_versions: Sequence[str] = ()
+) -> Found | None:
     """The newest checkpoint in `folder` that is whole, with the log as it was then; None if there is no such folder.
 
     `prompts` are the task's training prompts, which it names. Raises CannotResume with what is damaged if neither
-    checkpoint can be used, or if a newer version wrote them.
+    checkpoint can be used, or if one has another form, which one of `code_versions` wrote.
     """
     if not folder.exists():
         return None
@@ -131,10 +126,9 @@ def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found
         if name == PREVIOUS and not (folder / name).exists():
             continue
         try:
-            manifest = _read_manifest(folder / name)
+            manifest = _read_manifest(folder / name, code_versions)
             encoded = _read_parts(folder, manifest)
-            mark = manifest.log or LogMark(bytes=encoded.tree["metrics_length"], sha256=None)
-            if fault := mark.fault(log):
+            if fault := manifest.log.fault(log):
                 raise _Damaged(fault)
         except _Damaged as fault:
             faults.append(str(fault))
@@ -147,7 +141,7 @@ def read_checkpoint(folder: Path, log: Path, prompts: Iterable[Prompt]) -> Found
                 f"that wrote it, or {_anew(folder)}"
             ) from error
         kept = tuple((folder / file).resolve() for file in manifest.kept)
-        return Found(state=state, manifest=manifest, log=mark, kept=kept, faults=tuple(faults))
+        return Found(state=state, manifest=manifest, kept=kept, faults=tuple(faults))
     raise damaged(faults, folder)
 
 
@@ -155,6 +149,16 @@ def damaged(faults: Iterable[str], checkpoint: Path) -> CannotResume:
     """The error when a run can resume from nothing that `checkpoint` holds."""
     found = "; ".join(dict.fromkeys(faults))
     return CannotResume(f"{found}. The run cannot resume. Restore what is damaged, or {_anew(checkpoint)}")
+
+
+def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> CannotResume:
+    """The error when a run's checkpoint has a form that this code does not resume from."""
+    written = f", written by code version {' or '.join(code_versions)}" if code_versions else ""
+    return CannotResume(
+        f"{checkpoint} has form {form}{written}; this version resumes from form {CHECKPOINT_FORM} alone. The run cannot "
+        "resume, but it can be compared as it is. To train on, use the code that wrote the checkpoint, or "
+        f"{_anew(checkpoint)}"
+    )
 
 
 def _anew(checkpoint: Path) -> str:
@@ -165,22 +169,19 @@ def _anew(checkpoint: Path) -> str:
     )
 
 
-def _read_manifest(path: Path) -> Manifest:
+def _read_manifest(path: Path, code_versions: Sequence[str]) -> Manifest:
     try:
         content, is_sealed = read_sealed(path.read_bytes())
-        form = content["form"]
-        if form not in (UNSEALED_FORM, CHECKPOINT_FORM, RANKS_FORM):
-            found = f"this checkpoint has form {form}, and this version reads form {RANKS_FORM}"
-            raise CannotResume(f"{path.parent}: {found}; resume the run with the version that wrote it")
-        if form != UNSEALED_FORM and not is_sealed:
+        if content["form"] != CHECKPOINT_FORM:
+            raise other_form(path.parent, content["form"], code_versions)
+        if not is_sealed:
             raise _Damaged(f"{path} is damaged (its SHA-256 is missing)")
-        parts, log = content["parts"], content.get("log")
-        if not all(parts[name].keys() == {"file", "bytes", "sha256"} for name in {*PARTS, *parts}):
+        parts = content["parts"]
+        num_ranks = len(parts) - len(PARTS)
+        expected = {*PARTS, *(part_of_rank(rank, num_ranks) for rank in range(num_ranks))}
+        if parts.keys() != expected or any(part.keys() != {"file", "bytes", "sha256"} for part in parts.values()):
             raise KeyError("parts")
-        manifest = Manifest(parts=parts, log=None if log is None else LogMark(**log))
-        if form == RANKS_FORM and not manifest.kept:
-            raise KeyError("rank-0")
-        return manifest
+        return Manifest(parts=parts, log=LogMark(**content["log"]))
     except FileNotFoundError:
         raise _Damaged(f"{path} is missing") from None
     except CannotResume:

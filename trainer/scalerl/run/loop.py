@@ -11,31 +11,30 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from scalerl.cluster.cluster import TrainedStep
-from scalerl.learner.ranks import Ranks
 from scalerl.model.device import device_of, device_text
 from scalerl.processes import WallCluster
 from scalerl.processes.coordinator import Coordinator
 from scalerl.rollout import Group
 from scalerl.run.assemble import assemble
-from scalerl.run.checkpoint import Manifest, damaged, read_checkpoint, write_checkpoint
-from scalerl.run.errors import Cancelled, CannotResume
+from scalerl.run.checkpoint import Manifest, damaged, other_form, read_checkpoint, write_checkpoint
+from scalerl.run.errors import Cancelled
 from scalerl.run.health import Health
-from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, Row, read_rows
+from scalerl.run.metrics import EMPTY_LOG, DownstreamRow, EvalRow, LogMark, MetricsLog, Progress, read_rows
 from scalerl.run.model_folder import write_model
-from scalerl.run.old_checkpoint import read_old_checkpoint
 from scalerl.run.pending import MOST_PENDING, Due
-from scalerl.run.rollout_rows import RolloutKind, RolloutRow, rollouts_mark, trained_rollouts
+from scalerl.run.rollout_rows import RolloutKind, RolloutRow, trained_rollouts
 from scalerl.run.run_folder import RunFolder, write_atomically
 from scalerl.run.save_interval import SaveInterval
+from scalerl.run.status_file import StatusFile
 from scalerl.run.train_row import progress_of, train_row
 from scalerl.run.warm_start import Listener
 from scalerl.schedules import SCHEDULES
@@ -46,32 +45,6 @@ MOST_EVENTS = 5
 """Kept in the status; the log has all of them."""
 
 
-class Log(Protocol):
-    """Where the rows of a run go."""
-
-    def write(self, row: Row) -> None:
-        """Append one row."""
-
-    def sync(self) -> LogMark:
-        """Make all rows durable."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-
-
-class Status(Protocol):
-    """Where a run says how it is."""
-
-    damage: str
-
-    def beat(self, **progress: Any) -> None:
-        """Note fields of the status."""
-
-    def write(self, state: str, message: str = "") -> None:
-        """Write the state and all that is known."""
-
-
 class Run:
     """The trainer's parts, put together for one recipe and seed and brought to where the last checkpoint was."""
 
@@ -79,10 +52,8 @@ class Run:
         self,
         folder: RunFolder,
         warm_starts: Path,
-        status: Status,
+        status: StatusFile,
         stop_asked: threading.Event,
-        *,
-        join: Callable[[], Ranks],
         coordinator: Coordinator | None = None,
     ) -> None:
         self.folder, self.status, self.stop_asked = folder, status, stop_asked
@@ -114,17 +85,16 @@ class Run:
             self.seed,
             warm_starts,
             _OfWarmStart(self),
-            join=join,
             coordinator=coordinator,
             evaluations=folder.evaluations,
         )
-        self.cluster, self.ranks, self.pending = self.parts.cluster, self.parts.ranks, self.parts.pending
+        self.cluster, self.pending = self.parts.cluster, self.parts.pending
         self._write_left_out()
         self.last_batch: list[Group] = []
         """What the last optimiser step of this attempt trained on."""
         try:
             log, rollouts = self._restore()
-            self.metrics, self.rollouts = self._open_log(log), self._open_rollouts(rollouts)
+            self.metrics, self.rollouts = MetricsLog(folder.metrics, log.bytes), self._open_rollouts(rollouts)
         except BaseException:
             self.cluster.close()
             raise
@@ -156,7 +126,7 @@ class Run:
             self._write_measured()
             self._evaluate_if_due()
             self._stop_if_asked()
-            if self.ranks.agreed(self.interval.is_due):
+            if self.interval.is_due:
                 self.save()
         if self.pending:
             with self.cluster.paused(), self._off_clock("evaluate"):
@@ -164,28 +134,22 @@ class Run:
             self._stop_if_asked()
         self._say_health(ended=True)
         self.save()
-        self._write_model()
+        write_model(self.folder.model, self.cluster.learner, self.parts.start)
         if self.pending is not None:
             self.pending.clear()
         self.status.write("done")
 
     def _stop_if_asked(self) -> None:
-        if self.ranks.agreed(self.stop_asked.is_set()):
+        if self.stop_asked.is_set():
             self.save()
             raise Cancelled("asked to stop")
 
-    def _open_log(self, mark: LogMark) -> Log:
-        return MetricsLog(self.folder.metrics, mark.bytes)
-
-    def _open_rollouts(self, mark: LogMark) -> Log:
+    def _open_rollouts(self, mark: LogMark) -> MetricsLog:
         """Rows that were written after the checkpoint are cut off; without the file as it was, it begins anew."""
         if fault := mark.fault(self.folder.rollouts):
             self.warn(f"{fault}; the rollouts that it kept of earlier steps are lost, and nothing else")
             mark = EMPTY_LOG
         return MetricsLog(self.folder.rollouts, mark.bytes)
-
-    def _write_model(self) -> None:
-        write_model(self.folder.model, self.cluster.learner, self.parts.start)
 
     def _evaluate_if_due(self) -> None:
         """Measure if the step has reached the next point of the grid of compute, and move to the point after it."""
@@ -302,64 +266,47 @@ class Run:
         """
         with self.interval.saving(), self.cluster.paused(), self._off_clock("checkpoint"):
             log, rollouts = self.metrics.sync(), self.rollouts.sync()
-            if self.ranks.agreed(self.last is None or self.last.log != log):
+            if self.last is None or self.last.log != log:
                 state = {
                     "cluster": self.cluster.state_dict(),
                     "evaluations": self.evaluations,
                     "num_readings": self.num_readings,
                     "wall_s": self._wall(),
                     "off_clock_s": dict(self.off_clock_s),
-                    "left_out": self.parts.tasks.newly_left_out,
                     "start_sha256": self.parts.start_sha256,
                     "device": self.device.type,
                     "rollouts": asdict(rollouts),
                 }
                 if self.pending is not None:
                     state["pending_evaluations"] = self.pending.state_dict()
-                self.last = self._write_checkpoint(state, log)
+                write_kept = self.cluster.learner.write_kept
+                self.last = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
                 if self.pending is not None:
                     self.pending.saved()
-
-    def _write_checkpoint(self, state: dict[str, Any], log: LogMark) -> Manifest | None:
-        write_kept = self.cluster.learner.write_kept
-        manifest = write_checkpoint(self.folder.checkpoint, state, log, self.last, write_kept)
-        self.folder.old_checkpoint.unlink(missing_ok=True)
-        return manifest
 
     def _restore(self) -> tuple[LogMark, LogMark]:
         """Bring everything to where the newest whole checkpoint was; returns how the run log was then, and the file of
         rollouts."""
-        try:
-            found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train)
-        except CannotResume as error:
-            is_of_other_data = isinstance(error.__cause__, ValueError)  # it names a prompt that the task does not have
-            if is_of_other_data and self.parts.tasks.newly_left_out:
-                raise self._other_data() from error
-            raise
-        if found is not None:
-            state, self.last, log = found.state, found.manifest, found.log
-            for fault in found.faults:
-                self.warn(f"{fault}; resumed from the checkpoint before")
-        elif self.folder.old_checkpoint.exists():
-            state = read_old_checkpoint(self.folder.old_checkpoint, self.recipe)
-            log = LogMark(bytes=state["metrics_length"], sha256=None)
-            if fault := log.fault(self.folder.metrics):
-                raise damaged([fault], self.folder.old_checkpoint)
-        else:
+        versions = self.status.earlier_versions
+        found = read_checkpoint(self.folder.checkpoint, self.folder.metrics, self.cluster.task.train, versions)
+        if found is None:
+            if self.folder.old_checkpoint.exists():
+                raise other_form(self.folder.old_checkpoint, 0, versions)
             if self.pending is not None:
                 self.pending.load_state_dict([])
             return EMPTY_LOG, EMPTY_LOG
-        if state.get("left_out", []) != self.parts.tasks.newly_left_out:
-            raise self._other_data()
-        if state.get("start_sha256", self.parts.start_sha256) != self.parts.start_sha256:
+        state, self.last = found.state, found.manifest
+        for fault in found.faults:
+            self.warn(f"{fault}; resumed from the checkpoint before")
+        if state["start_sha256"] != self.parts.start_sha256:
             raise damaged(
                 [f"{self.parts.start} is not the model that the run started from: its content has changed"],
                 self.folder.checkpoint,
             )
-        if found is not None and found.kept:
+        if found.kept:
             state["cluster"]["learner"]["kept"] = [str(path) for path in found.kept]
         self.cluster.load_state_dict(state["cluster"])
-        before = state.get("device", "cpu")
+        before = state["device"]
         if before != self.device.type:
             self.warn(
                 f"the run resumes on {self.device.type} and was trained on {before} so far: from here on its numbers "
@@ -367,18 +314,10 @@ class Run:
             )
         self.evaluations, self.num_readings = state["evaluations"], state["num_readings"]
         self.wall_s = state["wall_s"]
-        self.off_clock_s |= state.get("off_clock_s", {})
+        self.off_clock_s = state["off_clock_s"]
         if self.pending is not None:
-            self.pending.load_state_dict(state.get("pending_evaluations", []))
-        return log, rollouts_mark(state)
-
-    def _other_data(self) -> CannotResume:
-        """The error where an earlier version trained on, or measured, problems that are left out now."""
-        return CannotResume(
-            f"{self.folder.path}: an earlier version used problems in this run that are left out now, because they "
-            f"repeat others; {self.folder.left_out} names them. Finish the run with the version that began it, or "
-            f"delete it, `rm -r {self.folder.path}`, and repeat the command to train it again from its start"
-        )
+            self.pending.load_state_dict(state["pending_evaluations"])
+        return found.manifest.log, LogMark(**state["rollouts"])
 
     def _write_left_out(self) -> None:
         """Write which rows of the task files are not used, one per line."""

@@ -118,8 +118,8 @@ class TrainRow:
     """Device-seconds so far by role and activity, see `scalerl.cluster.device_seconds`."""
     tokens_per_s: float
     """Generated, of all time so far."""
-    mfu: dict[Role, float] | None
-    """By role: share of the devices' peak rate so far that went into the model's FLOPs; None where it is not known."""
+    mfu: dict[Role, float]
+    """By role: share of the devices' peak rate so far that went into the model's FLOPs."""
     off_clock_s: dict[str, float]
     """Seconds of work so far that cost no compute: start, evaluate, checkpoint."""
     wall_s: float
@@ -175,8 +175,8 @@ class LogMark:
     """How the log was when a checkpoint was written: `LogMark(bytes=48211, sha256="3f0c...")`."""
 
     bytes: int
-    sha256: str | None
-    """Of these bytes; None in a checkpoint of an earlier version, which did not keep it."""
+    sha256: str
+    """Of these bytes."""
 
     def fault(self, path: Path) -> str | None:
         """What is wrong with the part of the file that was there then; None if it is as it was."""
@@ -186,7 +186,7 @@ class LogMark:
             found = file.read(self.bytes)
         if len(found) < self.bytes:
             return f"{path} has {len(found)} bytes, but had {self.bytes} when the checkpoint was written"
-        if self.sha256 is not None and hashlib.sha256(found).hexdigest() != self.sha256:
+        if hashlib.sha256(found).hexdigest() != self.sha256:
             return f"{path} has changed since it was written, in its first {self.bytes} bytes"
         return None
 

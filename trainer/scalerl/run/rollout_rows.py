@@ -12,7 +12,7 @@ from scalerl.objective.advantages import advantages, padded
 from scalerl.objective.running_statistics import RunningStatistics
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Group, Judgement
-from scalerl.run.metrics import EMPTY_LOG, LogMark, Progress
+from scalerl.run.metrics import Progress
 from scalerl.tokens.reader import Reader
 
 RolloutKind = Literal["trained", "held_out"]
@@ -79,8 +79,3 @@ def known_advantages(recipe: ResolvedRecipe, groups: Sequence[Group]) -> list[fl
         for group, survives in zip(groups, survive, strict=True)
         for _ in group.rollouts
     ]
-
-
-def rollouts_mark(state: Mapping[str, Any]) -> LogMark:
-    """How the file was when a checkpoint of this state was written; empty in one of an earlier version."""
-    return LogMark(**state["rollouts"]) if "rollouts" in state else EMPTY_LOG

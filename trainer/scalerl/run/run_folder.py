@@ -90,7 +90,7 @@ class RunFolder:
 
     @property
     def old_checkpoint(self) -> Path:
-        """The same in one file, as commit 5b233c1 left it."""
+        """The checkpoint of commit 5b233c1 and before, one pickle; a run that has only this one is not resumed."""
         return self.path / "checkpoint.pt"
 
     @property

@@ -22,6 +22,8 @@ class StatusFile:
         self.damage = "" if before.has_started else before.message
         """What was wrong with the file, which is then written as if the run had not started."""
         versions = before.code_versions
+        self.earlier_versions = tuple(version for version in versions if version != code_version)
+        """Code versions other than this one that trained the run."""
         self._folder = folder
         self._status = replace(
             before,

@@ -15,7 +15,6 @@ from scalerl.run.errors import Busy, Cancelled
 from scalerl.run.loop import Run
 from scalerl.run.run_folder import RunFolder, remove_leftovers
 from scalerl.run.status_file import StatusFile
-from scalerl.run.team import Team
 
 LOCK_LIMIT_S = 2.0
 """Whoever only asks whether a run is alive holds its lock for an instant."""
@@ -46,11 +45,8 @@ def train(
                 recipe, _ = folder.read_recipe()
                 recipe.check_budget(budget_gpu_hours / recipe.compute_unit_gpu_hours)
                 nodes = coordinator_of(recipe, path, place, status.attempt)
-                team = Team(recipe, folder.path, budget_gpu_hours=budget_gpu_hours, warm_starts=warm_starts)
-                with team, nodes as others:
-                    run = Run(folder, warm_starts, status, stop_asked, join=team.join, coordinator=others)
-                    with closing(run):
-                        run.advance(budget_gpu_hours)
+                with nodes as others, closing(Run(folder, warm_starts, status, stop_asked, others)) as run:
+                    run.advance(budget_gpu_hours)
             except Cancelled:
                 status.write("cancelled", "asked to stop")
                 raise

@@ -164,10 +164,10 @@ def write_sums(folder: Path) -> None:
 
 
 def fault_of(folder: Path) -> str:
-    """The first file that is not as it was written, and why; empty if all are, or if an earlier version wrote them."""
+    """The first file that is not as it was written, and why; empty if all are."""
     sums = folder / SUMS
     if not sums.exists():
-        return "" if (folder / "config.json").exists() else f"{folder / 'config.json'} is missing"
+        return f"{sums} is missing"
     for line in sums.read_text(errors="replace").splitlines():
         written, _, name = line.partition("  ")
         path = folder / name
@@ -313,7 +313,7 @@ def _resume(training: _Training, partial: Path, listener: Listener) -> tuple[Man
     for fault in found.faults:
         listener.warn(f"{fault}; the warm start resumed from the checkpoint before")
     training.load_state_dict(found.state)
-    return found.manifest, found.log.bytes
+    return found.manifest, found.manifest.log.bytes
 
 
 def accumulate(policy: Policy, tokens: Tensor, mask: Tensor, *, router_loss: float, max_tokens: int) -> float:

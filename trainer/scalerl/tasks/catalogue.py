@@ -39,11 +39,6 @@ class Tasks:
         return {task.name: task.left_out for task in self._parts if isinstance(task, FileTask)}
 
     @property
-    def newly_left_out(self) -> list[str]:
-        """Ids of problems that versions up to 413bb1f used, those of downstream files included."""
-        return [f"{task.name}:{name}" for task in self._parts for name in task.newly_left_out]
-
-    @property
     def _parts(self) -> tuple[Task, ...]:
         trained = tuple(self.trained.tasks.values()) if isinstance(self.trained, Mix) else (self.trained,)
         return trained + self.downstream

@@ -133,7 +133,7 @@ class FileTask:
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that were used before normal forms decided; empty for data without repetitions."""
+        """Ids of problems that others of this or another file repeat or vary; empty for data without repetitions."""
         return tuple(sorted(self._newly))
 
     def _split(self) -> tuple[list[Entry], list[Entry]]:

@@ -21,7 +21,7 @@ class Task(Protocol):
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that versions up to 413bb1f used; a warm start or a checkpoint of theirs does not fit."""
+        """Ids of problems that others of this or another file repeat or vary; they decide the warm start."""
         ...
 
     @property
