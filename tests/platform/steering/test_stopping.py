@@ -167,7 +167,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     steering, sweep = steered(home, Stop(gain_below=0.05, probability=0.9))
     plan = sweep.plan
     reference, loss, _ = (variant.runs[0].id for variant in plan.variants)
-    assert steering.begin() == {reference: BUDGET}
+    assert steering.begin() == [reference]
     assert states(sweep) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
 
     stopped = sweep.read_stops()[loss]
@@ -183,7 +183,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert status_table(plan, run_rows(sweep)).row_count == 3
 
     again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
-    assert again.begin() == {reference: BUDGET}
+    assert again.begin() == [reference]
     assert sweep.read_stops()[loss] == stopped
 
 
