@@ -48,6 +48,7 @@ class Plan(Labels):
         except ValueError as error:
             raise AblationsError(f"{path}: not a plan ({error}); `platform sweep FILE` makes it again") from error
         try:
+            content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
             plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
             checked(plan.fit, _FIT)
             return checked(asdict(plan), _PLAN)

@@ -5,8 +5,11 @@ effect, so that the same command, started again, resumes with the same ones.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
+from ablations.fit.result import Fit
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, read_state
 from ablations.home.stops import Stopped
@@ -14,6 +17,9 @@ from ablations.pools.pool import Pool
 from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.expand import Study, SweepRun
+from ablations.verdict.questions import LEVEL
+from ablations.verdict.repeated_runs import of_other_sweeps
+from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
 
 
 class Steering:
@@ -96,14 +102,30 @@ class Steering:
             return None
         fits, compute = self._fits.newest(run, 2)
         is_reference = run.variant == self._plan.reference
+        reference_fits = self._fits_of(self._plan.reference)
         return stop_reason(
             self._stop,
             fits=fits,
             compute_now=compute,
             budget=self._plan.budget_gpu_hours,
             truncation=self._fits.truncation(run),
-            reference_fits=None if is_reference else self._fits.fits(self._runs_of(self._plan.reference)),
+            reference_fits=None if is_reference else reference_fits,
+            spread=self._spread(reference_fits),
         )
 
-    def _runs_of(self, variant: str) -> list[SweepRun]:
-        return [run for run in self._study.runs if run.variant == variant]
+    def _spread(self, reference_fits: Sequence[Fit]) -> RunToRun:
+        """How far runs of one recipe lie apart, as the sweep's verdicts would have it of the readings so far."""
+        fits_of_variants = [self._fits_of(variant.name) for variant in self._plan.variants]
+        return LEVEL.spread_of_runs(fits_of_variants, reference_fits, self._others)
+
+    @cached_property
+    def _others(self) -> OtherSweeps:
+        """What other sweeps say of it; nothing without a rule that compares runs."""
+        if self._stop is None or self._stop.dominated is None:
+            return NO_OTHERS
+        repeated = [variant.runs for variant in self._plan.variants if len(variant.runs) > 1]
+        own = {run.id for runs in repeated for run in runs}
+        return of_other_sweeps(self._sweep, own, sum(len(runs) - 1 for runs in repeated))
+
+    def _fits_of(self, variant: str) -> list[Fit]:
+        return self._fits.fits([run for run in self._study.runs if run.variant == variant])

@@ -43,6 +43,14 @@ def test_a_plan_holds_the_stop_rules(tmp_path):
     assert Plan.read(tmp_path / "plan.json") == plan
 
 
+@pytest.mark.parametrize("total", [None, 3000.0])
+def test_a_plan_of_a_version_that_had_totals_is_read(tmp_path, total):
+    PLAN.write(tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(content | {"total_gpu_hours": total}))
+    assert Plan.read(tmp_path / "plan.json") == PLAN
+
+
 def test_a_plan_says_whether_it_is_a_search_and_an_older_one_is_none(tmp_path):
     replace(PLAN, search=True).write(tmp_path / "plan.json")
     assert Plan.read(tmp_path / "plan.json").search is True
