@@ -32,6 +32,7 @@ from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.forecast.forecasts import joint_draws, predict
 from ablations.paper.grid import paper_fit
+from ablations.verdict.run_to_run import run_to_run
 
 NUM_CURVES = 400
 OFF_THE_LAW = 0.10
@@ -74,7 +75,7 @@ def measure(rho: float, off: float) -> dict[str, Any]:
         curve = Curve(name=name, compute=compute, score=score, samples=np.full(compute.size, NUM_SAMPLES))
         truth = R_0 + (A - R_0) / (1 + (C_mid / budget) ** B)
         fit = fit_curve(curve, fit_from=FIT_FROM_GPU_HOURS)
-        predicted = predict([fit], budget)
+        predicted = predict([fit], budget, run_to_run([]))
         is_held.append(predicted.lo <= truth <= predicted.hi)
         widths.append(predicted.hi - predicted.lo)
         sigmoid_weights.append(average(fit).weights["sigmoid"])

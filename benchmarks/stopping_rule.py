@@ -25,6 +25,7 @@ from ablations.fit.result import Fit
 from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.sweep import Stop
+from ablations.verdict.run_to_run import run_to_run
 
 GAIN_BELOW = 0.01
 STOP = Stop(gain_below=GAIN_BELOW, probability=0.9)
@@ -104,6 +105,7 @@ def judged(fits: list[Fit], compute: np.ndarray, budget: float) -> StopReason | 
         budget=budget,
         truncation=None,
         reference_fits=[],
+        spread=run_to_run([]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sweep of `fixtures_home` as one that stops runs or shares out a total, without training anything."""
+"""The sweep of `fixtures_home` as one that stops runs, without training anything."""
 
 from collections.abc import Generator
 from dataclasses import replace

@@ -18,7 +18,7 @@ The rooms by height; each imports only what stands below it:
     report     figures, tables and the page                status    what runs are doing, shown
     forecast   what more compute would buy                 paper     the comparison as the paper makes it
     design     what a study could see, before it is paid for
-    slurm      runs as jobs of a Slurm cluster             steering  runs that end early, a total that is shared out
+    slurm      runs as jobs of a Slurm cluster             steering  runs that end early
     verdict    variants against the reference              pools     where runs train: processes of this machine
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key

@@ -283,7 +283,6 @@ def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_pat
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("allocation.json", {"total_gpu_hours": 3000.0}),
         ("stopped.json", {"stop": Stop().model_dump()}),
         ("search.json", {"search": True}),
     ],

@@ -17,7 +17,7 @@ from waiting import wait_until
 LEFT_BY_OTHER_SWEEPS = {
     "runs/<id>/left_out.jsonl",
     "warm_starts/<hash>.partial/",
-    *(f"sweeps/<name>/{name}" for name in ("stopped.json", "allocation.json", "search.json", "optuna.db", "cancelled")),
+    *(f"sweeps/<name>/{name}" for name in ("stopped.json", "search.json", "optuna.db", "cancelled")),
     *(f"sweeps/<name>/{name}" for name in ("submissions/<name>.json", "submissions/<name>/", "hold.json")),
     *("sweeps/<name>/repeated_runs.json", "sweeps/<name>/with/<name>/"),
     *(
@@ -96,31 +96,6 @@ def test_a_stop_rule_ends_variants_early_and_another_sweep_may_train_them_on(pla
     assert all(after[run_id][: len(rows)] == rows for run_id, rows in before.items())
     again = json.loads(platform("status", "stopping", "--json").stdout)["runs"]
     assert [run["state"] for run in again] == ["done", "stopped", "stopped"]
-
-
-def test_a_total_is_shared_out_in_rounds_and_a_killed_sweep_decides_the_same(platform, study, home, tmp_path):
-    file = steered(study, "sharing", "budget: {compute: 2.0, total: 2.9}")
-    platform("sweep", str(file))
-    allocation = json.loads((home / "sweeps" / "sharing" / "allocation.json").read_text())
-    rounds = allocation["rounds"]
-    assert [one["to"] for one in rounds[0]["extensions"]] == pytest.approx([8 * 0.8] * NUM_RUNS)
-    spent = sum(one["to"] - one["from"] for round_ in rounds for one in round_["extensions"])
-    assert spent <= 2.9 * 8.0 + 1e-9  # a sum of multiples of 0.8
-    runs = json.loads(platform("status", "--json").stdout)["runs"]
-    assert {run["state"] for run in runs} == {"done"}
-    assert all(run["message"].startswith("given ") for run in runs)
-    trained = sum(run["compute_gpu_hours"] for run in runs)
-    assert spent <= trained <= spent + NUM_RUNS * 0.8
-
-    disturbed = tmp_path / "disturbed"
-    moments = random.Random(20261121)
-    for _ in range(2):
-        process = start(disturbed, "sweep", str(file))
-        time.sleep(moments.uniform(3.0, 9.0))
-        kill_tree(process)
-    assert start(disturbed, "sweep", str(file)).wait(timeout=200) == 0
-    assert json.loads((disturbed / "sweeps" / "sharing" / "allocation.json").read_text()) == allocation
-    assert read_metrics(disturbed) == read_metrics(home)
 
 
 def test_dry_run_prints_the_runs_and_writes_nothing(platform, study, home):

@@ -81,7 +81,7 @@ def _state_of(sweep: StartedSweep) -> tuple[Any, ...]:
     own = [(stamp(sweep.run(run.id).metrics), _known(sweep, run)) for run in sweep.plan.runs]
     elsewhere = {run.id for plan in plans_of(sweep.home, sweep.plan.scale) for run in plan.runs}
     elsewhere -= {run.id for run in sweep.plan.runs}
-    decided = [stamp(sweep.folder / name) for name in ("stopped.json", "allocation.json")]
+    decided = stamp(sweep.folder / "stopped.json")
     return own, [(one, stamp(sweep.run(one).metrics)) for one in sorted(elsewhere)], decided
 
 

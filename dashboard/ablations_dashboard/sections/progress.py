@@ -24,11 +24,11 @@ PROGRESS_COLUMNS = {
 
 def show_progress(sweep: StartedSweep, rows: list[RunRow]) -> None:
     """A bar for the whole sweep; its runs and their processes to open, opened where one is in trouble."""
-    plan, allocation = sweep.plan, sweep.read_allocation()
+    plan = sweep.plan
     done = sum(share(row.state, plan) for row in rows) / max(len(rows), 1)
-    left = rows_seconds_left(plan, rows, allocation)
+    left = rows_seconds_left(plan, rows)
     ends = f"; about {time_left_text(left)} left" if left is not None else ""
-    st.progress(done, text=in_markdown(f"{summary(plan, rows, allocation)} of {counted(len(rows), 'run')}{ends}"))
+    st.progress(done, text=in_markdown(f"{summary(plan, rows)} of {counted(len(rows), 'run')}{ends}"))
     with st.expander("Runs", expanded=any(row.state.state in (State.FAILED, State.STALE) for row in rows)):
         show_table(
             progress_frame(plan, rows), key=f"runs {plan.sweep}", name=f"{plan.sweep}-runs", columns=PROGRESS_COLUMNS

@@ -114,7 +114,7 @@ def read_listed(home: Home, name: str) -> ListedSweep:
             line=sweep_line(home, name),
             leader=leader_of(rows),
             done=fmean([share(row.state, sweep.plan) for row in rows] or [0.0]),
-            seconds_left=rows_seconds_left(sweep.plan, rows, sweep.read_allocation()),
+            seconds_left=rows_seconds_left(sweep.plan, rows),
         )
     except AblationsError as error:
         return ListedSweep(line=SweepLine(name=name, problem=str(error), states={}))

@@ -59,13 +59,13 @@ def status(
             raise AblationsError(f"--{idle[0]} has no effect while --watch shows a live table")
         with suppress(KeyboardInterrupt):
             started = watch_sweep(started, console())
-    plan, rows, allocation = started.plan, run_rows(started), started.read_allocation()
+    plan, rows = started.plan, run_rows(started)
     failures = group_failures(started.home, rows)
     if as_json:
-        print_json(to_json(plan, rows, allocation, failures))
+        print_json(to_json(plan, rows, failures))
     else:
         most_rows = None if all_runs else MOST_ROWS
-        console().print(status_view(plan, rows, allocation, failures=failures, now=clock(), most_rows=most_rows))
+        console().print(status_view(plan, rows, failures=failures, now=clock(), most_rows=most_rows))
         if units:
             console().print("", units_table(rows), sep="\n")
     if code := unfinished_code(started, rows):

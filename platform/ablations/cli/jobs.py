@@ -31,8 +31,6 @@ def cancel(
     started = find_sweep(home, sweep)
     rows = chosen(started.plan, run_rows(started), variant, seed)
     some = bool(variant or seed)
-    if some and started.plan.total_gpu_hours is not None:
-        raise AblationsError(f"sweep '{started.name}' shares a total among its runs; cancel it as a whole")
     started.cancellation.add([row.id for row in rows] if some else None)
     cancelled, others = cancel_runs(started, [row.id for row in rows])
     here = [row.state.pid for row in rows if row.state.pid is not None and row.id not in {*cancelled, *others}]

@@ -42,7 +42,6 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
             {
                 "sweep": plan.sweep,
                 "budget_gpu_hours": plan.budget_gpu_hours,
-                "total_gpu_hours": plan.total_gpu_hours,
                 "stop": plan.stop,
                 "search": search and search.to_json(),
                 "runs": runs,
@@ -65,14 +64,11 @@ def show_plan(study: "Study", sweep: StartedSweep, as_json: bool) -> None:
         from ablations.search.tables import space_table, to_come_text
 
         out.print(space_table(search), to_come_text(search, len(study.sweep.seeds), plan.compute_name), sep="\n")
-    if plan.total_gpu_hours is None:
-        each = f"{plan.budget_gpu_hours:g} {plan.compute_name} each"
-    else:
-        each = f"{plan.total_gpu_hours:g} {plan.compute_name} to share, at most {plan.budget_gpu_hours:g} each"
     rules = f"; {stop_text(plan)}" if plan.stop is not None else ""
-    left = left_to_train(plan, rows, sweep.read_allocation())
+    left = left_to_train(plan, rows)
     out.print(
-        f"{counted(len(rows), 'run')} at scale {study.scale}, {each}{rules}; {four_digits(left)} left to train",
+        f"{counted(len(rows), 'run')} at scale {study.scale}, {plan.budget_gpu_hours:g} {plan.compute_name} each"
+        f"{rules}; {four_digits(left)} left to train",
         soft_wrap=True,
     )
 

@@ -169,6 +169,4 @@ def notes(prospect: Prospect) -> list[str]:
         others = prospect.known.others.sweeps
         takes = f"take that from {', '.join(others)}" if others else f"assume an sd of {PRIOR_SD}"
         found.append(f"One seed cannot say how far runs lie apart: its verdicts {takes}.")
-    if blueprint.study.sweep.budget.total is not None:
-        found.append("`budget.total` is not looked at: every run is counted at its whole budget.")
     return [*found, source_sentence(prospect)]

@@ -4,14 +4,14 @@ Every function takes the fits of one variant, one per seed, and works on joint d
 over its seeds of draw i of each. Readings of different seeds are never pooled. Intervals and probabilities hold model
 error beyond the fitted range (`ablations.fit.averaging`). An estimate is the median of eq. 1's draws as long as the 80
 % interval holds it, else that of all draws, so that an estimate never contradicts its interval; with a fifth of the
-weight or more eq. 1 always lies within. How much two runs of one recipe differ comes in as `run_offsets` describes.
+weight or more eq. 1 always lies within. How far runs of one recipe lie apart, `spread`, is what the verdicts have of
+levels (`ablations.verdict.run_to_run`): it is in differences and chances to win, and from two seeds on in predictions.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from ablations.errors import AblationsError
 from ablations.fit.averaging import average, model_error_share
 from ablations.fit.result import Fit
 from ablations.text import compute_text
+from ablations.verdict.differences import starts_of
 from ablations.verdict.interval import Interval
-from ablations.verdict.run_to_run import PRIOR_SD
+from ablations.verdict.run_to_run import RunToRun
 
 FURTHEST = 100.0
 """Nothing is looked for beyond this many times the largest compute fitted."""
@@ -33,10 +34,6 @@ UNTOLD = (0.1, 0.9)
 ONE_POINT = 0.01
 SLOPE_STEP = 0.01
 """Of ln C; the slope over it differs from the derivative by a share of about (B * 0.01)^2."""
-
-MIN_SEEDS_FOR_SPREAD = 3
-MEASURED_SPREAD = "Student's t on the spread between the seeds"
-ASSUMED_SPREAD = f"an assumed run-to-run sd of {PRIOR_SD}, as there are fewer than {MIN_SEEDS_FOR_SPREAD} seeds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +87,7 @@ class Chance:
     variant: str
     wins: float
     rule: str
-    """What stands for the difference between two runs of one recipe."""
-
-    @property
-    def is_assumed(self) -> bool:
-        """Whether that difference is assumed, and not measured."""
-        return self.rule == ASSUMED_SPREAD
+    """How far runs of one recipe lie apart, and how that is known."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -103,18 +95,18 @@ class Chance:
 
 
 def joint_draws(
-    fits: Sequence[Fit], compute: np.ndarray | float, *, assume_run_sd: bool = False, eq1_alone: bool = False
+    fits: Sequence[Fit], compute: np.ndarray | float, *, spread: RunToRun | None = None, eq1_alone: bool = False
 ) -> np.ndarray:
-    """Draws of the pass rate of a variant's recipe at each compute, shape (num_draws, num_compute).
+    """Draws of the pass rate of a variant at each compute, shape (num_draws, num_compute).
 
-    With fewer than three seeds and without `assume_run_sd` they are draws for the very runs that were made.
+    They are for the very runs that were made; with two seeds or more and a `spread`, for their recipe.
     """
     fits = _some(fits)
     compute = np.atleast_1d(np.asarray(compute, dtype=float))
     share = 0.0 if eq1_alone else None
     drawn = np.mean([average(fit).predict_draws(compute, share=share) for fit in fits], axis=0)
-    if assume_run_sd or len(fits) >= MIN_SEEDS_FOR_SPREAD:
-        drawn = drawn + run_offsets(fits, compute)
+    if spread is not None and len(fits) > 1:
+        drawn = drawn + spread.mean_offsets(starts_of(fits), len(drawn))[:, None]
     return drawn.clip(0, 1)
 
 
@@ -141,37 +133,12 @@ def estimated(fits: Sequence[Fit], compute: np.ndarray | float) -> np.ndarray:
     return np.median(joint_draws(fits, compute, eq1_alone=is_by_eq1(fits)), axis=0)
 
 
-def run_offsets(fits: Sequence[Fit], compute: np.ndarray) -> np.ndarray:
-    """How far the seeds' mean lies off the mean of very many runs of the recipe, drawn as often as the curves are.
-
-    Fewer than three seeds: N(0, PRIOR_SD^2 / m). Three or more: their total variance S^2 has the posterior
-    (m - 1) s^2 / chi^2_(m-1), s^2 the variance of the seeds' medians, and what it exceeds the fits' own variance v by
-    is between runs: N(0, max(S^2 - v, 0) / m). With exact fits that makes Student's t of the seeds' mean; it never
-    makes less of the uncertainty than the fits do. s and v are those of eq. 1, as model error is common to all seeds.
-    """
-    rng = np.random.default_rng([crc32(fit.readings.score.tobytes()) for fit in fits])
-    m, num_draws = len(fits), fits[0].draws.A.size
-    z = rng.standard_normal((num_draws, 1))
-    if m < MIN_SEEDS_FOR_SPREAD:
-        return z * PRIOR_SD / np.sqrt(m)
-    of_seeds = [fit.predict_draws(compute) for fit in fits]
-    spread = np.median(of_seeds, axis=1).var(axis=0, ddof=1)
-    own = np.var(of_seeds, axis=1).mean(axis=0)
-    total = (m - 1) * spread / rng.chisquare(m - 1, (num_draws, 1))
-    return z * np.sqrt(np.maximum(total - own, 0) / m)
-
-
-def run_rule(fits: Sequence[Fit]) -> str:
-    """What stands for the difference between two runs of one recipe, in words."""
-    return MEASURED_SPREAD if len(fits) >= MIN_SEEDS_FOR_SPREAD else ASSUMED_SPREAD
-
-
-def predict(fits: Sequence[Fit], compute: float) -> Prediction:
+def predict(fits: Sequence[Fit], compute: float, spread: RunToRun) -> Prediction:
     """The pass rate at any compute with its 80 % and 95 % interval.
 
-    Of these runs' mean curve with one or two seeds, of the recipe's from three on, like A in a comparison.
+    It is that of the run with one seed and of the recipe from two on, like A in a comparison.
     """
-    drawn = joint_draws(fits, _positive(compute))
+    drawn = joint_draws(fits, _positive(compute), spread=spread)
     (lo, hi), (lo_80, hi_80) = (map(float, np.quantile(drawn, levels)) for levels in (OUTER, INNER))
     return Prediction(
         compute=compute,
@@ -184,20 +151,18 @@ def predict(fits: Sequence[Fit], compute: float) -> Prediction:
     )
 
 
-def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float) -> Interval:
+def difference_at(fits: Sequence[Fit], baseline: Sequence[Fit], compute: float, spread: RunToRun) -> Interval:
     """Pass rate of `fits` less that of `baseline` at one compute, run-to-run differences included in the interval."""
     _positive(compute)
 
     def drawn(*, eq1_alone: bool) -> np.ndarray:
-        first, second = (
-            joint_draws(side, compute, assume_run_sd=True, eq1_alone=eq1_alone) for side in (fits, baseline)
-        )
-        return (first - second)[:, 0]
+        first, second = (joint_draws(side, compute, eq1_alone=eq1_alone)[:, 0] for side in (fits, baseline))
+        return first - second + spread.differences(starts_of(fits), starts_of(baseline), first.size)
 
     return _interval(drawn(eq1_alone=is_by_eq1(fits) and is_by_eq1(baseline)), drawn(eq1_alone=False))
 
 
-def compute_to_reach(fits: Sequence[Fit], score: float) -> Interval | None:
+def compute_to_reach(fits: Sequence[Fit], score: float, spread: RunToRun) -> Interval | None:
     """Compute at which the variant reaches a pass rate; None where half of the curves or more never do.
 
     "Never" is not up to 100 times the largest compute fitted; an end of the interval is None in the same sense, and 0
@@ -206,22 +171,26 @@ def compute_to_reach(fits: Sequence[Fit], score: float) -> Interval | None:
     grid = _grid(fits, start=0.01)
 
     def drawn(*, eq1_alone: bool) -> np.ndarray:
-        scores = np.maximum.accumulate(joint_draws(fits, np.append(0.0, grid), eq1_alone=eq1_alone), axis=1)
+        along = joint_draws(fits, np.append(0.0, grid), spread=spread, eq1_alone=eq1_alone)
+        scores = np.maximum.accumulate(along, axis=1)
         return np.where(scores[:, 0] >= score, 0.0, _first_crossings(scores[:, 1:] - score, grid))
 
     return _finite_interval(drawn(eq1_alone=is_by_eq1(fits)), drawn(eq1_alone=False))
 
 
-def crossing(fits: Sequence[Fit], other: Sequence[Fit]) -> Crossing:
+def crossing(fits: Sequence[Fit], other: Sequence[Fit], spread: RunToRun) -> Crossing:
     """Where the curves of two variants cross for the last time, and how likely they cross at all.
 
-    With one or two seeds of a variant it describes these runs: it does not include how much other runs would differ.
+    With one seed of a variant it describes these runs: it does not include how much other runs would differ.
     """
     grid = _grid((*fits, *other), start=1.0)
     averaged, of_eq1 = (
         joint_draws(fits, grid, eq1_alone=eq1_alone) - joint_draws(other, grid, eq1_alone=eq1_alone)
         for eq1_alone in (False, True)
     )
+    if min(len(fits), len(other)) > 1:
+        apart = spread.differences(starts_of(fits), starts_of(other), len(averaged))[:, None]
+        averaged, of_eq1 = averaged + apart, of_eq1 + apart
     at, at_eq1 = _last_crossings(averaged, grid), _last_crossings(of_eq1, grid)
     crosses = np.isfinite(at)
     if not crosses.any():
@@ -266,21 +235,21 @@ def cost_of_a_point(fits: Sequence[Fit], compute: float) -> Interval | None:
     return _finite_interval(drawn(eq1_alone=is_by_eq1(fits)), drawn(eq1_alone=False))
 
 
-def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float) -> tuple[Chance, ...]:
+def leaderboard(groups: Mapping[str, Sequence[Fit]], compute: float, spread: RunToRun) -> tuple[Chance, ...]:
     """P(variant wins) at one compute, the likeliest winner first: the share of joint draws in which it is highest.
 
     Run-to-run differences are included. Its Monte Carlo sd is at most 0.5 / sqrt(num_draws): 0.011 with 2000 draws.
     """
     if not groups:
         raise AblationsError("no variant has a fit; a leaderboard needs one")
-    drawn = [joint_draws(fits, _positive(compute), assume_run_sd=True)[:, 0] for fits in groups.values()]
+    curves = np.stack([joint_draws(fits, _positive(compute))[:, 0] for fits in groups.values()])
+    offsets = spread.run_offsets([starts_of(fits) for fits in groups.values()], curves.shape[1])
+    drawn = (curves + [np.mean(of_variant, axis=0) for of_variant in offsets]).clip(0, 1)
     # Draws that end at 1 together share the win.
-    ahead = np.stack(drawn) == np.max(drawn, axis=0)
+    ahead = drawn == np.max(drawn, axis=0)
     wins = np.mean(ahead / ahead.sum(axis=0), axis=1)
-    chances = [
-        Chance(variant=name, wins=float(share), rule=run_rule(fits))
-        for (name, fits), share in zip(groups.items(), wins, strict=True)
-    ]
+    rule = f"a run-to-run sd of {spread}"
+    chances = [Chance(variant=name, wins=float(share), rule=rule) for name, share in zip(groups, wins, strict=True)]
     return tuple(sorted(chances, key=lambda chance: -chance.wins))
 
 

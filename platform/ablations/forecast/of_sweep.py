@@ -27,7 +27,9 @@ from ablations.forecast.forecasts import (
 from ablations.terminal.progress_bar import Done, counted_off
 from ablations.verdict.fitted_run import FittedRun
 from ablations.verdict.interval import Interval
+from ablations.verdict.questions import LEVEL
 from ablations.verdict.results import FittedVariant, Results
+from ablations.verdict.run_to_run import RunToRun
 
 DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
 """Times the plan's budget."""
@@ -137,8 +139,10 @@ def forecast_sweep(
     budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
     if score is not None and not 0 < score <= 1:
         raise AblationsError(f"score is {score:g}; a pass rate to reach lies in (0, 1]")
-    groups = forecast_groups(results)
-    chances = [{one.variant: one for one in leaderboard(groups, budget)} if groups else {} for budget in budgets]
+    groups, spread = forecast_groups(results), spread_of(results)
+    chances = [
+        {one.variant: one for one in leaderboard(groups, budget, spread)} if groups else {} for budget in budgets
+    ]
     baseline = groups.get(plan.reference, [])
 
     def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
@@ -148,15 +152,15 @@ def forecast_sweep(
             num_seeds=len(fits),
             outlooks=tuple(
                 Outlook(
-                    prediction=predict(fits, budget),
+                    prediction=predict(fits, budget, spread),
                     chance=by_name[name],
-                    difference=difference_at(fits, against, budget) if against else None,
+                    difference=difference_at(fits, against, budget, spread) if against else None,
                     cost_of_a_point=cost_of_a_point(fits, budget),
                 )
                 for budget, by_name in zip(budgets, chances, strict=True)
             ),
-            reach=None if score is None else compute_to_reach(fits, score),
-            crossing=crossing(fits, against) if against else None,
+            reach=None if score is None else compute_to_reach(fits, score, spread),
+            crossing=crossing(fits, against, spread) if against else None,
             weights=_mean_weights([average(fit).weights for fit in fits]),
             is_by_eq1=is_by_eq1(fits),
         )
@@ -179,6 +183,13 @@ def forecast_groups(results: Results) -> dict[str, list[Fit]]:
     """
     groups = {variant.name: _forecastable(variant) for variant in results.variants}
     return {name: fits for name, fits in groups.items() if fits}
+
+
+def spread_of(results: Results) -> RunToRun:
+    """How far runs of one recipe lie apart, as the verdicts on the sweep's levels have it."""
+    if results.comparison is not None and LEVEL.spread in results.comparison.spreads:
+        return results.comparison.spreads[LEVEL.spread]
+    return LEVEL.spread_of_runs([variant.fits for variant in results.variants], [])
 
 
 def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:

@@ -107,20 +107,19 @@ def forecast_notes(found: "SweepForecast") -> list[str]:
         return []
     weights = sorted(found.weights.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
-    chances = [one.outlooks[0].chance for one in found.variants]
-    rules = " or ".join(dict.fromkeys(chance.rule for chance in chances))
+    rule = found.variants[0].outlooks[0].chance.rule
     said = [
         "Within the fitted range every number comes from eq. 1. Beyond it the intervals also cover other families of "
         "curves, with their full weight from twice the range on; they are weighed by AICc and a prior of 1/2 for eq. 1 "
         f"(mean weights: {listed}). An estimate is eq. 1's as long as the 80 % interval holds it, else the median over "
         f"all families{_worse(found)}. A difference compares curves of one family, by eq. 1 where both estimates are.",
-        f"P(wins) is the share of joint draws in which the variant is highest, with {rules}.",
+        f"P(wins) is the share of joint draws in which the variant is highest, with {rule}.",
         "A crossing is the last one of two curves between the first reading fitted and 100 times the last. Who leads "
         f"after it counts as unknown between {UNTOLD[0]:g} and {UNTOLD[1]:g} of the draws. `…` stands for a compute "
         "beyond that range, or for a curve that may be flat.",
     ]
-    if any(chance.is_assumed for chance in chances):
-        said.append("With one or two seeds, pass rates, crossings and costs describe these runs, not their recipe.")
+    if any(one.num_seeds == 1 for one in found.variants):
+        said.append("With one seed, pass rates, crossings and costs describe the run, not its recipe.")
     return said
 
 

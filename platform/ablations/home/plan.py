@@ -31,19 +31,12 @@ class Plan(Labels):
     """
 
     compute_unit_gpu_hours: float
-    total_gpu_hours: float | None = None
-    """Compute of all runs together, shared out in rounds; None where every run gets its budget."""
     stop: dict[str, Any] | None = None
     """When runs end early, as in the sweep file: {"gain_below": 0.01, "probability": 0.9, ...}."""
     search: bool = False
     """Whether it is a search, to which trials are added while it runs."""
     claims: tuple[dict[str, Any], ...] = ()
     """What a paper says of variants, as in the sweep file: {"variant": "loo-loss", "of": "ceiling", ...}."""
-
-    @property
-    def is_steered(self) -> bool:
-        """Whether something must watch the runs while they train: a stop rule, or a total to share out."""
-        return self.stop is not None or self.total_gpu_hours is not None
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
@@ -55,6 +48,7 @@ class Plan(Labels):
         except ValueError as error:
             raise AblationsError(f"{path}: not a plan ({error}); `platform sweep FILE` makes it again") from error
         try:
+            content.pop("total_gpu_hours", None)  # plans of earlier versions have it, nearly always null
             plan = cls(**content | {"variants": tuple(_variant(variant) for variant in content["variants"])})
             checked(plan.fit, _FIT)
             return checked(asdict(plan), _PLAN)

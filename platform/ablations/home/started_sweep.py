@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.errors import AblationsError
-from ablations.home.allocation import Allocation, read_allocation, write_allocation
 from ablations.home.cancellation import Cancellation
 from ablations.home.home import Home
 from ablations.home.plan import Plan
@@ -85,15 +84,6 @@ class StartedSweep:
     def write_stops(self, stops: Iterable[Stopped]) -> None:
         """Replace the stops."""
         write_stops(self.folder, stops)
-
-    def read_allocation(self) -> Allocation | None:
-        """How the plan's total is shared out so far; None where every run gets its budget."""
-        total = self.plan.total_gpu_hours
-        return None if total is None else read_allocation(self.folder, total)
-
-    def write_allocation(self, allocation: Allocation) -> None:
-        """Replace the allocation."""
-        write_allocation(self.folder, allocation)
 
 
 def read_sweep(home: Home, name: str) -> StartedSweep:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ablations.fit.result import Fit
 from ablations.forecast.forecasts import joint_draws
+from ablations.forecast.of_sweep import spread_of
 from ablations.report.axes import EXTRAPOLATED_TO, ComputeAxis, compute_axis
 from ablations.report.colours import Style, styles
 from ablations.report.rounding import label_of_asymptote
@@ -20,6 +21,7 @@ from ablations.report.series import is_fitted
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.report.thinning import most_points_of_run, thinned
 from ablations.verdict.results import FittedVariant, Results
+from ablations.verdict.run_to_run import RunToRun
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -102,7 +104,7 @@ def curves_figure(
     for variant in chosen:
         along, style = counted.along[variant.name], look[variant.name]
         if variant.fits and variant.name in banded:
-            figure.add_trace(_interval(variant, style, axis.first, budget, along))
+            figure.add_trace(_interval(variant, spread_of(results), style, axis.first, budget, along))
         if variant.fits:
             figure.add_traces(_mean_lines(variant, style, axis.first, budget, along))
         figure.add_traces(_readings(variant, style, most, counted, axis))
@@ -176,14 +178,16 @@ def _mean_lines(variant: FittedVariant, style: Style, first: float, budget: floa
     ]
 
 
-def _interval(variant: FittedVariant, style: Style, first: float, budget: float, along: Along) -> "Scatter":
+def _interval(
+    variant: FittedVariant, spread: RunToRun, style: Style, first: float, budget: float, along: Along
+) -> "Scatter":
     from plotly.graph_objects import Scatter
 
     grid = np.geomspace(first, EXTRAPOLATED_TO * budget, NUM_GRID_POINTS)
     if len(variant.fits) == 1:
         low, high = variant.fits[0].predict_interval(grid)
     else:
-        low, high = np.quantile(joint_draws(variant.fits, grid), (0.025, 0.975), axis=0)
+        low, high = np.quantile(joint_draws(variant.fits, grid, spread=spread), (0.025, 0.975), axis=0)
     x = along(grid)
     return Scatter(
         x=np.concatenate([x, x[::-1]]),

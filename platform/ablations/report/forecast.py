@@ -7,12 +7,13 @@ import numpy as np
 
 from ablations.fit.result import Fit
 from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
-from ablations.forecast.of_sweep import forecast_groups
+from ablations.forecast.of_sweep import forecast_groups, spread_of
 from ablations.report.axes import ComputeAxis
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.text import compute_text
 from ablations.verdict.results import FittedVariant, Results
+from ablations.verdict.run_to_run import RunToRun
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Bar, Figure, Scatter
@@ -90,10 +91,11 @@ def _draw_curves(
 ) -> None:
     """Every variant that has a forecast, and where the budget is."""
     plan, look, axis = results.plan, styles(results.plan), _axis(results)
-    banded = [plan.reference] if banded is None else banded
+    banded, spread = [plan.reference] if banded is None else banded, spread_of(results)
     for variant in results.variants:
         if fits := groups.get(variant.name):
-            figure.add_traces(_curves(variant, fits, look[variant.name], axis, banded=variant.name in banded))
+            band = spread if variant.name in banded else None
+            figure.add_traces(_curves(variant, fits, look[variant.name], axis, band=band))
     if groups:
         mark(figure, plan.budget_gpu_hours, text="budget", log=True)
 
@@ -117,16 +119,18 @@ def _first_reading(results: Results, last: float) -> float:
 
 
 def _curves(
-    variant: FittedVariant, fits: Sequence[Fit], style: Style, axis: ComputeAxis, *, banded: bool
+    variant: FittedVariant, fits: Sequence[Fit], style: Style, axis: ComputeAxis, *, band: RunToRun | None
 ) -> list["Scatter"]:
-    """Band, line (solid to the largest compute fitted, dashed beyond) and readings of one variant."""
+    """Line (solid to the largest compute fitted, dashed beyond) and readings of a variant, with its band if `band` says
+    how far runs of one recipe lie apart.
+    """
     from plotly.graph_objects import Scatter
 
     end = max(fit.window[1] for fit in fits)
     traces = []
-    if banded:
+    if band is not None:
         grid = axis.grid(axis.first, axis.last)
-        low, high = np.quantile(joint_draws(fits, grid), (0.025, 0.975), axis=0)
+        low, high = np.quantile(joint_draws(fits, grid, spread=band), (0.025, 0.975), axis=0)
         outline = {"x": np.concatenate([grid, grid[::-1]]), "y": np.concatenate([high, low[::-1]])}
         traces.append(
             Scatter(**outline, mode="lines", fill="toself", fillcolor=style.tint(0.13), line_width=0, hoverinfo="skip")
@@ -154,7 +158,7 @@ def _bars(results: Results, groups: Mapping[str, list[Fit]], compute: float | No
     """P(wins) of every variant, the likeliest winner on top."""
     from plotly.graph_objects import Bar
 
-    look, chances = styles(results.plan), leaderboard(groups, compute or _last(results))
+    look, chances = styles(results.plan), leaderboard(groups, compute or _last(results), spread_of(results))
     return Bar(
         x=[chance.wins for chance in chances],
         y=[plain(chance.variant) for chance in chances],

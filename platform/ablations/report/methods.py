@@ -33,10 +33,8 @@ def _training(results: Results) -> str:
         costs = [run.cost_gpu_hours for run in results.runs]
         between = f"{compute_text(min(costs))} to {compute_text(max(costs))}"
         said += f" in {counted(1 + len(results.beside), 'sweep')}, each run for {between} {plan.compute_name}."
-    elif plan.total_gpu_hours is None:
-        said += f", each run for {compute_text(plan.budget_gpu_hours)} {plan.compute_name}."
     else:
-        said += f"; the runs share {compute_text(plan.total_gpu_hours)} {plan.compute_name}."
+        said += f", each run for {compute_text(plan.budget_gpu_hours)} {plan.compute_name}."
     said += f" Each differs from the reference, {plan.reference}, in the settings that are listed and in nothing else."
     return f"{said}{_measured(results)}"
 

@@ -6,8 +6,7 @@ from ablations.status.rows import RunRow
 
 
 def all_ended(sweep: StartedSweep, rows: list[RunRow]) -> bool:
-    """Whether nothing is left to do: every run has ended, and no round of a total or trial is still to come."""
-    allocation, search = sweep.read_allocation(), read_search(sweep)
-    is_decided = allocation is None or allocation.finished != ""
+    """True if every run has ended and no trial of a search is pending."""
+    search = read_search(sweep)
     is_searched = not sweep.plan.search or (search is not None and search.is_complete)
-    return all(row.state.state.is_finished for row in rows) and is_decided and is_searched
+    return all(row.state.state.is_finished for row in rows) and is_searched

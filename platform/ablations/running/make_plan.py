@@ -4,7 +4,6 @@ import hashlib
 
 from ablations.errors import AblationsError
 from ablations.home.plan import Plan, PlannedRun, PlannedVariant
-from ablations.steering.allocation import FIRST_EVALUATIONS, evaluation_gpu_hours, least_share
 from ablations.study.expand import Study
 from scalerl.recipe import ResolvedRecipe
 
@@ -28,7 +27,7 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
     compute = (study.sweep.budget.compute if budget is None else budget) * unit
     for variant in study.variants:
         check_horizon(f"sweep '{study.sweep.name}', variant '{variant.name}'", variant.recipe, compute / unit)
-    stop, total = study.sweep.stop, study.sweep.budget.total
+    stop = study.sweep.stop
     runs: dict[str, list[PlannedRun]] = {}
     for run in study.runs:
         runs.setdefault(run.variant, []).append(PlannedRun(seed=run.seed, id=run.id))
@@ -44,7 +43,6 @@ def make_plan(study: Study, name: str, *, budget: float | None, command: str) ->
         fit_from_gpu_hours=study.sweep.budget.fit_from * compute,
         fit_to_gpu_hours=study.sweep.budget.fit_on * compute,
         fit=study.sweep.fit.model_dump(),
-        total_gpu_hours=None if total is None else checked_total(study, total * unit, compute),
         stop=stop and stop.model_dump(),
         search=study.space is not None,
         published={variant: fit.model_dump() for variant, fit in study.sweep.published.items()},
@@ -62,18 +60,3 @@ def check_horizon(name: str, recipe: ResolvedRecipe, compute: float) -> None:
         recipe.check_budget(compute)
     except ValueError as error:
         raise AblationsError(f"{name}: {error}") from None
-
-
-def checked_total(study: Study, total: float, compute: float) -> float:
-    """The GPU-hours of all runs together; AblationsError when too few for a first share, or as many as without it."""
-    recipe, num_runs = study.reference.recipe, len(study.runs)
-    fit_from = study.sweep.budget.fit_from * compute
-    least, whole = num_runs * least_share(every=evaluation_gpu_hours(recipe), fit_from=fit_from), num_runs * compute
-    if not least <= total < whole:
-        unit = recipe.compute_unit_gpu_hours
-        raise AblationsError(
-            f"sweep '{study.sweep.name}': budget.total: found {total / unit:g}; must be at least {least / unit:g}, "
-            f"so that each of {num_runs} runs has {FIRST_EVALUATIONS} evaluations to be judged by, and below "
-            f"{whole / unit:g}, which gives each its compute of {compute / unit:g} without any sharing"
-        )
-    return total

@@ -82,7 +82,7 @@ class OnSlurm:
     def train(self, study: Study, sweep: StartedSweep, tracking_uri: str | None, console: Console) -> None:
         """Submit the runs that have not reached the budget; stay only while the sweep decides something."""
         pool = self.pool(sweep, console)
-        if sweep.plan.is_steered:
+        if sweep.plan.stop is not None:
             train_missing(study, sweep, pool, tracking_uri, console)
         else:
             submit_missing(sweep, pool, tracking_uri, console)

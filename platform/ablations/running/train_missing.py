@@ -26,8 +26,8 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
     tracker = Tracker(sweep, tracking_uri)
     if missing:
         say(console, f"{sweep.name}: {len(missing)} of {counted(len(names), 'run')} to train{pool.where}")
-        for run_id, budget_gpu_hours in missing.items():
-            pool.add(run_id, budget_gpu_hours)
+        for run_id in missing:
+            pool.add(run_id, sweep.plan.budget_gpu_hours)
         with LiveStatus(sweep, console) as progress, closing(pool.work()) as events:
             for event in events:
                 if isinstance(event, Ended):
@@ -36,16 +36,12 @@ def train_missing(study: Study, sweep: StartedSweep, pool: Pool, tracking_uri: s
                     say(console, said)
                 progress.update()
                 tracker.tick()
-        say(console, f"{sweep.name}: {summary(sweep.plan, run_rows(sweep), sweep.read_allocation())}")
+        say(console, f"{sweep.name}: {summary(sweep.plan, run_rows(sweep))}")
     say_decisions(sweep, console)
     tracker.finish(console)
 
 
 def say_decisions(sweep: StartedSweep, console: Console) -> None:
-    """Print which runs were stopped or given more compute, and why; nothing for a sweep that decides nothing."""
-    if not sweep.plan.is_steered:
-        return
-    allocation = sweep.read_allocation()
-    console.print(status_table(sweep.plan, run_rows(sweep), allocation))
-    if allocation and allocation.finished:
-        say(console, f"{sweep.name}: {counted(len(allocation.rounds), 'round')}; {allocation.finished}")
+    """Print which runs were stopped and why; nothing for a sweep without a `stop` block."""
+    if sweep.plan.stop is not None:
+        console.print(status_table(sweep.plan, run_rows(sweep)))

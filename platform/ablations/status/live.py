@@ -6,7 +6,6 @@ from datetime import datetime
 from rich.console import Console, Group
 from rich.live import Live
 
-from ablations.home.allocation import Allocation
 from ablations.home.started_sweep import StartedSweep
 from ablations.status.failures import group_failures
 from ablations.status.progress import run_rows
@@ -45,26 +44,25 @@ class LiveStatus:
     def update(self) -> list[RunRow]:
         """Read the states again, show and return them."""
         plan = self._sweep.plan
-        rows, allocation = run_rows(self._sweep), self._sweep.read_allocation()
+        rows = run_rows(self._sweep)
         if self._live:
-            self._live.update(self._view(rows, allocation))
+            self._live.update(self._view(rows))
             return rows
         states = " ".join(row.state.state for row in rows)
         now = time.monotonic()
         if states != self._said or now - self._said_at > QUIET_S:
             self._said, self._said_at = states, now
-            text = f"{plan.sweep}: {summary(plan, rows, allocation)}; {outlook(plan, rows, allocation, now=clock())}"
+            text = f"{plan.sweep}: {summary(plan, rows)}; {outlook(plan, rows, now=clock())}"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         return rows
 
-    def _view(self, rows: list[RunRow], allocation: Allocation | None) -> Group:
+    def _view(self, rows: list[RunRow]) -> Group:
         """As much as fits the terminal, which cannot scroll while it is live."""
         failures = group_failures(self._sweep.home, rows)
         most_rows = max(5, min(MOST_ROWS, self._console.height - LINES_BESIDE_ROWS - 3 * len(failures)))
         return status_view(
             self._sweep.plan,
             rows,
-            allocation,
             failures=failures,
             now=clock(),
             most_rows=most_rows,

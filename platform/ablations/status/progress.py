@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import RunState, State, read_state
@@ -17,29 +16,24 @@ from ablations.status.time_left import seconds_left
 
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
-    """The state of every run of the plan: done when it has what the sweep gives it, stopped when a rule ended it."""
-    allocation, stops = sweep.read_allocation(), sweep.read_stops()
-    slurm = SlurmStates(sweep.home)
+    """The state of every run of the plan: done when it has its budget, stopped when a rule ended it."""
+    stops, slurm = sweep.read_stops(), SlurmStates(sweep.home)
     return [
         RunRow(
             variant=variant.name,
             seed=run.seed,
             id=run.id,
-            state=_state_in_sweep(sweep, run.id, allocation, stops.get(run.id), slurm),
+            state=_state_in_sweep(sweep, run.id, stops.get(run.id), slurm),
         )
         for variant in sweep.plan.variants
         for run in variant.runs
     ]
 
 
-def _state_in_sweep(
-    sweep: StartedSweep, run_id: str, allocation: Allocation | None, stopped: Stopped | None, slurm: SlurmStates
-) -> RunState:
+def _state_in_sweep(sweep: StartedSweep, run_id: str, stopped: Stopped | None, slurm: SlurmStates) -> RunState:
     """The state of a run with what the sweep has decided of it; its folder is shared and knows nothing of that."""
     plan = sweep.plan
-    allotted = allocation.allotted.get(run_id) if allocation else None
-    own = read_state(sweep.run(run_id), plan.budget_gpu_hours if allotted is None else allotted)
-    state = slurm.state(run_id, own)
+    state = slurm.state(run_id, read_state(sweep.run(run_id), plan.budget_gpu_hours))
     said = [state.message] if state.message else []
     # Another sweep, without the rule, may have trained it to the end since.
     if stopped and stopped.ends_run and state.compute_gpu_hours < plan.budget_gpu_hours:
@@ -47,8 +41,6 @@ def _state_in_sweep(
         return replace(state, state=State.STOPPED, message=stopped.text(plan) + still)
     if stopped and not stopped.ends_run:
         said.append(stopped.text(plan))
-    if allocation and allotted is not None:
-        said.append(f"given {plan.hours_text(allotted)}: {allocation.last_word(run_id)}")
     return replace(state, message="; ".join(said))
 
 
@@ -57,17 +49,14 @@ def is_still_going(sweep: StartedSweep, rows: list[RunRow]) -> bool:
     return is_going_on([row.state for row in rows], is_swept=sweep.is_at_work, now=time.time())
 
 
-def to_json(
-    plan: Plan, rows: list[RunRow], allocation: Allocation | None = None, failures: Sequence[Failure] = ()
-) -> dict[str, Any]:
+def to_json(plan: Plan, rows: list[RunRow], failures: Sequence[Failure] = ()) -> dict[str, Any]:
     """Plain data for scripts."""
     return {
         "sweep": plan.sweep,
         "budget_gpu_hours": plan.budget_gpu_hours,
-        "total_gpu_hours": plan.total_gpu_hours,
         "compute_gpu_hours": spent(rows),
         "compute_name": plan.compute_name,
-        "seconds_left": rows_seconds_left(plan, rows, allocation),
+        "seconds_left": rows_seconds_left(plan, rows),
         "stop": plan.stop,
         "runs": [_run_json(plan, row) for row in rows],
         "failures": [asdict(failure) for failure in failures],

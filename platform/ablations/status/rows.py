@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.state import HEARTBEAT_LIMIT_S, RunState, State
 from ablations.status.time_left import sweep_seconds_left
@@ -34,24 +33,18 @@ def spent(rows: Sequence[RunRow]) -> float:
     return sum(row.state.compute_gpu_hours for row in rows)
 
 
-def left_to_train(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None) -> float:
-    """The most GPU-hours that may still be trained; of a total those not given out, and those given but not trained."""
-    left = sum(
+def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
+    """The most GPU-hours that may still be trained."""
+    return sum(
         max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours)
         for row in rows
         if row.state.state != State.STOPPED
     )
-    if allocation is None:
-        return left
-    allotted, bought = allocation.allotted, allocation.bought
-    untrained = {row.id: allotted[row.id] - row.state.compute_gpu_hours for row in rows if row.id in allotted}
-    return min(left, allocation.left(sum(min(bought[run], max(0.0, hours)) for run, hours in untrained.items())))
 
 
-def rows_seconds_left(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None) -> float | None:
+def rows_seconds_left(plan: Plan, rows: Sequence[RunRow]) -> float | None:
     """Seconds until the whole sweep has ended (`ablations.status.time_left`); None where nothing is known of it."""
-    shared = None if allocation is None else left_to_train(plan, rows, allocation)
-    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours, shared_gpu_hours=shared)
+    return sweep_seconds_left([row.state for row in rows], plan.budget_gpu_hours)
 
 
 def is_going_on(states: Sequence[RunState], *, is_swept: bool, now: float) -> bool:

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from rich.console import Group
 from rich.text import Text
 
-from ablations.home.allocation import Allocation
 from ablations.home.plan import Plan
 from ablations.home.state import State
 from ablations.status.failures import Failure
@@ -18,7 +17,7 @@ from ablations.status.time_left import end_text, seconds_left, time_left_text
 from ablations.terminal.listing import Cell, Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.visible import made_visible
-from ablations.text import cause, counted, four_digits
+from ablations.text import cause, counted
 
 STATE_STYLES: dict[State, str] = {
     State.DONE: "green",
@@ -59,7 +58,6 @@ MOST_RUNS_NAMED = 4
 def status_view(
     plan: Plan,
     rows: Sequence[RunRow],
-    allocation: Allocation | None,
     *,
     failures: Sequence[Failure],
     now: datetime,
@@ -67,14 +65,13 @@ def status_view(
     with_traces: bool = True,
 ) -> Group:
     """The table, and below it why runs failed."""
-    table = status_table(plan, rows, allocation, failures=failures, now=now, most_rows=most_rows)
+    table = status_table(plan, rows, failures=failures, now=now, most_rows=most_rows)
     return Group(table, *(failure_text(number, one, with_traces) for number, one in enumerate(failures, start=1)))
 
 
 def status_table(
     plan: Plan,
     rows: Sequence[RunRow],
-    allocation: Allocation | None = None,
     *,
     failures: Sequence[Failure] = (),
     now: datetime | None = None,
@@ -85,7 +82,7 @@ def status_table(
     Of more than `most_rows` runs those that train or are in trouble are shown, and the others counted. With `now` the
     title forecasts the end.
     """
-    title = f"{summary(plan, rows, allocation)}\n{outlook(plan, rows, allocation, now=now)}"
+    title = f"{summary(plan, rows)}\n{outlook(plan, rows, now=now)}"
     shown = worth_showing(rows, most_rows)
     names = shown_names(row.variant for row in rows)
     columns = _columns(plan, rows, shown, failures, names)
@@ -173,20 +170,17 @@ def _shared_message(rows: Sequence[RunRow]) -> str:
     return said.pop().removeprefix("job #_# ").removeprefix("job # ") if len(said) == 1 else ""
 
 
-def summary(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None = None) -> str:
-    """`3 done, 2 running, 4 pending; 41% of the compute`; of a total, how much of it was given out."""
+def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
+    """`3 done, 2 running, 4 pending; 41% of the compute`."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STATE_STYLES if counts[state])
-    if plan.total_gpu_hours is not None:
-        given = f"{four_digits(sum(allocation.bought.values()))} of " if allocation else ""
-        return f"{states}; {given}{plan.hours_text(plan.total_gpu_hours)} shared out"
     mean = sum(share(row.state, plan) for row in rows) / len(rows)
     return f"{states}; {mean:.0%} of the compute"
 
 
-def outlook(plan: Plan, rows: Sequence[RunRow], allocation: Allocation | None, *, now: datetime | None) -> str:
+def outlook(plan: Plan, rows: Sequence[RunRow], *, now: datetime | None) -> str:
     """`410 modelled GPU-hours so far; about 40 min left, until 15:20`."""
-    seconds = rows_seconds_left(plan, rows, allocation)
+    seconds = rows_seconds_left(plan, rows)
     end = "" if now is None or seconds is None else f"; {end_text(seconds, now)}"
     four_digits = float(f"{spent(rows):.4g}")
     return f"{four_digits:,.10g} {plan.compute_name} so far{end}"

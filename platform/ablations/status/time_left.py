@@ -19,20 +19,13 @@ def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
     return None if pace is None else _compute_left(state, budget_gpu_hours) * pace
 
 
-def sweep_seconds_left(
-    states: Sequence[RunState], budget_gpu_hours: float, *, shared_gpu_hours: float | None = None
-) -> float | None:
-    """Until the last run has ended; None where nothing trains, or nothing has a speed yet.
-
-    Each run gets the same budget, unless `shared_gpu_hours` are left for all of them together.
-    """
+def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> float | None:
+    """Until the last run has ended; None where nothing trains, or nothing has a speed yet."""
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     training = [state for state in states if state.state == State.RUNNING]
     if not paces or not training:
         return None
     mean = sum(paces) / len(paces)
-    if shared_gpu_hours is not None:
-        return shared_gpu_hours / sum(1 / (_pace(state) or mean) for state in training)
     places = [_compute_left(state, budget_gpu_hours) * (_pace(state) or mean) for state in training]
     heapq.heapify(places)
     for state in states:

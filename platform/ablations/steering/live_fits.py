@@ -12,6 +12,7 @@ from ablations.fit.result import Fit
 from ablations.home.home import Home
 from ablations.steering.stopping import recent_truncation
 from ablations.study.expand import SweepRun
+from ablations.verdict.run_reading import start_of
 from ablations.verdict.task_curves import curve_of
 from scalerl.run.metrics import read_rows
 
@@ -42,6 +43,7 @@ class LiveFits:
         try:
             rows = list(read_rows(folder.metrics))
             curve = curve_of(rows, f"{run.variant}-s{run.seed}", self._settings.task)
+            curve = curve and replace(curve, start=start_of(folder))
         except ValueError:  # a broken log has no curve; `platform compare` says what is wrong with it
             rows, curve = [], None
         truncated = [row["truncated"] for row in rows if row["kind"] == "train" and "truncated" in row]

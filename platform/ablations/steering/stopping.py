@@ -1,21 +1,20 @@
 """When a run may end before its budget: probabilities from the posterior draws of its fit, and the rules on them.
 
-Pure functions; what they decide is carried out by `steering` and kept by `stops`. A rule that ends runs by their own
-readings ends unlucky ones more often, so a stopped run is shown as stopped, with the interval of A that it had, and
-never as one that was trained to the end.
+Pure functions; `steering` carries out what they decide, and `ablations.home.stops` keeps it. A rule that ends runs by
+their own readings ends unlucky ones more often, so a stopped run is shown as stopped, with the interval of A that it
+had, and never as one that was trained to the end.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from ablations.fit.result import Fit
 from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
-from ablations.verdict.run_to_run import PRIOR_SD
+from ablations.verdict.differences import starts_of
+from ablations.verdict.run_to_run import RunToRun
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""
@@ -40,26 +39,21 @@ def gain_probability(fit: Fit, *, compute_now: float, budget: float, gain_below:
     return float(np.mean(end - now < gain_below))
 
 
-def dominated_probability(fit: Fit, reference_fits: Sequence[Fit], *, budget: float) -> float:
-    """P(the run's pass rate at the budget lies below the reference's, averaged over its seeds)."""
+def dominated_probability(fit: Fit, reference_fits: Sequence[Fit], *, budget: float, spread: RunToRun) -> float:
+    """P(the run's pass rate at the budget lies below the reference's, averaged over its seeds), for recipes."""
     run, *reference = (one.predict_draws(np.array([budget]))[:, 0] for one in (fit, *reference_fits))
-    return probability_below([run], reference)
+    return probability_below(run, reference, spread.differences(starts_of([fit]), starts_of(reference_fits), NUM_PAIRS))
 
 
-def ceiling_below_probability(fits: Sequence[Fit], reference_fits: Sequence[Fit]) -> float:
-    """P(A of a variant lies below A of the reference), each averaged over its seeds."""
-    return probability_below([fit.draws.A for fit in fits], [fit.draws.A for fit in reference_fits])
+def probability_below(a: np.ndarray, b: Sequence[np.ndarray], offsets: np.ndarray) -> float:
+    """P(a - mean of b + e < 0): `a` and each of `b` are the draws of one run, `offsets` those of e.
 
-
-def probability_below(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
-    """P(mean of a - mean of b + e < 0), each array the draws of one run, e ~ N(0, s^2 (1 / len(a) + 1 / len(b))).
-
-    The draws of different runs are independent, so they are paired at random (with a seed of its own, whatever order
-    they come in); over e the probability is averaged exactly: mean of Phi(-difference / sd of e).
+    The draws of different runs are independent, so they are paired at random, whatever order they come in, with a seed
+    of its own.
     """
     rng = np.random.default_rng(0)
-    mean_a, mean_b = (np.mean([rng.choice(draws, NUM_PAIRS) for draws in side], axis=0) for side in (a, b))
-    return float(np.mean(ndtr((mean_b - mean_a) / (PRIOR_SD * math.sqrt(1 / len(a) + 1 / len(b))))))
+    drawn, *others = (rng.choice(draws, offsets.size) for draws in (a, *b))
+    return float(np.mean(drawn - np.mean(others, axis=0) + offsets < 0))
 
 
 def twice_running(probabilities: Sequence[float], threshold: float) -> bool:
@@ -80,12 +74,14 @@ def stop_reason(
     budget: float,
     truncation: float | None,
     reference_fits: Sequence[Fit] | None,
+    spread: RunToRun,
 ) -> StopReason | None:
     """What the rules say of a run after an evaluation, or None.
 
     `fits` are those after its last evaluations, the newest last, and `compute_now` the compute of each; empty while
-    there are too few readings. `reference_fits` is None for the reference itself, which is only ever flagged. A fit
-    through the part before a collapse predicts nothing: such a run is not judged by its predictions.
+    there are too few readings. `reference_fits` is None for the reference itself, which is only ever flagged. `spread`
+    is how far runs of one recipe lie apart. A fit through the part before a collapse predicts nothing: such a run is
+    not judged by its predictions.
     """
     is_reference = reference_fits is None
     ends_run = stop.collapse == "stop" and not is_reference
@@ -95,12 +91,17 @@ def stop_reason(
         reason = StopReason(rule="truncation", value=truncation, ends_run=ends_run)
         if ends_run or is_reference:
             return reason
-        return _ended_by_prediction(stop, fits, compute_now, budget, reference_fits) or reason
-    return None if is_reference else _ended_by_prediction(stop, fits, compute_now, budget, reference_fits)
+        return _ended_by_prediction(stop, fits, compute_now, budget, reference_fits, spread) or reason
+    return None if is_reference else _ended_by_prediction(stop, fits, compute_now, budget, reference_fits, spread)
 
 
 def _ended_by_prediction(
-    stop: Stop, fits: Sequence[Fit], compute_now: Sequence[float], budget: float, reference_fits: Sequence[Fit]
+    stop: Stop,
+    fits: Sequence[Fit],
+    compute_now: Sequence[float],
+    budget: float,
+    reference_fits: Sequence[Fit],
+    spread: RunToRun,
 ) -> StopReason | None:
     if stop.gain_below is not None:
         gains = [
@@ -111,7 +112,7 @@ def _ended_by_prediction(
         if twice_running(gains, stop.probability):
             return StopReason(rule="gain", value=gains[-1], ends_run=True)
     if stop.dominated is not None and fits and reference_fits:
-        below = dominated_probability(fits[-1], reference_fits, budget=budget)
+        below = dominated_probability(fits[-1], reference_fits, budget=budget, spread=spread)
         if below > stop.dominated:
             return StopReason(rule="dominated", value=below, ends_run=True)
     return None

@@ -224,7 +224,5 @@ def _check_search(sweep: Sweep, source: Source, variants: Sequence[Variant]) -> 
         if variant.name.startswith(TRIAL_PREFIX):
             place = source.place(("variants", variant.name))
             raise place.error(f"'{variant.name}' is reserved for a trial of the search", "rename it")
-    for key, is_written in ((("stop",), sweep.stop), (("budget", "total"), sweep.budget.total)):
-        if is_written is not None:
-            right = "remove it; every trial trains for budget.compute"
-            raise source.place(key).error("no effect on a search", right)
+    if sweep.stop is not None:
+        raise source.place(("stop",)).error("no effect on a search", "remove it; every trial trains for budget.compute")

@@ -44,13 +44,10 @@ class LeaveOneOut(Frozen):
 
 
 class Budget(Frozen):
-    """Compute of each run and of all runs together, and the part of a run that curves are fitted on."""
+    """Compute of each run, and the part of a run that curves are fitted on."""
 
     compute: Annotated[float, Field(gt=0)] = 1.0
-    """Compute of each run, in the scale's unit; with `total`, the most that a run gets."""
-    total: Annotated[float, Field(gt=0)] | None = None
-    """Compute of all runs together, in the same unit; rounds give it to runs whose ceiling or rank is undecided.
-    Without it every run gets `compute`."""
+    """Compute of each run, in the scale's unit."""
     fit_from: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Points below this fraction of the budget are left out of the fit (ScaleRL §2.1, A.7)."""
     fit_on: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -195,12 +195,11 @@ def written_state(folder: RunFolder) -> str:
 
 
 def has_ended(folder: RunFolder, plan: Plan) -> bool:
-    """Whether a run writes no more; without a total to share, a run that is done with less than the budget resumes."""
+    """Whether a run writes no more; a run that is done with less than the budget resumes."""
     status = folder.read_status()
-    budget = plan.budget_gpu_hours if plan.total_gpu_hours is None else 0.0
     if not status.has_started or not State(status.state).ends_attempt:
         return False
-    return not (status.state == State.DONE and status.compute_gpu_hours < budget)
+    return not (status.state == State.DONE and status.compute_gpu_hours < plan.budget_gpu_hours)
 
 
 def num_rows(folder: RunFolder) -> int:

@@ -8,13 +8,13 @@ value of no difference, its words, and its keys in JSON and CSV. `questions` lis
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ablations.fit.result import Fit
 from ablations.verdict.interval import Interval, JointInterval
-from ablations.verdict.run_to_run import Repeats, RunToRun
+from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, Repeats, RunToRun, run_to_run
 
 REFERENCE, NO_DIFFERENCE, CANNOT_TELL = "reference", "no difference seen", "cannot tell"
 """Verdicts that every question has."""
@@ -92,6 +92,15 @@ class Question:
             CANNOT_TELL: self.too_wide,
             REFERENCE: "the variant that all others are compared with",
         }
+
+    def spread_of_runs(
+        self, variants: Iterable[Sequence[Fit]], baseline: Sequence[Fit], others: OtherSweeps = NO_OTHERS
+    ) -> RunToRun:
+        """The difference between runs of one recipe, from the seeds of every variant and from other sweeps."""
+        repeated = (fits for fits in variants if len(fits) > 1)
+        return run_to_run(
+            [found for fits in repeated if (found := self.repeats(fits, baseline))], others.of(self.spread)
+        )
 
     def scaled(self, value: float | None) -> float | None:
         """A value in the unit of `widest`: itself, or the ln of a ratio."""

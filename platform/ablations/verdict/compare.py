@@ -16,7 +16,7 @@ from ablations.verdict.differences import mean_ceiling, mean_ceiling_under_eq1
 from ablations.verdict.level import common_compute, levels_of
 from ablations.verdict.paper_rule import paper_rule
 from ablations.verdict.questions import QUESTIONS
-from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, RunToRun, run_to_run
+from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
 
 PLAIN_KEYS = (
     *("curve", "num_seeds", "A", "A_lo", "A_hi", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p", "B", "C_mid", "R_0"),
@@ -131,13 +131,7 @@ def compare(
         if name not in costs:
             raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
     baseline = curves_by_variant[reference]
-    repeated = [fits for fits in curves_by_variant.values() if len(fits) > 1]
-    spreads = {
-        one.spread: run_to_run(
-            [found for fits in repeated if (found := one.repeats(fits, baseline))], others.of(one.spread)
-        )
-        for one in questions
-    }
+    spreads = {one.spread: one.spread_of_runs(curves_by_variant.values(), baseline, others) for one in questions}
     comparisons = max(len(curves_by_variant) - 1, 1)
 
     def answers(name: str, fits: Sequence[Fit]) -> dict[str, Answer]:

@@ -16,7 +16,7 @@ from ablations.fit.ceiling import EQ1_LEADS
 from ablations.fit.result import Fit
 from ablations.verdict.interval import Interval, JointInterval, interval_of
 from ablations.verdict.one_law import ceilings_under_one_law
-from ablations.verdict.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
+from ablations.verdict.run_to_run import Repeats, RunToRun, run_to_run
 
 TARGET_SHARE = 0.8
 Sided = tuple[float, np.ndarray]
@@ -133,16 +133,12 @@ def compute_ratio(
     target = common_target([*fits, *baseline])
     if target is None:
         return None
-    numbers = {start: number for number, start in enumerate(dict.fromkeys(starts_of([*fits, *baseline])))}
-    sides: list[list[Sided]] = []
-    for number, side in enumerate((fits, baseline)):
-        sided: list[Sided] = []
-        for seed, fit in enumerate(side):
-            start = numbers[fit.curve.start] if fit.curve.start != UNKNOWN else None
-            offsets = spread.offsets(fit.draws.A.size, 2 * seed + number, start)
-            sided.append((_reaches(fit, target), fit.compute_draws(target - offsets)))
-        sides.append(sided)
-    return _geometric_ratio(*sides, comparisons=comparisons)
+    offsets = spread.run_offsets([starts_of(fits), starts_of(baseline)], fits[0].draws.A.size)
+    top, bottom = (
+        [(_reaches(fit, target), fit.compute_draws(target - of_run)) for fit, of_run in zip(*side, strict=True)]
+        for side in zip((fits, baseline), offsets, strict=True)
+    )
+    return _geometric_ratio(top, bottom, comparisons=comparisons)
 
 
 def c_mid_ratio(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Interval | None:

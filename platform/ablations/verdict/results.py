@@ -13,7 +13,6 @@ from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.curve_file import read_curves
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
-from ablations.home.allocation import Allocation
 from ablations.home.home import find_home
 from ablations.home.labels import Labels
 from ablations.home.started_sweep import StartedSweep, read_sweep
@@ -83,8 +82,6 @@ class Results:
     """None while the reference has no fit."""
     stops: Mapping[str, Stopped] = field(default_factory=dict)
     """Runs that a rule of the sweep has stopped or flagged, by id."""
-    allocation: Allocation | None = None
-    """How a total is shared out."""
     notes: tuple[str, ...] = ()
     """What could not be read of runs that other trainers have left."""
 
@@ -227,7 +224,6 @@ def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone:
         variants=variants,
         comparison=compare_variants(variants, sweep.plan.reference, others),
         stops=sweep.read_stops(),
-        allocation=sweep.read_allocation(),
     )
 
 

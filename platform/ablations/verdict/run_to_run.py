@@ -1,5 +1,7 @@
 """How much two runs of one recipe differ: one standard deviation for all variants of a sweep, in pass rate.
 
+Verdicts, forecasts and stop rules all take it from here, and draw from it with the methods of `RunToRun`.
+
 The seeds of one variant say little of it, those of nine say enough. So all of them count, with a prior, and where they
 are few the repeated runs of other sweeps of the scale too. Where no recipe has a second seed, tau is assumed to be
 PRIOR_SD:
@@ -27,6 +29,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -168,6 +171,20 @@ class RunToRun:
         What runs with one number of their start share is the same draws; None is a start that no other run has.
         """
         return _run_offsets(self, num_draws, seed, start)
+
+    def run_offsets(self, sides: Sequence[Sequence[str]], num_draws: int) -> list[list[np.ndarray]]:
+        """Draws of how far every run of every side lies off its recipe, given what each began with.
+
+        All are joint draws: runs with the same start share its effect, whichever side they are on.
+        """
+        numbers = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(sides)))}
+        return [
+            [
+                self.offsets(num_draws, len(sides) * seed + side, None if start == UNKNOWN else numbers[start])
+                for seed, start in enumerate(starts)
+            ]
+            for side, starts in enumerate(sides)
+        ]
 
     def _quantiles(self, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Of a function of the points."""

@@ -291,15 +291,7 @@ def warnings(results: Results) -> list[str]:
         found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
     plan, stopped = results.plan, results.stopped
     unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
-    if plan.total_gpu_hours is not None:
-        costs = [run.cost_gpu_hours for run in results.runs]
-        bought = sum(results.allocation.bought.values()) if results.allocation else 0.0
-        found.append(
-            f"The runs share a total of {compute_text(plan.total_gpu_hours)} {plan.compute_name}; "
-            f"{compute_text(bought)} is given out so far. "
-            f"They were trained for {compute_text(min(costs))} to {compute_text(max(costs))}."
-        )
-    elif unfinished:
+    if unfinished:
         have = "has" if len(unfinished) == 1 else "have"
         found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
     for stop in results.stops.values():

@@ -1,6 +1,7 @@
 """Forecasts of variants against formulas, roots and normal probabilities; the command and the figure that show them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,6 @@ from ablations.errors import AblationsError
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.forecast.forecasts import (
-    ASSUMED_SPREAD,
-    MEASURED_SPREAD,
     Crossing,
     compute_to_reach,
     cost_of_a_point,
@@ -31,7 +30,10 @@ from ablations.forecast.forecasts import (
 from ablations.report.colours import styles
 from ablations.report.forecast import chances_figure, forecast_curves_figure, forecast_figure, wins_title
 from ablations.verdict.results import read_results
-from ablations.verdict.run_to_run import PRIOR_SD
+from ablations.verdict.run_to_run import PRIOR_SD, Repeats, RunToRun, run_to_run
+
+ASSUMED = run_to_run([])
+MEASURED = run_to_run([Repeats(squares=400 * 0.01**2, freedom=400, own_variance=0.0)])
 
 
 def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
@@ -50,7 +52,7 @@ def fitted(seed=0, *, sd=0.0002, fit_from=0.0, end=8000.0, **parameters):
 
 def test_a_prediction_within_the_readings_is_that_of_eq_1():
     fit = fitted(sd=0.004, fit_from=1500)
-    found = predict([fit], 6000.0)
+    found = predict([fit], 6000.0, ASSUMED)
     lo, hi = fit.predict_interval(6000.0)
     assert (found.lo, found.hi) == pytest.approx((lo[0], hi[0]), abs=1e-12)
     assert found.lo < found.lo_80 < found.estimate < found.hi_80 < found.hi
@@ -61,40 +63,48 @@ def test_a_prediction_within_the_readings_is_that_of_eq_1():
 def test_two_seeds_are_averaged_and_never_pooled():
     fits = [fitted(0, A=0.58), fitted(1, A=0.62)]
     expected = (eq1(6000.0, A=0.58) + eq1(6000.0, A=0.62)) / 2
-    found = predict(fits, 6000.0)
+    found = predict(fits, 6000.0, MEASURED)
     assert found.estimate == pytest.approx(expected, abs=2e-4)
-    # How much the two differ says nothing of the mean of these two runs.
-    assert found.hi - found.lo < 0.002
+    # How far the two lie apart says nothing of the mean of these runs: what the sweep says of runs does.
+    assert found.hi - found.lo == pytest.approx(2 * 1.96 * 0.01 / np.sqrt(2), rel=0.1)
+    one = predict(fits[:1], 6000.0, MEASURED)
+    assert one.hi - one.lo < 0.002
 
 
-def test_from_three_seeds_on_an_interval_is_students_t_of_their_spread():
-    scores = np.array([0.59, 0.60, 0.605, 0.62, 0.635])
-    fits = [fitted(seed, sd=0.0001, A=A) for seed, A in enumerate(scores)]
-    values = eq1(6000.0, A=scores)
-    # t_4(.975) = 2.776; the Monte Carlo sd of that quantile over 2000 draws is 5 %.
-    margin = 2.776 * values.std(ddof=1) / np.sqrt(5)
-    found = predict(fits, 6000.0)
-    assert found.hi - found.lo == pytest.approx(2 * margin, rel=0.15)
-    assert found.estimate == pytest.approx(values.mean(), abs=0.1 * margin)
+def begun(start, seed=0, **parameters):
+    """`fitted`, of a run with this start."""
+    fit = fitted(seed, **parameters)
+    return replace(fit, curve=replace(fit.curve, start=start))
+
+
+def test_what_runs_have_of_the_start_they_share_is_in_no_difference_and_no_chance_to_win():
+    spread = RunToRun(values=np.array([0.004]), shared=np.array([0.03]), weights=np.ones(1), freedom=20)
+    ahead = float(eq1(6000.0) - eq1(6000.0, A=0.60))
+    for other, sd in (("one", 0.004), ("another", float(np.hypot(0.004, 0.03)))):
+        up, down = [begun("one", 0)], [begun(other, 1, A=0.60)]
+        found = difference_at(up, down, 6000.0, spread)
+        assert found.hi - found.lo == pytest.approx(2 * 1.96 * sd * np.sqrt(2), rel=0.1)
+        first, _ = leaderboard({"up": up, "down": down}, 6000.0, spread)
+        assert first.wins == pytest.approx(ndtr(ahead / (sd * np.sqrt(2))), abs=0.035)
 
 
 def test_a_difference_holds_the_assumed_run_to_run_sd():
     up, down = fitted(0), fitted(1, A=0.58)
-    found = difference_at([up], [down], 6000.0)
+    found = difference_at([up], [down], 6000.0, ASSUMED)
     assert found.estimate == pytest.approx(float(eq1(6000.0) - eq1(6000.0, A=0.58)), abs=1e-3)
     assert found.hi - found.lo == pytest.approx(2 * 1.96 * PRIOR_SD * np.sqrt(2), rel=0.1)
-    two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0)
+    two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0, ASSUMED)
     assert two.hi - two.lo == pytest.approx(2 * 1.96 * PRIOR_SD, rel=0.1)
 
 
 def test_compute_to_reach_inverts_eq_1():
     fit = fitted()
-    found = compute_to_reach([fit], 0.55)
+    found = compute_to_reach([fit], 0.55, ASSUMED)
     # 2542 ((0.55 - 0.3) / (0.61 - 0.55))^(1 / 1.92)
     assert found.estimate == pytest.approx(5345, rel=0.005)
     assert found.lo < 5345 < found.hi
-    assert compute_to_reach([fit], 0.9) is None
-    assert compute_to_reach([fit], 0.1).estimate == 0
+    assert compute_to_reach([fit], 0.9, ASSUMED) is None
+    assert compute_to_reach([fit], 0.1, ASSUMED).estimate == 0
 
 
 def test_the_cost_of_a_point_is_the_slope_of_eq_1():
@@ -114,21 +124,21 @@ def test_a_point_more_of_a_flat_curve_has_no_price():
 def test_a_crossing_is_the_root_of_the_difference():
     slow, fast = fitted(0, fit_from=400), fitted(1, A=0.55, C_mid=1500.0, fit_from=400)
     root = brentq(lambda C: float(eq1(C) - eq1(C, A=0.55, C_mid=1500.0)), 1000, 20_000)
-    found = crossing([slow], [fast])
+    found = crossing([slow], [fast], ASSUMED)
     assert found.compute == pytest.approx(root, rel=0.02)
     assert found.lo < root < found.hi
     assert found.probability == 1
     assert (found.leads_after, found.leads) == (1, True)
-    back = crossing([fast], [slow])
+    back = crossing([fast], [slow], ASSUMED)
     assert (back.leads_after, back.leads) == (0, False)
 
 
 def test_curves_that_stay_apart_do_not_cross():
-    found = crossing([fitted(0, fit_from=1500)], [fitted(1, A=0.45, fit_from=1500)])
+    found = crossing([fitted(0, fit_from=1500)], [fitted(1, A=0.45, fit_from=1500)], ASSUMED)
     assert found.compute is None
     assert found.probability == 0
     assert (found.leads_after, found.leads) == (1, True)
-    assert crossing([fitted(1, A=0.45, fit_from=1500)], [fitted(0, fit_from=1500)]).leads is False
+    assert crossing([fitted(1, A=0.45, fit_from=1500)], [fitted(0, fit_from=1500)], ASSUMED).leads is False
 
 
 def test_who_leads_is_not_told_where_a_tenth_of_the_draws_or_more_say_otherwise():
@@ -145,7 +155,7 @@ def test_who_leads_is_not_told_where_a_tenth_of_the_draws_or_more_say_otherwise(
         True,
     ]
     # Two runs of one recipe cross somewhere, and neither leads for good.
-    assert crossing([saturating(2)], [saturating(3)]).leads is None
+    assert crossing([saturating(2)], [saturating(3)], ASSUMED).leads is None
 
 
 def last_root_of_eq1(fit, other):
@@ -158,7 +168,7 @@ def last_root_of_eq1(fit, other):
 
 def test_model_error_does_not_narrow_the_band_of_a_crossing():
     fit, other = saturating(2), saturating(3)
-    found, of_eq1 = crossing([fit], [other]), last_root_of_eq1(fit, other)
+    found, of_eq1 = crossing([fit], [other], ASSUMED), last_root_of_eq1(fit, other)
     lo, hi = np.quantile(of_eq1, (0.025, 0.975))
     assert found.lo <= lo * 1.01
     assert found.hi >= hi * 0.99
@@ -169,12 +179,12 @@ def test_estimates_leave_a_law_that_the_readings_speak_against():
     fit = saturating(0)
     assert not is_by_eq1([fit])
     # 0.2 + 0.6 (1 - exp(-16000 / 1500)) = 0.79999; eq. 1, which cannot bend that fast, says 0.84.
-    found = predict([fit], 16_000.0)
+    found = predict([fit], 16_000.0, ASSUMED)
     assert found.estimate == pytest.approx(0.8, abs=0.002)
     assert found.lo < found.lo_80 < found.estimate < found.hi_80 < found.hi
     assert found.hi < np.median(joint_draws([fit], 16_000.0, eq1_alone=True))
     # 1500 ln(0.6 / 0.01)
-    reached = compute_to_reach([fit], 0.79)
+    reached = compute_to_reach([fit], 0.79, ASSUMED)
     assert reached.lo < reached.estimate < reached.hi
     assert reached.estimate == pytest.approx(6141.5, rel=0.02)
     assert cost_of_a_point([fit], 16_000.0) is None
@@ -184,8 +194,8 @@ def test_a_difference_is_taken_under_one_law():
     # The truths of both end at their ceilings: 0.80 - 0.78.
     by_eq1, by_all = fitted(0, A=0.9, C_mid=900.0, B=1.5), saturating(0)
     assert is_by_eq1([by_eq1])
-    found = difference_at([by_eq1], [by_all], 16_000.0)
-    drawn = joint_draws([by_eq1], 16_000.0, assume_run_sd=True) - joint_draws([by_all], 16_000.0, assume_run_sd=True)
+    found = difference_at([by_eq1], [by_all], 16_000.0, ASSUMED)
+    drawn = joint_draws([by_eq1], 16_000.0) - joint_draws([by_all], 16_000.0)
     assert found.estimate == pytest.approx(np.median(drawn), abs=1e-3)
     assert found.lo < found.estimate < found.hi
 
@@ -193,7 +203,7 @@ def test_a_difference_is_taken_under_one_law():
 @pytest.mark.parametrize("times", [1.0, 1.4, 2.0, 10.0, 100.0])
 def test_an_estimate_never_contradicts_its_interval(times):
     for fit in (saturating(0), saturating(1, sd=0.004), fitted(0, sd=0.004, fit_from=1500), fitted(1, sd=0.004)):
-        found, cost = predict([fit], times * 7881.0), cost_of_a_point([fit], times * 7881.0)
+        found, cost = predict([fit], times * 7881.0, ASSUMED), cost_of_a_point([fit], times * 7881.0)
         assert found.lo <= found.lo_80 <= found.estimate <= found.hi_80 <= found.hi
         assert cost is None or (cost.lo <= cost.estimate and (cost.hi is None or cost.estimate <= cost.hi))
 
@@ -217,27 +227,21 @@ def test_a_compute_is_written_without_an_exponent():
 def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
     groups = {"b": [fitted(1, A=0.60)], "a": [fitted(0)]}
     ahead = float(eq1(6000.0) - eq1(6000.0, A=0.60))
-    first, second = leaderboard(groups, 6000.0)
+    first, second = leaderboard(groups, 6000.0, ASSUMED)
     # Monte Carlo sd 0.011
     assert first.variant == "a"
     assert first.wins == pytest.approx(ndtr(ahead / (PRIOR_SD * np.sqrt(2))), abs=0.035)
     assert first.wins + second.wins == pytest.approx(1)
-    assert first.is_assumed
-
-
-def test_the_rule_behind_a_chance_follows_the_number_of_seeds():
-    groups = {"two": [fitted(0), fitted(1)], "three": [fitted(2), fitted(3), fitted(4)]}
-    rules = {chance.variant: chance.rule for chance in leaderboard(groups, 6000.0)}
-    assert rules == {"two": ASSUMED_SPREAD, "three": MEASURED_SPREAD}
+    assert first.rule == "a run-to-run sd of 0.0075, assumed"
 
 
 def test_what_cannot_be_forecast_is_refused():
     with pytest.raises(AblationsError, match="compute is -1; a forecast needs a finite number greater than 0"):
-        predict([fitted()], -1.0)
+        predict([fitted()], -1.0, ASSUMED)
     with pytest.raises(AblationsError, match="needs the fit of at least one seed"):
-        compute_to_reach([], 0.5)
+        compute_to_reach([], 0.5, ASSUMED)
     with pytest.raises(AblationsError, match="no variant has a fit"):
-        leaderboard({}, 1000.0)
+        leaderboard({}, 1000.0, ASSUMED)
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +287,7 @@ def test_a_budget_is_in_the_unit_of_the_scale(home):
 def test_the_table_says_what_its_numbers_rest_on(home):
     printed = run("loo", "--home", home)
     assert "weighed by AICc" in printed
-    assert "assumed run-to-run sd of 0.0075" in printed
+    assert "a run-to-run sd of 0.0075, assumed" in " ".join(printed.split())
     assert "P(wins)" in printed
     assert "no, 0.00" in printed
 

@@ -150,7 +150,7 @@ def test_the_table_fits_a_hundred_columns(failed):
     home, plan = sweep.home, sweep.plan
     rows = run_rows(sweep)
     console = Console(width=100, record=True)
-    console.print(status_view(plan, rows, None, failures=group_failures(home, rows), now=clock()))
+    console.print(status_view(plan, rows, failures=group_failures(home, rows), now=clock()))
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
     assert sum("see 1 below" in line for line in lines) == 4

@@ -57,12 +57,6 @@ def test_where_nothing_trains_or_nothing_has_a_speed_there_is_no_forecast(states
     assert sweep_seconds_left(states, 100) is None
 
 
-def test_of_a_shared_total_the_runs_train_side_by_side():
-    # 1/5 and 1/10 GPU-hours a second together: 60 take 200 s.
-    states = [run("running", 40, 200), run("running", 10, 100), run("pending")]
-    assert sweep_seconds_left(states, 100, shared_gpu_hours=60) == pytest.approx(200)
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

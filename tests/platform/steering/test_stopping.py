@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -28,12 +29,17 @@ from ablations.steering.stopping import (
     twice_running,
 )
 from ablations.study.sweep import Stop
+from ablations.verdict.results import read_results
+from ablations.verdict.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
 
+ASSUMED = run_to_run([])
 GAIN = Stop(gain_below=0.05, probability=0.9)
 
 
 class DrawnFit:
     """A fit as far as the rules know it: its verdict and its draws of eq. 1 with B = 1 and R_0 = 0."""
+
+    curve = SimpleNamespace(start=UNKNOWN)
 
     def __init__(self, A: np.ndarray | list[float], *, C_mid: float = 100.0, verdict: str = "resolved") -> None:
         self.A, self.C_mid, self.verdict = np.asarray(A, dtype=float), C_mid, verdict
@@ -68,25 +74,34 @@ def test_a_run_near_its_ceiling_has_little_to_gain_and_one_on_the_rise_has():
 
 
 def test_the_difference_of_two_runs_holds_how_much_runs_of_one_recipe_differ():
+    run, one, two, three = (drawn([A], C_mid=0.0) for A in (0.60, 0.61, 0.60, 0.62))
+
+    def probability(reference: list[Fit], spread: RunToRun = ASSUMED) -> float:
+        return dominated_probability(run, reference, budget=900.0, spread=spread)
+
     # Both sides known exactly, 0.01 apart: Phi(0.01 / (0.0075 sqrt 2)) = Phi(0.942809) = 0.827111.
-    assert probability_below([np.array([0.60])], [np.array([0.61])]) == pytest.approx(0.827111, abs=1e-6)
+    assert probability([one]) == pytest.approx(0.827111, abs=1e-4)
     # Against the mean of three seeds: Phi(0.01 / (0.0075 sqrt(4 / 3))) = Phi(1.154701) = 0.875893.
-    seeds = [np.array([0.60]), np.array([0.61]), np.array([0.62])]
-    assert probability_below([np.array([0.60])], seeds) == pytest.approx(0.875893, abs=1e-6)
+    assert probability([one, two, three]) == pytest.approx(0.875893, abs=1e-4)
+    # Forty seeds that lie 0.03 apart leave no doubt about it: Phi(0.01 / (0.03 sqrt 2)) = Phi(0.235702) = 0.593168.
+    measured = run_to_run([Repeats(squares=39 * 0.03**2, freedom=39, own_variance=0.0)])
+    assert probability([one], measured) == pytest.approx(0.593168, abs=0.01)
 
 
 def test_draws_of_two_runs_are_taken_as_independent_whatever_their_order():
     # Normal, sd 0.02 each, 0.01 apart: Phi(0.01 / sqrt(2 x 0.02^2 + 2 x 0.0075^2)) = Phi(0.331042) = 0.629694.
     # Paired in order, the two would differ by exactly 0.01 and give 0.8271.
     a = np.sort(np.random.default_rng(3).normal(0.60, 0.02, 2000))
-    assert probability_below([a], [a + 0.01]) == pytest.approx(0.6297, abs=0.012)
+    offsets = ASSUMED.differences([UNKNOWN], [UNKNOWN], 20_000)
+    assert probability_below(a, [a + 0.01], offsets) == pytest.approx(0.6297, abs=0.012)
 
 
 def test_a_variant_is_dominated_by_what_it_will_be_at_the_budget_not_by_what_it_is():
     # At C = 900: 0.6 x 0.9 = 0.54 and 0.62 x 900 / 1900 = 0.2937; at C = 90000 0.5993 and 0.6132.
     fast, high = drawn([0.60]), drawn([0.62], C_mid=1000.0)
-    assert dominated_probability(high, [fast], budget=900.0) > 0.999
-    assert dominated_probability(high, [fast], budget=90000.0) == pytest.approx(0.095768, abs=1e-6)
+    assert dominated_probability(high, [fast], budget=900.0, spread=ASSUMED) > 0.999
+    found = dominated_probability(high, [fast], budget=90000.0, spread=ASSUMED)
+    assert found == pytest.approx(0.095768, abs=1e-4)
 
 
 def test_a_probability_must_hold_at_two_evaluations_running():
@@ -102,7 +117,7 @@ def test_truncation_is_the_mean_of_the_last_twenty_steps():
 
 
 def verdict(stop: Stop, fits: list[Fit], **changes: Any) -> StopReason | None:
-    inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn([0.6])]}
+    inputs: dict[str, Any] = {"budget": 2000.0, "truncation": None, "reference_fits": [drawn([0.6])], "spread": ASSUMED}
     compute = [1000.0 + 50 * number for number in range(len(fits))]
     return stop_reason(stop, fits=fits, compute_now=compute, **(inputs | changes))
 
@@ -121,7 +136,7 @@ def test_the_dominated_rule_compares_with_the_reference_at_the_full_budget():
     assert found is not None
     assert (found.rule, found.ends_run) == ("dominated", True)
     # 0.04 x 2000 / 2100 = 0.0381 apart: Phi(0.0381 / 0.0106) = Phi(3.592) = 0.99984.
-    assert found.value == pytest.approx(0.99984, abs=1e-5)
+    assert found.value == pytest.approx(0.99984, abs=1e-4)
     assert verdict(stop, [drawn([0.59])]) is None
     assert verdict(stop, [drawn([0.56])], reference_fits=[]) is None
 
@@ -167,7 +182,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     steering, sweep = steered(home, Stop(gain_below=0.05, probability=0.9))
     plan = sweep.plan
     reference, loss, _ = (variant.runs[0].id for variant in plan.variants)
-    assert steering.begin() == {reference: BUDGET}
+    assert steering.begin() == [reference]
     assert states(sweep) == {"scalerl": "cancelled", "loo-loss": "stopped", "loo-curriculum": "stopped"}
 
     stopped = sweep.read_stops()[loss]
@@ -183,7 +198,7 @@ def test_a_stopped_run_is_recorded_shown_with_its_interval_and_not_started_again
     assert status_table(plan, run_rows(sweep)).row_count == 3
 
     again, _ = steered(home, Stop(gain_below=0.05, probability=0.9))
-    assert again.begin() == {reference: BUDGET}
+    assert again.begin() == [reference]
     assert sweep.read_stops()[loss] == stopped
 
 
@@ -325,3 +340,19 @@ def test_a_broken_file_of_stops_says_what_to_do(tmp_path: Path, content: str):
     plan = replace(make_plan(), stop=Stop().model_dump())
     with pytest.raises(AblationsError, match=r"stopped\.json: not a list of stopped runs .* delete it"):
         read_stops(tmp_path, plan)
+
+
+def test_a_sweep_is_judged_with_the_spread_of_runs_that_its_verdicts_have(tmp_path: Path):
+    home = make_home(tmp_path, fraction=0.9, state="cancelled", seeds=(0, 1)).home
+    steering, sweep = steered(home, Stop(dominated=0.9), variants=make_plan((0, 1)).variants)
+    steering.begin()
+    results = read_results(sweep)
+    assert results.comparison is not None
+    spread = results.comparison.spreads["level"]
+    assert spread.freedom == 3
+    fits = {variant.name: variant.fits for variant in results.variants}
+    (stopped, *_) = [one for one in sweep.read_stops().values() if one.variant == "loo-loss"]
+    of_run = fits["loo-loss"][stopped.seed]
+    expected = dominated_probability(of_run, fits["scalerl"], budget=BUDGET, spread=spread)
+    assert stopped.value == pytest.approx(expected, abs=1e-9)
+    assert expected != dominated_probability(of_run, fits["scalerl"], budget=BUDGET, spread=ASSUMED)

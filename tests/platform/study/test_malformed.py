@@ -59,7 +59,9 @@ EXPECTED = {
     "binary.yaml": Expected(2, "", "not text: byte 0x89 is not UTF-8", "save the file as UTF-8 YAML"),
     "budget_infinite.yaml": Expected(7, "budget.compute", "found inf", "must be a finite number"),
     "budget_misspelt.yaml": Expected(9, "budget.fit_no", "unknown key 'fit_no'", "did you mean 'fit_on'?"),
-    "budget_total_zero.yaml": Expected(7, "budget.total", "found 0", "must be above 0"),
+    "budget_total.yaml": Expected(
+        7, "budget.total", "unknown key 'total'", "keys of budget are: compute, fit_from, fit_on"
+    ),
     "budget_zero.yaml": Expected(7, "budget.compute", "found 0", "must be above 0"),
     "control_character.yaml": Expected(
         2, "", "not YAML: control character '\\x00'", "check the indentation, brackets and quotes around this line"

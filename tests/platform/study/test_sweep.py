@@ -39,11 +39,10 @@ def test_a_stop_block_without_keys_only_flags_runs_that_collapse(tmp_path):
     assert stop == Stop(gain_below=None, dominated=None, collapse="flag", truncation_above=0.1)
 
 
-def test_a_stop_block_and_a_total_are_read(tmp_path):
-    text = "axes: {logits: [bf16]}\nstop: {gain_below: 0.01, dominated: 0.95, collapse: stop}\nbudget: {total: 12}\n"
+def test_a_stop_block_is_read(tmp_path):
+    text = "axes: {logits: [bf16]}\nstop: {gain_below: 0.01, dominated: 0.95, collapse: stop}\n"
     sweep = load_sweep(written(tmp_path, text))
     assert sweep.stop == Stop(gain_below=0.01, probability=0.9, dominated=0.95, collapse="stop")
-    assert sweep.budget == Budget(compute=1.0, total=12.0)
 
 
 def test_numbers_may_be_written_as_integers_or_with_an_exponent(tmp_path):

@@ -155,8 +155,8 @@ def other_form(checkpoint: Path, form: object, code_versions: Sequence[str]) -> 
     """The error when a run's checkpoint has a form that this code does not resume from."""
     written = f", written by code version {' or '.join(code_versions)}" if code_versions else ""
     return CannotResume(
-        f"{checkpoint} has form {form}{written}; this version resumes from form {CHECKPOINT_FORM} alone. The run cannot "
-        "resume, but it can be compared as it is. To train on, use the code that wrote the checkpoint, or "
+        f"{checkpoint} has form {form}{written}; this version resumes from form {CHECKPOINT_FORM} alone. The run "
+        "cannot resume, but it can be compared as it is. To train on, use the code that wrote the checkpoint, or "
         f"{_anew(checkpoint)}"
     )
 
