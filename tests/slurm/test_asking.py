@@ -7,7 +7,16 @@ from itertools import pairwise
 
 import pytest
 
+from ablations.slurm.queue_cache import ASK_EVERY_S
+
 ASKED = ("squeue", "sacct")
+
+
+@pytest.fixture
+def study(study):
+    """The study asks Slurm as often as its user does."""
+    study.ask_every_s = ASK_EVERY_S
+    return study
 
 
 @pytest.fixture
