@@ -64,60 +64,58 @@ MEANT = {
     "NAME": "renamed",
 }
 """What stands for the words in capitals."""
-HOURS = "trains for minutes or more; what it trains is shown and checked"
-SERVES = "serves until Ctrl-C; tests/dashboard and tests/tracking start it"
-WATCHES = "a live table, which needs a terminal"
-SLURM = "needs a Slurm, which tests/slurm starts"
-SIMULATES = "fits sixty simulated curves; tests/platform/paper runs it with fewer"
-AGAIN = "simulates as the command above it does"
-SHELL = "changes the reader's shell"
-INSTEAD: dict[str, tuple[str | None, str]] = {
-    "platform sweep sweeps/loo.yaml": ("platform sweep sweeps/loo.yaml --dry-run", HOURS),
-    "platform sweep sweeps/loo.yaml --budget 2": ("platform sweep sweeps/loo.yaml --budget 2 --dry-run", HOURS),
-    "platform sweep my_study.yaml --budget 2": ("platform sweep my_study.yaml --budget 2 --dry-run", HOURS),
-    "platform sweep FILE --budget 2": ("platform sweep FILE --budget 2 --dry-run", HOURS),
-    "platform sweep FILE --set optimiser.weight_decay=0.1": (
-        "platform sweep FILE --set optimiser.weight_decay=0.1 --dry-run",
-        HOURS,
+TRAINS = (
+    *(f"platform sweep sweeps/loo.yaml{options}" for options in ("", " --budget 2")),
+    *(
+        f"platform sweep FILE {options}"
+        for options in ("--budget 2", "--set optimiser.weight_decay=0.1", "--scale gpu")
     ),
-    "platform sweep FILE --scale gpu": ("platform sweep FILE --scale gpu --dry-run", "needs a GPU"),
-    "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none": (
-        "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none --dry-run",
-        HOURS,
-    ),
-    "platform sweep sweeps/loo.yaml --executor slurm": (None, SLURM),
-    "platform sweep FILE --executor slurm": (None, SLURM),
-    "platform doctor": (None, SLURM),
-    "platform doctor --train": (None, SLURM),
-    "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": (
-        "platform check scalerl --scale scales/mine.yaml --set length_control.type=none --quick",
-        "takes an optimiser step; tests/platform/cli/test_check.py takes it",
-    ),
-    "platform design FILE --detect 0.02": (None, AGAIN),
-    "platform design FILE --detect 1.2 --question compute": (None, AGAIN),
-    "platform rename SWEEP NAME": ("platform rename ceilings NAME", "the commands after it use SWEEP"),
-    "platform retry": (None, SLURM),
-    "platform status -w": ("platform status", WATCHES),
-    "platform dashboard": (None, SERVES),
-    "platform mlflow": (None, SERVES),
-    "platform reproduce fig4a": ("platform reproduce fig4a --dry-run --as-written", HOURS),
-    "platform reproduce fig4a --dry-run": (
-        "platform reproduce fig4a --dry-run --as-written",
-        "designs by simulation; tests/platform/paper does it",
-    ),
-    "platform reproduce fig4a --scale 8b --executor slurm": (None, SLURM),
-    "platform reproduce --all": (None, HOURS),
-    **{f"platform reproduce {name}": (None, SIMULATES) for name in ("law", "cutoff", "forecast", "margin")},
-    "platform import sweep.tar.gz": ("platform import sweep.tar.gz --home elsewhere", "needs another home folder"),
-    "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
-    "--variant loss --seed seed --reference cispo": (None, "needs a server; tests/tracking has one"),
-    "source .venv/bin/activate": (None, SHELL),
-    "export MLFLOW_DISABLE_TELEMETRY=true": (None, SHELL),
-    "export MLFLOW_TRACKING_URI=http://mlflow.example:5000": (None, SHELL),
-    "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
-    "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000": (None, SERVES),
+    "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none",
+    "platform sweep my_study.yaml --budget 2",
+)
+"""Commands that train for minutes or more, or on a GPU; what they would train is shown and checked by `--dry-run`."""
+OTHERS = {
+    # an optimiser step, which tests/platform/cli/test_check.py takes
+    "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": "platform check scalerl "
+    "--scale scales/mine.yaml --set length_control.type=none --quick",
+    "platform rename SWEEP NAME": "platform rename ceilings NAME",  # the commands after it use SWEEP
+    "platform status -w": "platform status",  # a live table needs a terminal
+    # hours of training, and a design by simulation, which tests/platform/paper makes
+    "platform reproduce fig4a": "platform reproduce fig4a --dry-run --as-written",
+    "platform reproduce fig4a --dry-run": "platform reproduce fig4a --dry-run --as-written",
+    "platform import sweep.tar.gz": "platform import sweep.tar.gz --home elsewhere",  # needs another home folder
 }
-"""A command of a page: what runs instead, if anything, and why. Also without a run it is parsed and its files exist."""
+NOT_RUN = {
+    "a Slurm, which tests/slurm starts": (
+        *(f"platform sweep {file} --executor slurm" for file in ("sweeps/loo.yaml", "FILE")),
+        *("platform doctor", "platform doctor --train", "platform retry"),
+        "platform reproduce fig4a --scale 8b --executor slurm",
+    ),
+    "simulations, which tests/platform/paper runs with fewer curves": (
+        *(f"platform reproduce {name}" for name in ("law", "cutoff", "forecast", "margin")),
+        *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
+    ),
+    "hours": ("platform reproduce --all",),
+    "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
+        *("platform dashboard", "platform mlflow"),
+        "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
+        "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000",
+        "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
+        "--variant loss --seed seed --reference cispo",
+    ),
+    "the reader's own shell": (
+        "source .venv/bin/activate",
+        "export MLFLOW_DISABLE_TELEMETRY=true",
+        "export MLFLOW_TRACKING_URI=http://mlflow.example:5000",
+    ),
+}
+"""Commands by what they need; they are parsed, and their files must exist."""
+INSTEAD: dict[str, str | None] = {
+    **{command: f"{command} --dry-run" for command in TRAINS},
+    **OTHERS,
+    **dict.fromkeys(command for commands in NOT_RUN.values() for command in commands),
+}
+"""A command of a page, and what runs instead, if anything."""
 NOT_COMPARED: dict[str, str] = {
     "turns: 3 of 9 runs to train": "these runs are there already; the test that trains has a line like it",
     "error: my_study.yaml": "of a misspelt file, which a test below writes",
@@ -351,7 +349,7 @@ def run(command: str, where: str, place: Path) -> str:
     if program == "make":
         subprocess.run(["make", "--dry-run", *arguments], cwd=REPOSITORY, check=True, capture_output=True)
         return ""
-    instead, _ = INSTEAD.get(written, (written, ""))
+    instead = INSTEAD.get(written, written)
     if program == "platform":
         parse(arguments, where)
     if instead is None:
