@@ -1,5 +1,7 @@
 """Marks tests by their folder. `make check` leaves out slow, slurm and bench; a single slow test marks itself."""
 
+import subprocess
+
 import pytest
 from places import TESTS
 
@@ -25,3 +27,14 @@ def empty_store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 MiB; needs the right to mount one."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)], capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
