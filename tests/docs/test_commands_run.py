@@ -20,7 +20,6 @@ import pytest
 import typer
 import yaml
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
-from integration.conftest import SCALE
 from pages import PAGES, Block, blocks
 from places import REPOSITORY
 from trainer.tiny_text_model import text_model
@@ -117,7 +116,7 @@ INSTEAD: dict[str, str | None] = {
 }
 """A command of a page, and what runs instead, if anything."""
 NOT_COMPARED: dict[str, str] = {
-    "turns: 3 of 9 runs to train": "these runs are there already; the test that trains has a line like it",
+    "turns: 3 of 9 runs to train": "these runs are there already; tests/integration/test_sweep.py trains",
     "error: my_study.yaml": "of a misspelt file, which a test below writes",
     "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
     "R_C = R_0 + (A - R_0)": "a formula",
@@ -251,26 +250,6 @@ def test_a_page_runs_and_prints_what_it_shows(page, place):
         assert name in FORMS or any(shows(output, shown) for output in printed), (
             f"{where}: no command above printed this block:\n{shown}\nbut the last one:\n{printed[-1]}"
         )
-
-
-def test_the_tutorial_trains_and_adds_a_variant(place):
-    # The study of the page with one seed, at a scale `smoke` that takes seconds.
-    shutil.rmtree(place / "ablation-runs")
-    (place / "recipes").unlink()
-    (place / "recipes/scales").mkdir(parents=True)
-    (place / "recipes/scales/smoke.yaml").write_text(SCALE)
-    file = place / "my_study.yaml"
-    first, second = (study(with_dapo=one).replace("seeds: [0, 1, 2]", "seeds: [0]") for one in (False, True))
-    file.write_text(first)
-    assert re.search(
-        r"turns: 2 of 2 runs to train, \d+ at a time, in .*/ablation-runs\n",
-        as_own_command(place, "sweep", "my_study.yaml"),
-    )
-    file.write_text(second)
-    printed = as_own_command(place, "sweep", "my_study.yaml")
-    assert re.search(r"turns: 1 of 3 runs to train, \d+ at a time, in .*/ablation-runs\n", printed)
-    assert "dapo changes loss.type = dapo." in printed
-    assert [run["state"] for run in json.loads(run("platform status --json", "", place))["runs"]] == ["done"] * 3
 
 
 def as_own_command(place: Path, *arguments: str) -> str:

@@ -41,6 +41,7 @@ def test_slurm_is_asked_once_in_ten_seconds_whoever_asks(counted):
     def impatient():
         while time.monotonic() < deadline:
             study.platform("status", code=None, PATH=path)
+            time.sleep(0.5)
 
     users = [threading.Thread(target=impatient) for _ in range(2)]
     for user in users:
