@@ -74,7 +74,7 @@ debian:
 # Whole files go to workers, in the order of pyproject's testpaths.
 WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 unit: $(VENV)/.installed-dev $(VENV)/.installed-engines debian
-	$(BIN)/python -m pytest $(WORKERS)
+	$(BIN)/python -m pytest $(WORKERS) --durations=40
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)

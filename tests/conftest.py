@@ -1,20 +1,41 @@
-"""Marks tests by their folder. `make check` leaves out slow, slurm and bench; a single slow test marks itself."""
+"""Marks tests by their place. `make check` leaves out slow, slurm and bench; a single slow test marks itself."""
+
+import subprocess
+from functools import cache
 
 import pytest
 from places import TESTS
 
-FOLDERS = {
+PLACES = {
     TESTS / "benchmarks": pytest.mark.bench,
     TESTS / "integration": pytest.mark.slow,
     TESTS / "slurm": pytest.mark.slurm,
 }
+SLOW = (
+    "dashboard/test_admission.py dashboard/test_images.py dashboard/test_pages_in_browser.py "
+    "dashboard/test_run_pages_in_browser.py docs/test_commands_run.py docs/test_site.py platform/search/test_loop.py "
+    "platform/tracking/test_mlflow_page.py trainer/checks/test_planted_faults.py trainer/cluster/test_other_engines.py "
+    "trainer/cluster/test_placement.py trainer/generator/test_conformance.py trainer/learner/test_engines.py "
+    "trainer/learner/test_fake_device.py trainer/processes trainer/run/test_damage.py trainer/run/test_ranks.py "
+    "trainer/sandbox trainer/verifiers/test_code_tests.py trainer/verifiers/test_long_answers.py "
+    "trainer/verifiers/test_math_corpus.py trainer/verifiers/test_program_corpus.py "
+    "trainer/verifiers/test_properties.py trainer/verifiers/test_python_tests.py trainer/verifiers/test_worker.py"
+)
+"""Files and folders that take more than some ten seconds: they start engines, browsers, servers and sandboxes, or hold
+corpora."""
+PLACES |= dict.fromkeys((TESTS / name for name in SLOW.split()), pytest.mark.slow)
+
+
+@cache
+def marks_of(path):
+    """Those of a test file."""
+    return [mark for place, mark in PLACES.items() if path.is_relative_to(place)]
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        for folder, mark in FOLDERS.items():
-            if item.path.is_relative_to(folder):
-                item.add_marker(mark)
+        for mark in marks_of(item.path):
+            item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +46,14 @@ def empty_store(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 MiB; needs the right to mount one."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)], capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)

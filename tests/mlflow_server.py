@@ -1,6 +1,7 @@
 """A real MLflow server that starts when the test says so, on a port of 127.0.0.1 that is known before."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -35,7 +36,8 @@ class MlflowServer:
             f"--artifacts-destination={self._folder}/artifacts",
         )
         with (self._folder / "server.log").open("wb") as log:
-            own = {"MLFLOW_SERVER_OF": str(self._folder)}
+            # Without MLflow's own queue of jobs, three processes that nothing here asks for anything.
+            own = {"MLFLOW_SERVER_OF": str(self._folder), "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
             self.reaper = start_reaper(f"MLFLOW_SERVER_OF={self._folder}")
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=self._folder, env=os.environ | own, start_new_session=True
@@ -43,9 +45,10 @@ class MlflowServer:
 
 
 @contextmanager
-def mlflow_server(folder: Path) -> Iterator[MlflowServer]:
-    """One that ends with all of its workers, even if this process is killed."""
+def mlflow_server(folder: Path, store: Path) -> Iterator[MlflowServer]:
+    """One that begins with a copy of `store` and ends with all of its workers, even if this process is killed."""
     server = MlflowServer(folder)
+    shutil.copy(store, folder / "server.db")
     try:
         yield server
     finally:

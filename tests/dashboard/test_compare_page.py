@@ -6,12 +6,11 @@ import os
 import re
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import streamlit
-from dashboard.app_pages import figures_of
+from dashboard.app_pages import figures_of, open_page
 from filelock import FileLock
 from fixtures_home import BUDGET, HEARTBEAT, TRUTH, changed, make_home, planned_run, write_run, write_state
 from streamlit.testing.v1 import AppTest
@@ -31,25 +30,6 @@ from ablations.verdict.together import together
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState
-
-
-def script() -> None:
-    from ablations_dashboard.selection.url import restore
-    from ablations_dashboard.views import compare
-
-    restore("compare")
-    compare.show()
-
-
-def open_page(monkeypatch, home: Path, **query) -> AppTest:
-    """The page of a home folder, run once."""
-    monkeypatch.setenv("ABLATIONS_HOME", str(home))
-    page = AppTest.from_function(script, default_timeout=60)
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
 
 
 def beat(sweep, heartbeat: float) -> None:
@@ -85,14 +65,14 @@ def text_of(page: AppTest) -> str:
 
 
 def test_without_a_sweep_the_page_says_which_command_makes_one(monkeypatch, tmp_path):
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert f"`platform sweep sweeps/loo.yaml --home {tmp_path}` makes one" in page.info[0].value
     assert len(figures_of(page)) == 0
 
 
 def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     line = read_results(sweep).compared("loo-loss")
     assert page.title[0].value == "loo"
     said = "loo-loss: lower at equal compute; ceiling down; more compute to the common target."
@@ -106,7 +86,7 @@ def test_a_finished_sweep_shows_verdicts_with_intervals_and_seeds(monkeypatch, t
 
 def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp_path):
     make_home(tmp_path)
-    table = table_with(open_page(monkeypatch, tmp_path), "C_mid")
+    table = table_with(open_page(monkeypatch, tmp_path, "compare"), "C_mid")
     assert list(table["variant"]) == list(TRUTH)
     assert list(table["level"]) == ["reference", "level down", "no difference seen"]
     assert list(table["ceiling"]) == ["reference", "ceiling down", "no difference seen"]
@@ -117,54 +97,32 @@ def test_the_table_shows_every_variant_with_the_reference_first(monkeypatch, tmp
 def test_the_selection_is_read_from_the_url(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     changed(sweep, sweep="other").write_plan()
-    page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["loo-loss"], log="1", metric="loss")
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo", variant=["loo-loss"], log="1", metric="loss")
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == {"loo-loss"}
     assert page.toggle(key="log switch").value is True
     assert page.main.selectbox(key="metric ").value == "loss"
 
 
-def test_the_selection_is_written_to_the_url(monkeypatch, tmp_path):
-    make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path)
-    page.get("button_group")[0].set_value(["scalerl", "loo-loss"])
-    page.toggle(key="log switch").set_value(True).run()
-    assert page.query_params["sweep"] == "loo"
-    assert page.query_params["variant"] == ["scalerl", "loo-loss"]
-    assert page.query_params["log"] == "1"
-    assert drawn(page, 0) == {"scalerl", "loo-loss"}
-
-
 def test_an_unknown_variant_or_metric_in_the_url_is_ignored(monkeypatch, tmp_path):
     make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, sweep="loo", variant=["gone"], metric="gone", baseline="gone")
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo", variant=["gone"], metric="gone", baseline="gone")
     assert page.title[0].value == "loo"
     assert drawn(page, 0) == set(TRUTH)
 
 
 def test_an_unknown_sweep_in_the_url_shows_no_other(monkeypatch, tmp_path):
     make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, sweep="lo")
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="lo")
     assert "No sweep `lo`" in plain(page.error[0].value)
     assert "sweeps are: loo" in plain(page.error[0].value)
     assert len(figures_of(page)) == 0
     assert len(page.sidebar.selectbox) == 0
 
 
-def test_two_variants_alone_take_two_clicks_and_no_click_shows_all(monkeypatch, tmp_path):
-    make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path)
-    pills = page.get("button_group")[0]
-    assert pills.value == []
-    assert drawn(page, 0) == set(TRUTH)
-    pills.set_value(["loo-loss"]).run()
-    page.get("button_group")[0].set_value(["loo-loss", "loo-curriculum"]).run()
-    assert drawn(page, 0) == {"loo-loss", "loo-curriculum"}
-
-
 def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, baseline="loo-loss")
+    page = open_page(monkeypatch, tmp_path, "compare", baseline="loo-loss")
     assert "Compared with loo-loss" in [plain(one.value) for one in page.header]
     table = table_with(page, "what would decide")
     assert list(table["level"])[:2] == ["level up", "reference"]
@@ -176,7 +134,7 @@ def test_another_baseline_is_another_comparison_in_the_same_colours(monkeypatch,
 
 def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
     sweep = make_home(tmp_path, fraction=0.5)
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     results = read_results(sweep)
     table = table_with(page, "what would decide").set_index("variant")
     open_ones = {line.name for line in results.comparison.variants if "cannot tell" in results.verdict(line.name)}
@@ -186,8 +144,8 @@ def test_after_cannot_tell_stands_what_would_decide(monkeypatch, tmp_path):
 
 def test_a_verdict_and_a_setting_filter_the_variants(monkeypatch, tmp_path):
     make_home(tmp_path)
-    assert drawn(open_page(monkeypatch, tmp_path, verdict=["down"]), 0) == {"scalerl", "loo-loss"}
-    page = open_page(monkeypatch, tmp_path, changes=["curriculum"])
+    assert drawn(open_page(monkeypatch, tmp_path, "compare", verdict=["down"]), 0) == {"scalerl", "loo-loss"}
+    page = open_page(monkeypatch, tmp_path, "compare", changes=["curriculum"])
     assert drawn(page, 0) == {"scalerl", "loo-curriculum"}
     assert page.sidebar.multiselect(key="changes loo").options == ["loss", "curriculum"]
 
@@ -199,7 +157,7 @@ def test_sweeps_together_show_a_run_once(monkeypatch, tmp_path):
     write_run(sweep.home, "ab" * 6, (0.60, 1.8, 330.0))
     changed(sweep, sweep="more", variants=(plan.variants[0], other)).write_plan()
     changed(sweep, sweep="elsewhere", scale="8b").write_plan()
-    page = open_page(monkeypatch, tmp_path, sweep="loo", **{"with": ["more"]})
+    page = open_page(monkeypatch, tmp_path, "compare", sweep="loo", **{"with": ["more"]})
     assert page.sidebar.multiselect(key="with loo").options == ["more"]
     assert drawn(page, 0) == {*TRUTH, "again (more)"}
 
@@ -218,12 +176,12 @@ def test_sweeps_together_have_the_numbers_of_the_terminal(tmp_path):
 
 def test_curves_are_drawn_against_steps(monkeypatch, tmp_path):
     make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, against="step")
+    page = open_page(monkeypatch, tmp_path, "compare", against="step")
     figure = figures_of(page)[0]
     points = next(trace for trace in figure["data"] if trace.get("mode") == "markers")
     assert max(number for number in points["x"]) == BUDGET / 25  # a step every 25 GPU-hours
     assert "optimiser steps" in figure["layout"]["xaxis"]["title"]["text"]
-    assert "No FLOPs are logged of scalerl" in text_of(open_page(monkeypatch, tmp_path, against="flops"))
+    assert "No FLOPs are logged of scalerl" in text_of(open_page(monkeypatch, tmp_path, "compare", against="flops"))
 
 
 HOSTILE = "<img src=x onerror=alert(1)>![x](https://elsewhere.example/x.png)**b**`c` \x1b[31m😀 \"'&" + "w" * 150
@@ -233,7 +191,7 @@ def test_what_people_wrote_is_text(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     variants = tuple(replace(one, name=HOSTILE) if one.name == "loo-loss" else one for one in sweep.plan.variants)
     changed(sweep, doc=HOSTILE, variants=variants, published={}).write_plan()
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert page.text[0].value == HOSTILE.replace("\x1b", "␛")
     for one in (*page.markdown, *page.caption, *page.title, *page.header):
         assert not re.search(r"(?<!\\)<img|(?<!\\)!\[|\x1b|(?<!\\)\*\*b", one.value), one.value
@@ -245,7 +203,7 @@ def test_what_people_wrote_is_text(monkeypatch, tmp_path):
 def test_progress_names_states_and_messages(monkeypatch, tmp_path):
     home = make_home(tmp_path, fraction=0.5, state="running").home
     write_state(home, planned_run("loo-loss", 0).id, "failed", compute=BUDGET / 2, message="Diverged")
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     runs = table_with(page, "attempt")
     assert list(runs["state"]) == ["running", "failed", "running"]
     assert list(runs["compute"]) == [0.5, 0.5, 0.5]
@@ -256,9 +214,9 @@ def test_the_processes_of_a_run_on_the_wall_clock_are_shown(monkeypatch, tmp_pat
     sweep = make_home(tmp_path)
     folder = sweep.run(sweep.plan.variants[0].runs[0].id)
     unit = UnitState(unit="generator 1", node="n2", state="gone", doing="", deaths=4)
-    assert "Processes" not in [one.label for one in open_page(monkeypatch, tmp_path).expander]
+    assert "Processes" not in [one.label for one in open_page(monkeypatch, tmp_path, "compare").expander]
     folder.write_status(replace(folder.read_status(), state="running", heartbeat=time.time(), units=(unit,)))
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert "Processes" in [one.label for one in page.expander]
     (frame,) = [one.value for one in page.dataframe if "process" in one.value.columns]
     line = {"variant": "scalerl", "process": "generator 1", "node": "n2", "state": "gone", "does": "", "deaths": "4"}
@@ -269,7 +227,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     for name in TRUTH:
         home.run(planned_run(name, 0).id).metrics.unlink()
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert "No comparison yet: scalerl has no fit." in text_of(page)
     assert "`platform status loo --watch" in text_of(page)
 
@@ -277,7 +235,7 @@ def test_a_sweep_without_a_reading_says_so(monkeypatch, tmp_path):
 def test_a_plan_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     (home.sweep("loo") / "plan.json").write_text("{")
-    assert "not a plan" in plain(open_page(monkeypatch, tmp_path).error[0].value)
+    assert "not a plan" in plain(open_page(monkeypatch, tmp_path, "compare").error[0].value)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +250,7 @@ def test_a_decision_that_cannot_be_read_is_an_error_on_the_page(monkeypatch, tmp
     sweep = make_home(tmp_path, state=state)
     changed(sweep, **changes).write_plan()
     (sweep.folder / name).write_text("{")
-    (error,) = open_page(monkeypatch, tmp_path).error
+    (error,) = open_page(monkeypatch, tmp_path, "compare").error
     assert f"{name}: not " in plain(error.value)
     assert "delete it" in error.value
 
@@ -322,25 +280,17 @@ def test_the_part_that_runs_again_shows_trials_planned_since_and_what_breaks_in_
 
 
 def test_the_forecast_says_what_cannot_be_read(monkeypatch, tmp_path):
-    monkeypatch.setenv("ABLATIONS_HOME", str(tmp_path))
     sweep = make_home(tmp_path)
     changed(sweep, stop=Stop().model_dump()).write_plan()
     (sweep.folder / "stopped.json").write_text("{")
-
-    def forecast() -> None:
-        from ablations_dashboard.views.forecast import show
-
-        show()
-
-    page = AppTest.from_function(forecast, default_timeout=60).run()
-    assert not page.exception
+    page = open_page(monkeypatch, tmp_path, "forecast")
     assert "not a list of stopped runs" in plain(page.error[0].value)
 
 
 def test_a_damaged_run_log_is_named_and_the_others_are_drawn(monkeypatch, tmp_path):
     home = make_home(tmp_path).home
     home.run(planned_run("loo-loss", 0).id).metrics.write_text("{]\n")
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert any("metrics.jsonl:1: not a metrics row" in plain(warning.value) for warning in page.warning)
     assert drawn(page, -1) == {"scalerl", "loo-curriculum"}
 
@@ -414,7 +364,7 @@ def test_the_page_asks_to_be_refreshed(monkeypatch, tmp_path, state, every):
 
     monkeypatch.setattr(streamlit, "fragment", noted)
     make_home(tmp_path, state=state)
-    open_page(monkeypatch, tmp_path)
+    open_page(monkeypatch, tmp_path, "compare")
     assert set(asked) == {every}
 
 
@@ -429,7 +379,7 @@ def test_a_page_whose_last_run_has_ended_asks_no_more(monkeypatch, tmp_path):
         return fragment(function, run_every=run_every)
 
     monkeypatch.setattr(streamlit, "fragment", ended_meanwhile)
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert asked[0] == 10
     assert asked[-1] is None
     assert "3 done" in page.get("progress")[0].proto.text
@@ -468,7 +418,7 @@ def write_trials(sweep: StartedSweep) -> None:
 def test_the_trials_of_a_search_are_shown_best_first(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     write_trials(changed(sweep, search=True))
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     table = next(frame.value for frame in page.dataframe if "trial" in frame.value.columns)
     assert list(table["trial"]) == ["loo-curriculum", "loo-loss"]
     assert list(table["batch.prompts"]) == ["16", "8"]
@@ -502,7 +452,7 @@ def test_a_home_that_cannot_be_written_is_shown_and_said_once(monkeypatch, tmp_p
     for run in sweep.plan.runs:
         os.utime(sweep.run(run.id).metrics, (1e9, 1e9))
         (sweep.run(run.id).path / "readings").touch()
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "compare")
     assert [one.value.replace("\\", "") for one in page.warning if "not kept" in one.value] == [
         f"Fits are not cached because {tmp_path} is not writable (File exists); every command fits again."
     ]

@@ -2,10 +2,9 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from dashboard.app_pages import figures_of
+from dashboard.app_pages import figures_of, open_page
 from fixtures_home import BUDGET, TRUTH, changed, make_home
 from streamlit.testing.v1 import AppTest
 
@@ -14,29 +13,13 @@ from ablations.forecast.words import computes_text
 from ablations.verdict.results import read_results
 
 
-def open_page(monkeypatch, home: Path, **query) -> AppTest:
-    monkeypatch.setenv("ABLATIONS_HOME", str(home))
-
-    def script() -> None:
-        from ablations_dashboard.views import forecast
-
-        forecast.show()
-
-    page = AppTest.from_function(script, default_timeout=60)
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
-
-
 def captions(page: AppTest) -> str:
     return " ".join(caption.value for caption in page.caption)
 
 
 def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "forecast")
     table = page.dataframe[0].value
     found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET])
     assert list(table["variant"]) == list(TRUTH)
@@ -58,24 +41,15 @@ def test_the_page_forecasts_every_variant_at_twice_the_budget(monkeypatch, tmp_p
     assert first["weight of eq. 1"] == f"{found.variants[0].eq1_weight:.2f}"
 
 
-def test_the_budget_is_read_from_the_url_and_kept_in_it(monkeypatch, tmp_path):
-    make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, times="5")
-    assert page.select_slider[0].value == "5"
-    assert "--budget 5`" in captions(page)
-    page.select_slider[0].set_value("10").run()
-    assert page.query_params["times"] == "10"
-
-
 def test_without_a_fit_the_page_says_why(monkeypatch, tmp_path):
     make_home(tmp_path, fraction=0.05, state="running")
-    page = open_page(monkeypatch, tmp_path)
+    page = open_page(monkeypatch, tmp_path, "forecast")
     assert "a fit needs at least 6" in page.info[0].value
 
 
 def test_a_pass_rate_to_reach_has_its_compute(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, target="0.5")
+    page = open_page(monkeypatch, tmp_path, "forecast", target="0.5")
     found = forecast_sweep(read_results(sweep), budgets_gpu_hours=[2 * BUDGET], score=0.5)
     table = page.dataframe[1].value.set_index("variant")
     reach = found.variants[0].reach
@@ -89,7 +63,7 @@ def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):
     hostile = "<a href='https://elsewhere.example'>x</a>%{x}"
     variants = tuple(replace(one, name=hostile) if one.name == "loo-loss" else one for one in sweep.plan.variants)
     changed(sweep, variants=variants, published={}).write_plan()
-    curves, chances = figures_of(open_page(monkeypatch, tmp_path))
+    curves, chances = figures_of(open_page(monkeypatch, tmp_path, "forecast"))
     assert hostile.replace("<", "&lt;").replace(">", "&gt;") in chances["data"][0]["y"]
     shown = [{**trace, "legendgroup": ""} for trace in (*curves["data"], *chances["data"])]  # groups are not drawn
     assert "<a" not in json.dumps(shown)
@@ -100,8 +74,8 @@ def test_names_with_markup_are_text_in_both_figures(monkeypatch, tmp_path):
 
 def test_the_backtest_is_made_on_demand(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
-    assert len(open_page(monkeypatch, tmp_path).dataframe) == 2
-    page = open_page(monkeypatch, tmp_path, backtest="1")
+    assert len(open_page(monkeypatch, tmp_path, "forecast").dataframe) == 2
+    page = open_page(monkeypatch, tmp_path, "forecast", backtest="1")
     scores, checks = (one.value for one in page.dataframe[2:])
     expected = backtest_sweep(read_results(sweep))
     assert list(scores["mean error"]) == pytest.approx([one.mean_error for one in expected.scores])
@@ -110,7 +84,7 @@ def test_the_backtest_is_made_on_demand(monkeypatch, tmp_path):
 
 def test_forecasts_are_against_any_variant(monkeypatch, tmp_path):
     make_home(tmp_path)
-    page = open_page(monkeypatch, tmp_path, baseline="loo-loss", variant=["scalerl"])
+    page = open_page(monkeypatch, tmp_path, "forecast", baseline="loo-loss", variant=["scalerl"])
     table = page.dataframe[0].value
     assert list(table["variant"]) == ["scalerl", "loo-loss"]
     assert list(table["less loo-loss's"])[1] == ""

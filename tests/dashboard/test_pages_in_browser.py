@@ -249,11 +249,3 @@ def test_the_forecast_reads_on_a_dark_phone(browser):
         assert legend["right"] <= 400
         assert chances["ticks"][0]["top"] > legend["bottom"]  # the bars lie below the curves
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 400
-
-
-def test_an_unknown_sweep_is_said_and_no_other_shown(browser):
-    with browser.window() as page:
-        page.open("compare", sweep="mor")
-        assert "No sweep mor" in page.text()
-        assert page.num_figures() == 0
-        page.is_whole()

@@ -58,17 +58,6 @@ def test_a_run_that_is_done_shows_its_figures_and_no_warning(monkeypatch, tmp_pa
     assert len(figures_of(page)) == 7
 
 
-def test_several_metrics_are_drawn_at_once_and_the_url_has_them(monkeypatch, tmp_path):
-    sweep = make_home(tmp_path)
-    page = open_run(monkeypatch, sweep, show=["entropy", "loss"], against="wall_s", mean="5")
-    specs = figures_of(page)
-    titles = [(spec["layout"]["xaxis"]["title"]["text"], spec["layout"]["yaxis"]["title"]["text"]) for spec in specs]
-    assert titles[:2] == [("seconds trained", "entropy"), ("seconds trained", "loss")]
-    page.multiselect[0].set_value(["mismatch"]).run()
-    assert page.query_params["show"] == "mismatch"
-    assert not page.exception
-
-
 def test_warnings_about_its_health_are_shown(monkeypatch, tmp_path):
     sweep = make_home(tmp_path)
     folder = sweep.run(planned_run("scalerl", 0).id)

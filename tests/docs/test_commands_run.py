@@ -20,7 +20,6 @@ import pytest
 import typer
 import yaml
 from fixtures_home import TRUTH, changed, make_home, planned_run, write_run
-from integration.conftest import SCALE
 from pages import PAGES, Block, blocks
 from places import REPOSITORY
 from trainer.tiny_text_model import text_model
@@ -64,60 +63,59 @@ MEANT = {
     "NAME": "renamed",
 }
 """What stands for the words in capitals."""
-HOURS = "trains for minutes or more; what it trains is shown and checked"
-SERVES = "serves until Ctrl-C; tests/dashboard and tests/tracking start it"
-WATCHES = "a live table, which needs a terminal"
-SLURM = "needs a Slurm, which tests/slurm starts"
-AGAIN = "simulates as the command above it does"
-SHELL = "changes the reader's shell"
-INSTEAD: dict[str, tuple[str | None, str]] = {
-    "platform sweep sweeps/loo.yaml": ("platform sweep sweeps/loo.yaml --dry-run", HOURS),
-    "platform sweep sweeps/loo.yaml --budget 2": ("platform sweep sweeps/loo.yaml --budget 2 --dry-run", HOURS),
-    "platform sweep my_study.yaml --budget 2": ("platform sweep my_study.yaml --budget 2 --dry-run", HOURS),
-    "platform sweep FILE --budget 2": ("platform sweep FILE --budget 2 --dry-run", HOURS),
-    "platform sweep FILE --set optimiser.weight_decay=0.1": (
-        "platform sweep FILE --set optimiser.weight_decay=0.1 --dry-run",
-        HOURS,
+TRAINS = (
+    *(f"platform sweep sweeps/loo.yaml{options}" for options in ("", " --budget 2")),
+    *(
+        f"platform sweep FILE {options}"
+        for options in ("--budget 2", "--set optimiser.weight_decay=0.1", "--scale gpu")
     ),
-    "platform sweep FILE --scale gpu": ("platform sweep FILE --scale gpu --dry-run", "needs a GPU"),
-    "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none": (
-        "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none --dry-run",
-        HOURS,
-    ),
-    "platform sweep sweeps/loo.yaml --executor slurm": (None, SLURM),
-    "platform sweep FILE --executor slurm": (None, SLURM),
-    "platform doctor": (None, SLURM),
-    "platform doctor --train": (None, SLURM),
-    "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": (
-        "platform check scalerl --scale scales/mine.yaml --set length_control.type=none --quick",
-        "takes an optimiser step; tests/platform/cli/test_check.py takes it",
-    ),
-    "platform design FILE --detect 0.02": (None, AGAIN),
-    "platform design FILE --detect 1.2 --question compute": (None, AGAIN),
-    "platform rename SWEEP NAME": ("platform rename ceilings NAME", "the commands after it use SWEEP"),
-    "platform retry": (None, SLURM),
-    "platform status -w": ("platform status", WATCHES),
-    "platform dashboard": (None, SERVES),
-    "platform mlflow": (None, SERVES),
-    "platform reproduce fig4a": ("platform reproduce fig4a --dry-run --as-written", HOURS),
-    "platform reproduce fig4a --dry-run": (
-        "platform reproduce fig4a --dry-run --as-written",
-        "designs by simulation; tests/platform/paper does it",
-    ),
-    "platform reproduce fig4a --scale 8b --executor slurm": (None, SLURM),
-    "platform reproduce --all": (None, HOURS),
-    "platform import sweep.tar.gz": ("platform import sweep.tar.gz --home elsewhere", "needs another home folder"),
-    "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
-    "--variant loss --seed seed --reference cispo": (None, "needs a server; tests/tracking has one"),
-    "source .venv/bin/activate": (None, SHELL),
-    "export MLFLOW_DISABLE_TELEMETRY=true": (None, SHELL),
-    "export MLFLOW_TRACKING_URI=http://mlflow.example:5000": (None, SHELL),
-    "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
-    "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000": (None, SERVES),
+    "platform sweep FILE --scale scales/mine.yaml --set length_control.type=none",
+    "platform sweep my_study.yaml --budget 2",
+)
+"""Commands that train for minutes or more, or on a GPU; what they would train is shown and checked by `--dry-run`."""
+OTHERS = {
+    # an optimiser step, which tests/platform/cli/test_check.py takes
+    "platform check scalerl --scale scales/mine.yaml --set length_control.type=none": "platform check scalerl "
+    "--scale scales/mine.yaml --set length_control.type=none --quick",
+    "platform rename SWEEP NAME": "platform rename ceilings NAME",  # the commands after it use SWEEP
+    "platform status -w": "platform status",  # a live table needs a terminal
+    # hours of training, and a design by simulation, which tests/platform/paper makes
+    "platform reproduce fig4a": "platform reproduce fig4a --dry-run --as-written",
+    "platform reproduce fig4a --dry-run": "platform reproduce fig4a --dry-run --as-written",
+    "platform import sweep.tar.gz": "platform import sweep.tar.gz --home elsewhere",  # needs another home folder
 }
-"""A command of a page: what runs instead, if anything, and why. Also without a run it is parsed and its files exist."""
+NOT_RUN = {
+    "a Slurm, which tests/slurm starts": (
+        *(f"platform sweep {file} --executor slurm" for file in ("sweeps/loo.yaml", "FILE")),
+        *("platform doctor", "platform doctor --train", "platform retry"),
+        "platform reproduce fig4a --scale 8b --executor slurm",
+    ),
+    "simulations, which tests/platform/paper runs with fewer curves": (
+        *(f"platform design FILE --detect {size}" for size in ("0.02", "1.2 --question compute")),
+    ),
+    "hours": ("platform reproduce --all",),
+    "a server until Ctrl-C; tests/dashboard and tests/tracking start it": (
+        *("platform dashboard", "platform mlflow"),
+        "mlflow server --host 0.0.0.0 --port 5000 --backend-store-uri sqlite:////srv/mlflow/mlflow.db "
+        "--artifacts-destination /srv/mlflow/files --allowed-hosts mlflow.example:5000",
+        "platform compare --mlflow http://mlflow:5000 --experiment grpo --metric pass_rate --compute gpu_hours "
+        "--variant loss --seed seed --reference cispo",
+    ),
+    "the reader's own shell": (
+        "source .venv/bin/activate",
+        "export MLFLOW_DISABLE_TELEMETRY=true",
+        "export MLFLOW_TRACKING_URI=http://mlflow.example:5000",
+    ),
+}
+"""Commands by what they need; they are parsed, and their files must exist."""
+INSTEAD: dict[str, str | None] = {
+    **{command: f"{command} --dry-run" for command in TRAINS},
+    **OTHERS,
+    **dict.fromkeys(command for commands in NOT_RUN.values() for command in commands),
+}
+"""A command of a page, and what runs instead, if anything."""
 NOT_COMPARED: dict[str, str] = {
-    "turns: 3 of 9 runs to train": "these runs are there already; the test that trains has a line like it",
+    "turns: 3 of 9 runs to train": "these runs are there already; tests/integration/test_sweep.py trains",
     "error: my_study.yaml": "of a misspelt file, which a test below writes",
     "claims:": "of studies in sweeps/paper; tests/platform/study/test_claims.py reads them",
     "R_C = R_0 + (A - R_0)": "a formula",
@@ -253,26 +251,6 @@ def test_a_page_runs_and_prints_what_it_shows(page, place):
         )
 
 
-def test_the_tutorial_trains_and_adds_a_variant(place):
-    # The study of the page with one seed, at a scale `smoke` that takes seconds.
-    shutil.rmtree(place / "ablation-runs")
-    (place / "recipes").unlink()
-    (place / "recipes/scales").mkdir(parents=True)
-    (place / "recipes/scales/smoke.yaml").write_text(SCALE)
-    file = place / "my_study.yaml"
-    first, second = (study(with_dapo=one).replace("seeds: [0, 1, 2]", "seeds: [0]") for one in (False, True))
-    file.write_text(first)
-    assert re.search(
-        r"turns: 2 of 2 runs to train, \d+ at a time, in .*/ablation-runs\n",
-        as_own_command(place, "sweep", "my_study.yaml"),
-    )
-    file.write_text(second)
-    printed = as_own_command(place, "sweep", "my_study.yaml")
-    assert re.search(r"turns: 1 of 3 runs to train, \d+ at a time, in .*/ablation-runs\n", printed)
-    assert "dapo changes loss.type = dapo." in printed
-    assert [run["state"] for run in json.loads(run("platform status --json", "", place))["runs"]] == ["done"] * 3
-
-
 def as_own_command(place: Path, *arguments: str) -> str:
     """What `platform` prints in a process of its own."""
     command = [sys.executable, "-m", "ablations.cli", *arguments]
@@ -349,7 +327,7 @@ def run(command: str, where: str, place: Path) -> str:
     if program == "make":
         subprocess.run(["make", "--dry-run", *arguments], cwd=REPOSITORY, check=True, capture_output=True)
         return ""
-    instead, _ = INSTEAD.get(written, (written, ""))
+    instead = INSTEAD.get(written, written)
     if program == "platform":
         parse(arguments, where)
     if instead is None:

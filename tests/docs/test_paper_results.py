@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import math
 import re
 from statistics import fmean
 
@@ -11,12 +10,9 @@ import pytest
 from places import REPOSITORY
 
 from ablations.paper.card_words import claim_text
-from ablations.paper.judgement import judged_claim
 from ablations.report.markdown import markdown_text
 from ablations.study.claims import Claim
 from ablations.study.sweep import load_sweep
-from ablations.verdict.answer import Answer
-from ablations.verdict.questions import BY_NAME
 
 RESULTS = REPOSITORY / "docs/results"
 CARDS = json.loads((REPOSITORY / "benchmarks/results/reproduction.json").read_text())["cards"]
@@ -28,14 +24,8 @@ def claims_of(card):
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])
-def test_a_card_judges_the_claims_of_its_file_by_its_intervals(card):
+def test_a_card_has_the_claims_of_its_file(card):
     assert claims_of(card) == list(load_sweep(REPOSITORY / f"sweeps/paper/{card['study']}.yaml").claims)
-    for claim, one in zip(claims_of(card), card["claims"], strict=True):
-        ends = one["found"]
-        if claim.of == "compute":
-            ends = {name: end and math.log(end) for name, end in ends.items()}
-        found = Answer.written(BY_NAME[claim.of], **ends)
-        assert judged_claim(claim, found) == one["outcome"]
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card["study"])

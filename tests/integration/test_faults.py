@@ -3,24 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from integration.conftest import NUM_RUNS, read_metrics
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 MiB; needs the right to mount one."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("only root may mount a small file system")
-    yield path
-    subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ LIMIT_S = 90.0
 
 
 @pytest.fixture
-def server(tmp_path):
-    with mlflow_server(tmp_path) as late:
+def server(tmp_path, empty_store):
+    with mlflow_server(tmp_path, empty_store) as late:
         yield late
 
 

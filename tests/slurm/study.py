@@ -15,6 +15,7 @@ from waiting import wait_until
 
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
+from ablations.slurm import queue_cache
 from ablations.slurm.submissions import Submission, read_submissions
 from ablations.status.progress import run_rows, to_json
 
@@ -22,6 +23,10 @@ LIMIT_S = 600.0
 """How long a command, a state that a test waits for, or the undisturbed study may take on a busy machine; alone each
 takes seconds, the longest two minutes.
 """
+ASKS_OFTEN = (
+    "import ablations.slurm.queue_cache as cache; cache.ASK_EVERY_S = {}; from ablations.cli import main; main()"
+)
+"""`python -c` for the command line that asks Slurm more often than every ten seconds."""
 UNDISTURBED: dict[float, dict[str, Any]] = {}
 """Run logs by budget: they are the same to the bit however often they are made."""
 
@@ -35,6 +40,8 @@ class SlurmStudy:
     budget: float = 1.0
     home: Path = Path()
     """Folder of its own unless given."""
+    ask_every_s: float = 1.0
+    """Seconds for which an answer of Slurm holds, so that no test waits ten seconds for each change of state."""
 
     def __post_init__(self) -> None:
         self.home = self.folder / "home" if self.home == Path() else self.home
@@ -57,7 +64,7 @@ class SlurmStudy:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """A command on the study's home folder, not waited for."""
         return subprocess.Popen(
-            [sys.executable, "-m", "ablations.cli", *arguments, "--home", str(self.home)],
+            [sys.executable, "-c", ASKS_OFTEN.format(self.ask_every_s), *arguments, "--home", str(self.home)],
             env=self.cluster.environment | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -85,7 +92,10 @@ class SlurmStudy:
     def runs(self) -> list[dict[str, Any]]:
         """Every run as `platform status --json` shows it."""
         home = Home(self.home)
-        with mock.patch.dict(os.environ, self.cluster.environment, clear=True):
+        with (
+            mock.patch.dict(os.environ, self.cluster.environment, clear=True),
+            mock.patch.object(queue_cache, "ASK_EVERY_S", self.ask_every_s),
+        ):
             sweep = read_sweep(home, "small")
             return to_json(sweep.plan, run_rows(sweep))["runs"]
 

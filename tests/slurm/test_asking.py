@@ -7,7 +7,16 @@ from itertools import pairwise
 
 import pytest
 
+from ablations.slurm.queue_cache import ASK_EVERY_S
+
 ASKED = ("squeue", "sacct")
+
+
+@pytest.fixture
+def study(study):
+    """The study asks Slurm as often as its user does."""
+    study.ask_every_s = ASK_EVERY_S
+    return study
 
 
 @pytest.fixture
@@ -32,6 +41,7 @@ def test_slurm_is_asked_once_in_ten_seconds_whoever_asks(counted):
     def impatient():
         while time.monotonic() < deadline:
             study.platform("status", code=None, PATH=path)
+            time.sleep(0.5)
 
     users = [threading.Thread(target=impatient) for _ in range(2)]
     for user in users:

@@ -2,12 +2,10 @@
 
 import json
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
 from mlflow_server import mlflow_server
 from slurm.study import LIMIT_S, SlurmStudy
 from waiting import wait_until
@@ -72,17 +70,6 @@ def test_a_sweep_started_inside_a_job_submits_as_from_outside(study, tmp_path):
     assert set(jobs.stdout.splitlines()) <= {"low 1"}
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 64 MiB; needs the right to mount one."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(path)], capture_output=True).returncode:
-        pytest.skip("only root may mount a small file system")
-    yield path
-    subprocess.run(["umount", "--lazy", str(path)], check=True)
-
-
 def fill(disk: Path) -> Path:
     """A file that takes what others leave, however much they write meanwhile."""
     filler = disk / "filler"
@@ -110,8 +97,8 @@ def test_a_full_home_folder_costs_what_was_not_saved_and_nothing_else(empty, sma
     assert study.metrics() == study.undisturbed()
 
 
-def test_a_tracking_server_that_is_down_throughout_and_back_at_the_end_gets_everything(study, tmp_path):
-    with mlflow_server(tmp_path) as server:
+def test_a_tracking_server_that_is_down_throughout_and_back_at_the_end_gets_everything(study, tmp_path, empty_store):
+    with mlflow_server(tmp_path, empty_store) as server:
         study.submit("--tracking-uri", server.uri)
         watch = study.start("sync", "small", "--watch", "--every", "2", "--tracking-uri", server.uri)
         study.until_done()

@@ -85,8 +85,6 @@ def test_a_run_whose_cancelled_job_is_still_ending_gets_a_new_job(empty, tmp_pat
     study.until_trains("scalerl")
     study.cluster.run("scancel", study.job("scalerl"))
     study.until(lambda rows: rows["scalerl"]["state"] == "cancelled")
-    cache = study.home / "slurm.json"
-    cache.write_text(json.dumps(json.loads(cache.read_text()) | {"asked": 0.0}))  # so that Slurm is asked at once
     assert "trains 1 run\n" in study.submit()
     assert len(study.submissions()) == 2
 

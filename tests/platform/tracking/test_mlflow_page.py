@@ -38,14 +38,14 @@ class Pages:
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory) -> Iterator[Pages]:
+def pages(tmp_path_factory, empty_store) -> Iterator[Pages]:
     require_chromium()
     from playwright.sync_api import sync_playwright
 
     folder = tmp_path_factory.mktemp("mlflow")
     sweep = make_home(folder / "home")
     replace(sweep.plan, doc=DOC).write(sweep.home.plan_file("loo"))
-    with mlflow_server(folder) as server:
+    with mlflow_server(folder, empty_store) as server:
         server.start()
         wait_until(lambda: answers(server), "MLflow", process=server.process)
         report = push_sweep(sweep.reread(), server.uri)

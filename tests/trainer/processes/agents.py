@@ -72,3 +72,24 @@ def is_alive(process: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def parent_of(process: int) -> int:
+    """The process that started it."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children_of(process: int | None) -> list[int]:
+    """What a process has started, the first first; nothing of one that has ended."""
+    with suppress(OSError):
+        return sorted(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
+    return []
+
+
+def unit_processes(process: int | None) -> list[int]:
+    """Those of them that multiprocessing started: the units of a run on one node."""
+    found = []
+    for child in children_of(process):
+        with suppress(OSError):  # it has ended since
+            found += [child] if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes() else []
+    return found

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from trainer.processes.agents import agents, echo, end_by_itself, is_alive, place, with_a_child
+from trainer.processes.agents import agents, echo, end_by_itself, is_alive, parent_of, place, with_a_child
 from waiting import wait_until
 
 from scalerl.cluster.placement import PlacedUnit
@@ -271,8 +271,3 @@ def test_a_node_without_power_is_noticed(other_network, is_sending):
 def test_the_interface_of_an_address_is_found():
     assert interface_of("127.0.0.1") == "lo"
     assert interface_of("203.0.113.9") is None
-
-
-def parent_of(process):
-    with open(f"/proc/{process}/stat") as file:
-        return int(file.read().rpartition(")")[2].split()[1])

@@ -10,13 +10,13 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
 from trainer.attempts import attempt
+from trainer.processes.agents import is_alive, unit_processes
 from trainer.tiny import SETTINGS, fixed_policy, generator_of, maker_of, random_policy, tiny_recipe
 from waiting import wait_until
 
@@ -434,27 +434,6 @@ def test_a_generator_that_hangs_is_ended_and_started_again(monkeypatch):
         assert_no_group_is_lost_or_used_twice(cluster, steps, cluster.drawn)
 
 
-def test_generators_end_with_the_cluster():
-    recipe = schedule_recipe("pipeline", 8, generators=2)
-    with running(recipe, random_policy(recipe)) as cluster:
-        processes = cluster.fleet.process_ids
-        assert all(is_alive(process) for process in processes)
-    assert not any(is_alive(process) for process in processes)
-
-
-def is_alive(process):
-    """Whether a process is there and not merely waiting to be buried."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    return False
-
-
-def generators_of(learner):
-    """Process ids of the generators of a learner's process."""
-    children = Path(f"/proc/{learner}/task/{learner}/children").read_text().split()
-    return [int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
-
-
 BUDGET = 0.0015
 """Device-hours: 2.7 seconds of two processes, hundreds of steps."""
 
@@ -500,7 +479,7 @@ def in_the_middle(folder, process):
         lambda: folder.read_status().step >= 3 and folder.checkpoint.exists(),
         "step 3 and a checkpoint",
     )
-    generators = generators_of(process.pid)
+    generators = unit_processes(process.pid)
     assert len(generators) == 1
     return generators
 
@@ -528,29 +507,8 @@ def assert_adds_up(rows):
 
 
 @pytest.mark.slow
-def test_a_run_whose_generator_is_killed_says_so_and_goes_on(tmp_path, warm_starts):
+def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path, warm_starts):
     folder = new_run(tmp_path / "run", "pipeline")
-    process = start(folder, warm_starts, budget=1.0)
-    (generator,) = in_the_middle(folder, process)
-    os.kill(generator, signal.SIGKILL)
-    told = wait_until(lambda: folder.read_status().warnings, "the warning", limit_s=30)
-    assert "generator process 0 died (signal 9); " in told[0]
-    step = folder.read_status().step
-    wait_until(lambda: folder.read_status().step > step + 20, "the run to go on")
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGTERM)
-    process.join(20)
-    assert folder.read_status().state == "cancelled"
-    rows = finish(folder, warm_starts, budget=folder.read_status().compute_gpu_hours + BUDGET)
-    assert rows[-1]["step"] > step
-    assert_adds_up(rows)
-    assert [row for row in rows if row["kind"] == "train"][-1]["device_s"]["generator"]["dead"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["pipeline", "ppo_off_policy"])
-def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path, warm_starts, schedule):
-    folder = new_run(tmp_path / "run", schedule)
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
     process.kill()
@@ -562,14 +520,13 @@ def test_generators_of_a_killed_trainer_end_and_the_run_can_be_resumed(tmp_path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_too(tmp_path, warm_starts, number):
+def test_a_run_asked_to_stop_checkpoints_first_even_if_its_generators_are_asked_too(tmp_path, warm_starts):
     folder = new_run(tmp_path / "run", "pipeline")
     process = start(folder, warm_starts, budget=1.0)
     (generator,) = in_the_middle(folder, process)
-    os.kill(generator, number)  # as Ctrl-C in a terminal and a batch system do
+    os.kill(generator, signal.SIGTERM)  # as a batch system does; Ctrl-C is sent by tests/integration/test_wall.py
     assert process.pid is not None
-    os.kill(process.pid, number)
+    os.kill(process.pid, signal.SIGTERM)
     process.join(20)
     assert process.exitcode == 7
     assert not is_alive(generator)

@@ -1,4 +1,4 @@
-"""Every recipe file, every value of the axes of a recipe and every task take twenty steps at scale `smoke`."""
+"""Every recipe file, every value of the axes of a recipe and every task take twelve steps at scale `smoke`."""
 
 import json
 import math
@@ -107,12 +107,12 @@ def smoke(**changes) -> ResolvedRecipe:
     return ResolvedRecipe.model_validate({**SMOKE, **changes, "optimiser": optimiser})
 
 
-def twenty_steps(recipe, warm_starts):
+def twelve_steps(recipe, warm_starts):
     policy = new_policy(recipe)
     load_or_train(policy, all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained, recipe, 0, warm_starts)
     cluster = make_cluster(recipe, policy)
     schedule = SCHEDULES[recipe.off_policy.type]
-    return policy, [schedule(cluster).update.metrics for _ in range(20)]
+    return policy, [schedule(cluster).update.metrics for _ in range(12)]
 
 
 def assert_trained(policy, steps):
@@ -122,16 +122,16 @@ def assert_trained(policy, steps):
 
 
 @pytest.mark.parametrize("file", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_recipe_file_trains_for_twenty_steps(file, warm_starts):
+def test_every_recipe_file_trains_for_twelve_steps(file, warm_starts):
     recipe = smoke(**yaml.safe_load(file.read_text()))
-    assert_trained(*twenty_steps(recipe, warm_starts))
+    assert_trained(*twelve_steps(recipe, warm_starts))
 
 
 @pytest.mark.parametrize("name", list(AXES))
-def test_every_axis_value_trains_for_twenty_steps_and_is_another_run(name, warm_starts):
+def test_every_axis_value_trains_for_twelve_steps_and_is_another_run(name, warm_starts):
     recipe = smoke(**AXES[name])
     assert recipe.identity(seed=0) != smoke().identity(seed=0)
-    assert_trained(*twenty_steps(recipe, warm_starts))
+    assert_trained(*twelve_steps(recipe, warm_starts))
 
 
 def test_all_axis_values_have_identities_of_their_own():
@@ -142,19 +142,19 @@ def test_all_axis_values_have_identities_of_their_own():
 MODULAR = {"type": "modular", "max_operations": 2, "train_prompts": 1024, "validation_prompts": 200}
 
 
-def test_the_program_like_task_trains_for_twenty_steps(warm_starts):
-    assert_trained(*twenty_steps(smoke(tasks=[MODULAR], zero_variance="keep"), warm_starts))
+def test_the_program_like_task_trains_for_twelve_steps(warm_starts):
+    assert_trained(*twelve_steps(smoke(tasks=[MODULAR], zero_variance="keep"), warm_starts))
 
 
-def test_a_mix_of_math_like_and_program_like_prompts_trains_for_twenty_steps(warm_starts):
+def test_a_mix_of_math_like_and_program_like_prompts_trains_for_twelve_steps(warm_starts):
     tasks = [{**SMOKE["tasks"][0], "weight": 2}, {**MODULAR, "weight": 1}]
-    assert_trained(*twenty_steps(smoke(tasks=tasks), warm_starts))
+    assert_trained(*twelve_steps(smoke(tasks=tasks), warm_starts))
 
 
 @pytest.mark.parametrize("kind", ["math", "qa", "choice"])
-def test_every_kind_of_task_file_trains_for_twenty_steps(kind, warm_starts, tmp_path):
+def test_every_kind_of_task_file_trains_for_twelve_steps(kind, warm_starts, tmp_path):
     write = sums_as_choices if kind == "choice" else sums
     template = {"template": "{question}\n{choices}"} if kind == "choice" else {}
     task = {"type": kind, "path": write(tmp_path / "sums.jsonl"), **SHORT, **template}
     recipe = smoke(tasks=[task], warm_start={**SMOKE["warm_start"], "steps": 40}, zero_variance="keep", **TEXT)
-    assert_trained(*twenty_steps(recipe, warm_starts))
+    assert_trained(*twelve_steps(recipe, warm_starts))

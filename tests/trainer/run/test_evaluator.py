@@ -8,10 +8,10 @@ import signal
 import threading
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import pytest
 from trainer.gated_meter import GATE, gated_attempt
+from trainer.processes.agents import is_alive, unit_processes
 from trainer.tiny import PolicySampler, tiny_recipe
 from waiting import wait_until
 
@@ -94,20 +94,6 @@ def evaluated_recipe():
     return ResolvedRecipe.model_validate(recipe | {"cluster": cluster, "compute_unit_gpu_hours": BUDGET / 6})
 
 
-def alive(process):
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    return False
-
-
-def children_of(process):
-    """Process ids of the units of a run's process, in the order in which they were started."""
-    with suppress(OSError):
-        found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        return sorted(int(pid) for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
-    return []
-
-
 def pending_in_checkpoint(folder):
     """The evaluations that the checkpoint names; none while it is being replaced."""
     with suppress(OSError, ValueError, KeyError):
@@ -132,18 +118,18 @@ def test_a_run_whose_evaluator_and_then_whose_coordinator_is_killed_has_every_ev
         wait_until(lambda: pending_in_checkpoint(folder) == 2, "two pending evaluations", limit_s=200)
         waiting = "waiting for the evaluator: 2 evaluations are not measured yet"
         wait_until(lambda: folder.read_status().message == waiting, "the wait for the evaluator", limit_s=100)
-        units = children_of(process.pid)
+        units = unit_processes(process.pid)
         assert len(units) == 2  # the evaluator, and the generator after it
         os.kill(units[0], signal.SIGKILL)
         wait_until(lambda: (unit := evaluator_state(folder)) and unit.deaths == 1, "word of its death", limit_s=100)
         wait_until(lambda: evaluator_state(folder).doing == "evaluate", "another evaluator at work", limit_s=100)
-        units = sorted({*units, *children_of(process.pid)})
+        units = sorted({*units, *unit_processes(process.pid)})
         assert len(units) == 3
         kept = shutil.copytree(folder.evaluations, tmp_path / "kept")
     finally:
         process.kill()
         process.join()
-    wait_until(lambda: not any(alive(unit) for unit in units), "the end of all units", limit_s=60)
+    wait_until(lambda: not any(map(is_alive, units)), "the end of all units", limit_s=60)
     assert list(read_rows(folder.metrics, kind="eval")) == []
     (tmp_path / GATE).touch()
     process = PROCESSES.Process(target=gated_attempt, args=(folder.path, BUDGET, tmp_path / "warm_starts"))

@@ -82,15 +82,15 @@ PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("before", ["", "answer is ", "B"])
-def test_the_time_for_100_000_characters_is_a_moment(piece, before):
+def test_the_time_for_100_000_characters_is_a_moment(before):
     # What takes quadratic time in the number of pieces takes minutes here; what is linear takes milliseconds.
-    text = before + piece * (100_000 // len(piece))
-    start = time.process_time()
-    verify_choice(text, "B", num_choices=4)
-    assert verify_choice(text + "}\nThe answer is B.", "B", num_choices=4) in ("right", "unparsable")
-    assert time.process_time() - start < 2.0
+    for piece in PIECES:
+        text = before + piece * (100_000 // len(piece))
+        start = time.process_time()
+        verify_choice(text, "B", num_choices=4)
+        assert verify_choice(text + "}\nThe answer is B.", "B", num_choices=4) in ("right", "unparsable")
+        assert time.process_time() - start < 2.0, piece
 
 
 @pytest.mark.parametrize("text", ["B " * 50_000, "(" * 100_000, "answer is " * 10_000, "*" * 100_000, "\n" * 300_000])

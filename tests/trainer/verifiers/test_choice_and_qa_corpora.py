@@ -5,8 +5,8 @@ Rows are {"kind", "gold", "answer", "expected", "source"}; of choices the prompt
 
 import json
 import random
+from functools import partial
 
-import pytest
 from places import DATA
 
 from scalerl.verifiers.choice import verify_choice
@@ -19,16 +19,19 @@ def rows(name):
     return [json.loads(line) for line in (DATA / "answers" / f"{name}.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("row", rows("choice"), ids=lambda row: f"{row['gold']} {row['answer']!r:.40}")
-def test_a_letter_is_judged_as_a_careful_person_would(row):
-    seen = verify_choice(row["answer"], row["gold"], num_choices=4, texts=TEXTS)
-    assert (seen == "right") == (row["expected"] == "right"), seen
+def off(rows, judged):
+    """Rows that are judged otherwise than a careful person would."""
+    found = [(row["gold"], row["answer"], row["expected"], judged(row)) for row in rows]
+    return [one for one in found if (one[3] == "right") != (one[2] == "right")]
 
 
-@pytest.mark.parametrize("row", rows("qa"), ids=lambda row: f"{row['gold'][0]} {row['answer']!r:.40}")
-def test_a_short_answer_is_judged_as_a_careful_person_would(row):
-    seen = verify_qa(row["answer"], row["gold"])
-    assert (seen == "right") == (row["expected"] == "right"), seen
+def test_a_letter_is_judged_as_a_careful_person_would():
+    judged = partial(verify_choice, num_choices=4, texts=TEXTS)
+    assert off(rows("choice"), lambda row: judged(row["answer"], row["gold"])) == []
+
+
+def test_a_short_answer_is_judged_as_a_careful_person_would():
+    assert off(rows("qa"), lambda row: verify_qa(row["answer"], row["gold"])) == []
 
 
 STATED = ["The answer is {}.", "**Answer:** {}", "\\boxed{{{}}}", "Option {} is correct.", "({})", "I choose {}.", "{}"]
@@ -55,22 +58,8 @@ def test_of_10_000_generated_answers_the_stated_letter_counts_and_no_other():
 
 def test_of_10_000_generated_answers_to_questions_no_other_one_is_right():
     rng = random.Random(1)
-    words = [
-        "lima",
-        "quito",
-        "harbour",
-        "green",
-        "river",
-        "1859",
-        "3.5",
-        "35",
-        "c++",
-        "c",
-        "-5",
-        "5",
-        "treaty",
-        "ghent",
-    ]
+    words = ["lima", "quito", "harbour", "green", "river", "1859", "3.5", "35", "c++", "c", "-5", "5", "treaty",
+             "ghent"]  # fmt: skip
     for _ in range(10_000):
         gold = " ".join(rng.sample(words, rng.randint(1, 3)))
         other = " ".join(rng.sample(words, rng.randint(1, 3)))
