@@ -195,7 +195,7 @@ def test_a_name_is_shown_letter_by_letter(results, name):
     ]
     variants = tuple(renamed if one is variant else one for one in results.variants)
     sweep = changed(results.sweep, variants=tuple(planned))
-    figure = curves_figure(dataclasses.replace(results, sweep=sweep, variants=variants))
+    figure = curves_figure(dataclasses.replace(results, plan=sweep.plan, variants=variants))
     (entry,) = [trace for trace in figure.data if trace.legendgroup == name and trace.name is not None]
     assert html.unescape(entry.name).rpartition(": A")[0] == name
     assert "<" not in entry.name

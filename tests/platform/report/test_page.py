@@ -49,7 +49,7 @@ def test_the_report_says_how_it_was_made(results):
 
 def test_measured_compute_is_never_called_modelled(results):
     sweep = changed(results.sweep, compute_name="measured device-hours")
-    page = report_page(dataclasses.replace(results, sweep=sweep), now=NOW)
+    page = report_page(dataclasses.replace(results, plan=sweep.plan), now=NOW)
     assert "2000 measured device-hours each" in text_of(page)
     assert page.count('"compute (measured device-hours)"') >= 1
     assert "modelled GPU-hours" in report_page(results, now=NOW)
@@ -154,7 +154,7 @@ def test_a_run_without_a_fit_is_named_with_the_reason(tmp_path):
 
 def test_what_the_user_wrote_cannot_become_markup(results):
     sweep = changed(results.sweep, doc="A <b>bold</b> & risky $question")
-    page = report_page(dataclasses.replace(results, sweep=sweep), now=NOW)
+    page = report_page(dataclasses.replace(results, plan=sweep.plan), now=NOW)
     assert "A <b>bold</b> & risky $question" in text_of(page)
     assert "<b>bold" not in page
 

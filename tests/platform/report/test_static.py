@@ -113,11 +113,11 @@ def renamed(results, name):
 
     plan = results.plan
     variants = [dataclasses.replace(one, name=new(one.name)) for one in plan.variants]
-    sweep = dataclasses.replace(results.sweep, plan=dataclasses.replace(plan, variants=tuple(variants)))
+    plan = dataclasses.replace(plan, variants=tuple(variants))
     lines = [dataclasses.replace(one, name=new(one.name)) for one in results.comparison.variants]
     comparison = dataclasses.replace(results.comparison, variants=tuple(lines))
     fitted = tuple(dataclasses.replace(one, name=new(one.name)) for one in results.variants)
-    return dataclasses.replace(results, sweep=sweep, variants=fitted, comparison=comparison)
+    return dataclasses.replace(results, plan=plan, variants=fitted, comparison=comparison)
 
 
 @pytest.mark.parametrize(

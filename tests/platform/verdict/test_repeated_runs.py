@@ -123,9 +123,9 @@ def test_runs_with_other_evaluations_or_of_another_unit_say_nothing(home, change
     }
     like = recipe.model_copy(update=update)
     asked = {"sweep": "now", "settings": now(home).plan.fit_settings, "own": (), "freedom": 0}
-    assert repeated_runs.repeats_of_home(home, "smoke", like=like, **asked).level == ()
-    assert repeated_runs.repeats_of_home(home, "laptop", like=recipe, **asked).level == ()
-    assert len(repeated_runs.repeats_of_home(home, "smoke", like=recipe, **asked).level) == 2
+    assert repeated_runs.repeats_of_home(home, "smoke", like=like, **asked).of("level") == ()
+    assert repeated_runs.repeats_of_home(home, "laptop", like=recipe, **asked).of("level") == ()
+    assert len(repeated_runs.repeats_of_home(home, "smoke", like=recipe, **asked).of("level")) == 2
 
 
 def test_runs_of_two_versions_of_the_code_do_not_repeat_each_other(home):
@@ -192,7 +192,7 @@ def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
         raise AssertionError("no plan is read")
 
     monkeypatch.setattr(repeated_runs, "plans_of", refuse)
-    assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).level == ()
+    assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).of("level") == ()
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -211,7 +211,7 @@ def test_the_recipe_that_differs_least_counts_first_whenever_it_was_trained(home
         freedom=ENOUGH_FREEDOM - 1,
     )
     runs = [*read_sweep(home, "before").plan.variants[number].runs, *sweep.plan.variants[number].runs]
-    (nearest,) = found.level
+    (nearest,) = found.of("level")
     assert nearest.squares == pytest.approx(float(np.var([level_by_hand(home, run.id) for run in runs])) * 4, rel=1e-3)
 
 
