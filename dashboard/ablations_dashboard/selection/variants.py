@@ -19,7 +19,7 @@ MOST_PILLS = 16
 """Variants that are chosen by a click each; more are searched for."""
 IN_COLOUR = ("4", "8", "12", "16")
 """How many of many variants may be in colour."""
-VERDICTS = ("up", "down", "less compute", "more compute", "no difference seen", "cannot tell", "no fit")
+VERDICT_FILTERS = ("up", "down", "less compute", "more compute", "no difference seen", "cannot tell", "no fit")
 """What may be asked of a variant's three verdicts; `up` and `down` are of level or ceiling."""
 
 
@@ -129,7 +129,7 @@ def _filtered(results: Results, names: Sequence[str]) -> list[str]:
     settings = list(dict.fromkeys(key for one in results.variants for key in axes_of(one.overrides)))
     with st.sidebar.expander("Filter", expanded=bool(in_url("changes") or in_url("verdict"))):
         changes = pick_several("changes", "That change", settings, scope=plan.sweep)
-        verdicts = pick_several("verdict", "With a verdict", VERDICTS, scope=plan.sweep)
+        verdicts = pick_several("verdict", "With a verdict", VERDICT_FILTERS, scope=plan.sweep)
     return [
         name
         for name in names
@@ -147,7 +147,7 @@ def axes_of(overrides: dict[str, object]) -> list[str]:
 
 
 def verdicts_of(results: Results, name: str) -> list[str]:
-    """What is said of a variant, by the words of `VERDICTS`."""
+    """What is said of a variant, by the words of `VERDICT_FILTERS`."""
     line = results.compared(name)
     if line is None:
         return ["no fit"]

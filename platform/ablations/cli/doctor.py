@@ -15,7 +15,7 @@ from ablations.errors import AblationsError, Place
 from ablations.home.home import find_home
 from ablations.signals import handled
 
-WIDTH = 100
+DOCTOR_WIDTH = 100
 
 
 def doctor(
@@ -82,7 +82,7 @@ def doctor(
         ):
             for finding in lines:
                 if not as_json:
-                    show_finding(out, finding, after=findings[-1] if findings else None, width=WIDTH)
+                    show_finding(out, finding, after=findings[-1] if findings else None, width=DOCTOR_WIDTH)
                 findings.append(finding)
     except KeyboardInterrupt:
         console(stderr=True).print("Stopped. No probe job is left behind.")

@@ -24,7 +24,7 @@ TREE, NUMBERS = "tree", "numbers"
 """Names of the two arrays."""
 ALIGNED_BYTES = 16
 """Each array begins at a multiple of this."""
-PLAIN = "biufc"
+NUMBER_KINDS = "biufc"
 """Kinds of numbers, as NumPy writes them: whatever holds references is refused."""
 
 
@@ -79,7 +79,7 @@ def tree_from_bytes(content: bytes, *, classes: Collection[type], named: Mapping
 
 def _put(array: np.ndarray, numbers: bytearray) -> dict[str, Any]:
     """Where the array lies among the numbers, once it is there."""
-    if array.dtype.kind not in PLAIN:
+    if array.dtype.kind not in NUMBER_KINDS:
         raise TypeError(f"an array of {array.dtype} is not kept")
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     numbers.extend(bytes(-len(numbers) % ALIGNED_BYTES))
@@ -91,7 +91,7 @@ def _put(array: np.ndarray, numbers: bytearray) -> dict[str, Any]:
 def _taken(dtype: str, shape: list[int], order: Literal["C", "F"], start: int, numbers: np.ndarray) -> np.ndarray:
     """The inverse of `_put`; ValueError where it lies outside."""
     kind = np.dtype(dtype)
-    if kind.kind not in PLAIN:
+    if kind.kind not in NUMBER_KINDS:
         raise ValueError(f"an array of {dtype} is not read")
     end = start + kind.itemsize * math.prod(shape)
     if not 0 <= start <= end <= numbers.size:

@@ -36,7 +36,7 @@ B_NODES = np.geomspace(LEAST_B, LARGEST_B, 61)
 LARGEST_EXPONENT = 700.0
 LEAST_SUM = 1e-300
 """Keeps divisions finite where g vanishes at every reading."""
-ROUNDING = 1e-12
+RESIDUAL_ROUNDING = 1e-12
 """Of sums that nearly cancel where a curve goes through its readings exactly."""
 PAIRS_AT_ONCE = 256
 MAX_NEWTON_STEPS = 40
@@ -213,7 +213,7 @@ def _screen(readings: PaperReadings, A_nodes: np.ndarray, C_mid_nodes: np.ndarra
     # The best h may be any number here, so this is no more than any node of the grid of A can reach.
     _, least = _least_over_B(sum_yy - sum_gy**2 / sum_gg)
     nearest = gains[np.searchsorted((gains[1:] + gains[:-1]) / 2, sum_gy / sum_gg)]
-    best_node = float(np.min(sum_yy + nearest * (nearest * sum_gg - 2 * sum_gy))) + ROUNDING * sum_yy
+    best_node = float(np.min(sum_yy + nearest * (nearest * sum_gg - 2 * sum_gy))) + RESIDUAL_ROUNDING * sum_yy
     rows = np.flatnonzero(least <= best_node)
 
     h = gains[:, None, None]

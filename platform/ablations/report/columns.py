@@ -79,7 +79,7 @@ PLAIN = {
     )
 }
 
-Part = Literal["verdict", "number", "joint", "stacked", "stacked with joint"]
+ColumnPart = Literal["verdict", "number", "joint", "stacked", "stacked with joint"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Selection:
     """The columns that an output shows: those before the questions, of each question, beside the ceiling, behind."""
 
     before: Sequence[str]
-    of_question: Sequence[Part]
+    of_question: Sequence[ColumnPart]
     beside_ceiling: Sequence[str]
     behind: Sequence[str]
 
@@ -139,7 +139,7 @@ def rows_of(results: Results, shown: Sequence[ResultColumn], digits: Digits) -> 
     return [[column.cell(row) for column in shown] for row in rows]
 
 
-def _column(question: Question, part: Part) -> ResultColumn:
+def _column(question: Question, part: ColumnPart) -> ResultColumn:
     """One of the columns of a question."""
 
     def stacked(row: ResultRow) -> str:

@@ -2,7 +2,7 @@
 
 sweep            what a sweep file may say
 claims           what a paper says of variants
-values           what an axis may take
+names            the names, seeds and values that a sweep file may give
 resources        what a job asks for: the `resources:` block
 merge_resources  that of a sweep over that of its scale, with the place of every key
 search_space     what a search may vary; search_points: one point of it as overrides

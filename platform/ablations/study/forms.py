@@ -17,10 +17,10 @@ from typing import Any
 from ablations.errors import Place, did_you_mean
 from ablations.files.lookup import find_file
 from ablations.files.source import KeyPath, Source, read_yaml
+from ablations.study.names import Values, label
 from ablations.study.override import Override, overrides_from, overrides_in
 from ablations.study.resolve import checked_recipe
 from ablations.study.sweep import Axes, LeaveOneOut, Sweep
-from ablations.study.values import Values, label
 from scalerl.recipe import Recipe, ResolvedRecipe
 
 MAX_COMBINATIONS = 1000

@@ -14,9 +14,9 @@ from typing import Any
 
 from ablations.errors import FileError, Place
 from ablations.files.source import KeyPath, Source
+from ablations.study.names import label
 from ablations.study.override import Override, overrides_from, overrides_in, vary
 from ablations.study.search_space import Dimension, Search
-from ablations.study.values import label
 from scalerl.recipe import ResolvedRecipe
 
 Point = dict[str, int | float | str]

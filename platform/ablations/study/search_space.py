@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from ablations.study.values import Seed, Values, label
+from ablations.study.names import Seed, Values, label
 from scalerl.frozen import Frozen
 
 

@@ -18,9 +18,9 @@ from ablations.files.source import read_yaml
 from ablations.files.validation import validated
 from ablations.fit.options import FitOptions
 from ablations.study.claims import Claim
+from ablations.study.names import Label, Name, Named, Overrides, Seed, Values, unique
 from ablations.study.resources import Resources
 from ablations.study.search_space import Search
-from ablations.study.values import Label, Name, Named, Overrides, Seed, Values, unique
 from scalerl.frozen import Frozen
 
 

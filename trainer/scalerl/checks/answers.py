@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scalerl.checks.finding import Fault, Finding, Level, in_file_order
+from scalerl.checks.finding import Fault, Finding, Severity, in_file_order
 from scalerl.checks.subject import MadeTask, Subject
 from scalerl.prompts.demonstrations import refuse_demonstrations, refuse_without_demonstrations
 from scalerl.prompts.judge import NOT_JUDGED, VerifierFailed
@@ -132,7 +132,7 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
         return Finding(part="answers", check=name, level="ok", found="the task writes its own demonstrations")
     refused = [one for one in demonstrated if one.is_refused]
     num_right = len(demonstrated) - len(refused)
-    level: Level = "warning"
+    level: Severity = "warning"
     remedy = "correct these solutions, or name another column by the task's `solution`"
     try:
         refuse_demonstrations(task.name, [(one.written.where, one.outcome) for one in demonstrated if one.outcome])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 _NUMBER = re.compile(r"(\d+)")
-Level = Literal["ok", "warning", "error"]
+Severity = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Finding:
     """What was examined: data, answers, this machine, Slurm, a node of a partition."""
     check: str
     """The task, or what of the part."""
-    level: Level
+    level: Severity
     found: str
     remedy: str = ""
     """What to do about it; empty if nothing is wrong."""
@@ -44,7 +44,7 @@ class Finding:
     """The recipe, or variants of a sweep file, that the finding is about."""
 
 
-def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Level = "error") -> Finding:
+def judged(part: str, check: str, problem: str, found: str, remedy: str, *, level: Severity = "error") -> Finding:
     """`found` if there is no problem, else the problem with its remedy."""
     if problem:
         return Finding(part=part, check=check, level=level, found=problem, remedy=remedy)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from scalerl.checks.finding import Finding, Level
+from scalerl.checks.finding import Finding, Severity
 from scalerl.checks.noise import num_samples
 from scalerl.checks.subject import Subject
 from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLengths, peak_memory
@@ -46,7 +46,7 @@ def against_machine(forecast: MemoryForecast, limit: int | None, available: int 
     """The total against the most that this machine, or the limit of this job, allows, and what of it is free."""
     total = forecast.total
     found = f"{size_text(total)} at the peak of a run"
-    level: Level = "ok"
+    level: Severity = "ok"
     if limit is not None:
         found += f"; this machine has {size_text(limit)}"
         level = "error" if total > limit else "ok"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.evaluation.evaluator import Sampler, samples_of
-from scalerl.evaluation.held_out import columns
+from scalerl.evaluation.held_out import reading_columns
 from scalerl.prompts.judge import NOT_JUDGED, judgements
 from scalerl.recipe import ResolvedRecipe
 from scalerl.rollout import Outcome
@@ -51,6 +51,6 @@ class DownstreamEvaluator:
         by_problem: dict[str, list[Outcome]] = {prompt.id: [] for prompt in task.validation}
         for rollout, one in judged:
             by_problem[rollout.prompt.id].append(one.outcome)
-        row = {"task": task.name, **columns(task, judged)}
+        row = {"task": task.name, **reading_columns(task, judged)}
         row[f"mean_at_{samples}"] = row["pass_rate"]
         return row | {f"pass_at_{k}": mean_pass_at_k([*by_problem.values()], k) for k in ks}

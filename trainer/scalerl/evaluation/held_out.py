@@ -40,15 +40,19 @@ class HeldOutEvaluator:
             self.kept.keep(finished, found)
         drift = {"kl_start": self.drift(firsts)}
         if not isinstance(self.task, Mix):
-            return [{"task": self.task.name, **columns(self.task, judged), **drift}]
+            return [{"task": self.task.name, **reading_columns(self.task, judged), **drift}]
         parts = [
-            {"task": name, "share": share, **columns(task, [one for one in judged if one[0].prompt.task == name])}
+            {
+                "task": name,
+                "share": share,
+                **reading_columns(task, [one for one in judged if one[0].prompt.task == name]),
+            }
             for (name, task), share in zip(self.task.tasks.items(), self.task.shares.values(), strict=True)
         ]
         return [*parts, {"task": self.task.name, **mean_of(parts), **drift}]
 
 
-def columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str, Any]:
+def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str, Any]:
     """The mean pass rate over the answers that were judged, and what is known of all of them."""
     rollouts: list[Rollout] = [rollout for rollout, _ in judged]
     found = [(rollout.prompt.id, one.outcome == "right") for rollout, one in judged if one.outcome not in NOT_JUDGED]

@@ -16,7 +16,7 @@ from scalerl.processes.fleet import Fleet
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death
 from scalerl.processes.member import Member
-from scalerl.processes.messages import Answer, NewRequests, NewWeights, Order, Refused, Report, Resume
+from scalerl.processes.messages import NewRequests, NewWeights, Order, Refused, Reply, Report, Resume
 
 START_LIMIT_S = 900.0
 """For a process to start: an engine may load and compile a large model."""
@@ -135,7 +135,7 @@ class Crew:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def answers(self, *, wait_s: float) -> Iterator[tuple[int, Answer | Death]]:
+    def answers(self, *, wait_s: float) -> Iterator[tuple[int, Reply | Death]]:
         """All that has come, each with the number of its generator; the first is waited for."""
         return self.fleet.answers(wait_s=wait_s)
 

@@ -13,13 +13,13 @@ from scalerl.generator.generator import Generator
 from scalerl.generator.request import Finished, Request
 from scalerl.processes.generator_process import BEAT_S, LOOK_AT_ENGINE_EVERY_S
 from scalerl.processes.messages import (
-    Answer,
     CannotMeasure,
     Measure,
     MeasuredWeights,
     Measuring,
     Paused,
     Refused,
+    Reply,
     from_bytes,
     to_bytes,
 )
@@ -117,6 +117,6 @@ class EvaluatorProcess:
             probe_gap=gap,
         )
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Reply) -> None:
         self.connection.send_bytes(to_bytes(answer))
         self._said = time.monotonic()

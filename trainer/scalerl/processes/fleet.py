@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Launcher
 from scalerl.processes.line import Death, UnitLine
-from scalerl.processes.messages import Answer, Order
+from scalerl.processes.messages import Order, Reply
 
 
 class Fleet:
@@ -43,7 +43,7 @@ class Fleet:
         """Give generator `number` an order; one that is dead does not get it, and its death is told by `answers`."""
         self._lines[number].send(order)
 
-    def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Answer | Death]]:
+    def answers(self, *, wait_s: float = 0.0) -> Iterator[tuple[int, Reply | Death]]:
         """All that has come, each with the number of its generator; the first is waited for."""
         while True:
             try:

@@ -9,7 +9,6 @@ import torch
 from scalerl.generator.generator import Maker
 from scalerl.generator.request import Finished, StepWork
 from scalerl.processes.messages import (
-    Answer,
     GeneratorState,
     HandOver,
     NewRequests,
@@ -18,6 +17,7 @@ from scalerl.processes.messages import (
     Pause,
     Paused,
     Refused,
+    Reply,
     Report,
     Resume,
     TakeOver,
@@ -136,6 +136,6 @@ class GeneratorProcess:
         self._done = NO_WORK
         self._answer(report)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Reply) -> None:
         self.connection.send_bytes(to_bytes(answer))
         self._said = time.monotonic()

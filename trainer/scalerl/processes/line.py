@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 
 from scalerl.cluster.placement import PlacedUnit
 from scalerl.processes.launch import Body
-from scalerl.processes.messages import Answer, Order, from_bytes, to_bytes
+from scalerl.processes.messages import Order, Reply, from_bytes, to_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class UnitLine:
         """Give it an order, which is lost if the process is dead: its death is in the inbox then, or will be."""
         self._orders.put(to_bytes(order))
 
-    def hear(self) -> Answer | Death:
+    def hear(self) -> Reply | Death:
         """The next of what it has said; its death comes last."""
         content = self._answers.get()
         return self._death() if content is None else from_bytes(content)

@@ -216,10 +216,10 @@ Order = (
     | Measure
     | WriteKept
 )
-Answer = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
+Reply = Report | Refused | Paused | GeneratorState | Obeyed | CannotTrain | Measuring | MeasuredWeights | CannotMeasure
 
 
-def to_bytes(message: Order | Answer) -> bytes:
+def to_bytes(message: Order | Reply) -> bytes:
     """For `Connection.send_bytes`: its own `send` would pass tensors as files, one a tensor."""
     return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 

@@ -16,7 +16,6 @@ from scalerl.learner.learner import Diverged, Learner
 from scalerl.learner.ranks import LIMIT, Ranks, join
 from scalerl.model.device import UnfitMachine
 from scalerl.processes.messages import (
-    Answer,
     AwaitEvaluator,
     CannotTrain,
     HandOver,
@@ -24,6 +23,7 @@ from scalerl.processes.messages import (
     Order,
     Pause,
     Publish,
+    Reply,
     Resume,
     Step,
     TakeOver,
@@ -83,7 +83,7 @@ class TrainerProcess:
         while True:
             self._answer(self._obey(from_bytes(self.connection.recv_bytes())))
 
-    def _obey(self, order: Order) -> Answer:
+    def _obey(self, order: Order) -> Reply:
         match order:
             case Step():
                 self.sheet.switch("forward_backward")
@@ -124,5 +124,5 @@ class TrainerProcess:
         doing: Activity = "wait_evaluator" if waits_for_evaluator else "wait_rollouts"
         return Obeyed(seconds=self.sheet.seconds(), doing=doing, **found)  # pyright: ignore[reportArgumentType]  one of its fields
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Reply) -> None:
         self.connection.send_bytes(to_bytes(answer))

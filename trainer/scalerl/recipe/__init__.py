@@ -8,7 +8,7 @@
     generator     what decodes: the built-in generator, or vLLM
     tasks         its tasks: synthetic, in files, or only measured
     resolved      both in one namespace, as stored beside a run; their hash is its identity
-    content_hash  one hash of what a file or folder holds
+    file_hash     one hash of what a file or folder holds
     template      texts of prompts in which {name} stands for a part of the problem or a column of its row
     reference     every setting as a page: docs/recipes.md
     meaning       one setting of a recipe: what it means, its unit, bounds and source

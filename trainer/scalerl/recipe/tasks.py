@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from scalerl.frozen import Count, Frozen, Positive, Unit
-from scalerl.recipe.content_hash import content_sha256
+from scalerl.recipe.file_hash import content_sha256
 from scalerl.recipe.template import shows
 from scalerl.sandbox.limits import Limits
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scalerl.recipe import FileSettings
-from scalerl.recipe.content_hash import content_sha256
+from scalerl.recipe.file_hash import content_sha256
 from scalerl.rollout import Judgement, Outcome, Prompt
 from scalerl.tasks.asked import PromptText, TemplateFault
 from scalerl.tasks.files import TaskRow, is_missing, read_task_rows

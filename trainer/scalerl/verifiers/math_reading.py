@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from scalerl.verifiers.math_latex import ANGLE_IN_DEGREES, MIXED_NUMBER, as_latex
 from scalerl.verifiers.math_notation import TEXT, tidy
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
@@ -86,7 +87,6 @@ _OPTION = re.compile(
     rf"(?:{TEXT}\{{)?\s*(?:option|choice|answer)\s*(?:\}}\s*)?(?:{TEXT}\{{)?\s*\(?(?P<letter>[A-J])\)?\s*\}}?",
     re.IGNORECASE,
 )
-_ONE_LETTER = re.compile(rf"{TEXT}\{{\s*([A-Za-z])\s*\}}")
 _WORDS = re.compile(r"\(?[A-Za-z]+(?:[' -][A-Za-z]+)*\)?\.?")
 _LETTER = re.compile(
     rf"(?:\(\s*{TEXT}\{{\s*(?P<e>[A-J])\s*\}}\s*\)|{TEXT}\{{\s*(?:\(\s*(?P<a>[A-J])\s*\)|(?P<b>[A-J])\s*[).:])\s*\}}|\(\s*(?P<c>[A-J])\s*\)(?=\s*(?:-?\d|\\frac|\\sqrt|\\pi|\\text|\$))"
@@ -147,27 +147,9 @@ _TEMPERATURE = re.compile(
     rf"(?P<value>.*?\d)\s*(?:\^\s*\{{?\\circ\}}?|(?:{TEXT}\{{)?\s*degrees?)\s*(?:{TEXT}\{{)?\s*(?P<scale>[CF]|Celsius|Fahrenheit)\s*\}}?",
     re.IGNORECASE,
 )
-_TRANSPOSED = re.compile(
-    rf"(?<=[A-Za-z}}])\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\mathsf\s*\{{\s*T\s*\}}"
-    rf"|{TEXT}\{{\s*T\s*\}}|\\mathsf T)\s*\}}?(?!\w)"
-)
-_CALCULUS = re.compile(r"\\int|\\frac\s*\{\s*d|\\partial|\\mathrm\s*\{d\}|d\s*/\s*d")
-_LETTERS = re.compile(r"\\[A-Za-z]+(?:\s*\{[A-Za-z* ]*\})?|_\{?[A-Za-z]+\}?|\{[a-z]*matrix\*?\}|[A-Za-z]+")
-_ORDINAL = re.compile(rf"(?<=\d)\s*\^?\{{?(?:{TEXT}\{{)?(?:st|nd|rd|th)\}}{{0,2}}$")
-_SET_BUILDER = re.compile(r"\\\{\s*(?P<symbol>[a-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?::|\\mid|\|)(?P<condition>.*)\\\}")
 _REALS = re.compile(r"[\s,;]*\(?(?<=[\s,;(])[a-z]\s*\\in\s*\\mathbb\{R\}\)?$")
-_SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
-_MIXED = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
 _NEEDLESS_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-_E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
-_REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
-_ANGLE = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
 _TRIGONOMETRY = re.compile(r"\\(?:arc)?(?:sin|cos|tan|cot|sec|csc)")
-_CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
-_COMBINATIONS = re.compile(r"(?:\{\}|\b)_\{?(\w+)\}?\s*C_\{?(\w+)\}?")
-_IMAGINARY = re.compile(r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))")
-_CAPITAL_I = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
-_GAMMAS = re.compile(r"\\(gamma|Gamma)(?![A-Za-z(])(?!\s*\()")
 _QUANTITY = re.compile(
     rf"(?P<number>\d[\d.,]*(?:\s+\d+/\d+)?|{_FRACTION})\s*(?:{TEXT}\{{(?P<text>[^{{}}\d]*)\}}|(?P<bare>[A-Za-z]+\.?))"
     rf"\s*,?\s*(?:{TEXT}\{{\s*and\s*\}}|and(?![A-Za-z]))?\s*"
@@ -200,7 +182,7 @@ def read(answer: str) -> ParsedAnswer:
 
 
 def _whole(text: str) -> str:
-    whole = _TEXT_COMMAND.sub(r"\1", _MIXED.sub(r"(\1+\2/\3)", text))
+    whole = _TEXT_COMMAND.sub(r"\1", MIXED_NUMBER.sub(r"(\1+\2/\3)", text))
     if "{cases}" in whole:
         whole = re.sub(r"(?<![A-Za-z])(?:if|for|when|otherwise)(?![A-Za-z])", "", whole)
     return _NEEDLESS_SPACE.sub("", whole).replace("{pmatrix}", "{bmatrix}")
@@ -289,7 +271,7 @@ def _value(text: str, whole: str) -> ParsedAnswer:
         latex = rf"{found['whole']}+\frac{{{found['minutes']}}}{{60}}+\frac{{{found['seconds'] or 0}}}{{3600}}"
         return ParsedAnswer(text=whole, latex=latex, sign="degree")
     if not _TRIGONOMETRY.search(text) and "\\circ" in text:
-        bare = _ANGLE.sub(r"\1", text)
+        bare = ANGLE_IN_DEGREES.sub(r"\1", text)
         if "\\circ" not in bare or _DEGREE.fullmatch(bare):
             return ParsedAnswer(text=whole, latex=as_latex(re.sub(_DEGREE_MARK, "", bare)), sign="degree")
     if not _TRIGONOMETRY.search(text) and (found := _DEGREE.fullmatch(text)):
@@ -395,42 +377,3 @@ def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
     """Whether all are known and measure the same, as hours and minutes."""
     dimensions = {unit.dimensions for unit in units if unit is not None}
     return len(dimensions) == 1 and None not in dimensions
-
-
-def as_latex(text: str) -> str:
-    """Numbers as the parser reads them, if it does not read the usual ways to write them."""
-    text = _ORDINAL.sub("", text)
-    if _SPACED.fullmatch(text):
-        return text.replace(" ", "")
-    text = _MIXED.sub(r"(\1+\\frac{\2}{\3})", text)
-    if builder := _SET_BUILDER.fullmatch(text):
-        text = builder["condition"]
-    text = _TRANSPOSED.sub(r"^{t_{ranspose}}", text)
-    text = _ONE_LETTER.sub(r" \1 ", text)
-    if not _CALCULUS.search(text):
-        text = _LETTERS.sub(_no_differential, text)
-    text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
-    text = _REPEATING.sub(_repeating, text)
-    text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
-    text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
-    text = _ANGLE.sub(r"(\\frac{\1\\pi}{180})", text)
-    text = (
-        _CAPITAL_I.sub("I_{0}", _GAMMAS.sub(r"\1_{0}", text))
-        .replace("gamma_{0}", "g_{amma}")
-        .replace("Gamma_{0}", "G_{amma}")
-    )
-    text = re.sub(r"\\langle(.*?)\\rangle", r"(\1)", text)
-    return _IMAGINARY.sub(" i ", text).strip()
-
-
-def _no_differential(run: re.Match[str]) -> str:
-    """Letters in which d is a symbol: the parser takes the dc of dcba for a differential."""
-    letters = run[0]
-    return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
-
-
-def _repeating(match: re.Match[str]) -> str:
-    """0.1\\overline{6} is (16 - 1) / 90."""
-    whole, start, period = match.groups()
-    numerator = int(whole + start + period) - int("0" + whole + start)
-    return rf"\frac{{{numerator}}}{{{(10 ** len(period) - 1) * 10 ** len(start)}}}"

@@ -27,7 +27,9 @@ from scalerl.sandbox import Limits, ProgramEnd, Sandbox, SandboxError, SandboxTi
 if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
 
-PROCESSES_TEXT = Path(__file__).with_name("python_test_processes.py").read_text(encoding="utf-8")
+PROCESSES_TEXT = "\n\n".join(
+    Path(__file__).with_name(f"python_test_{part}.py").read_text(encoding="utf-8") for part in ("wire", "processes")
+)
 WAIT_S = 60.0
 """How much longer than the program its tests may wait: a machine may take half of this to start the program."""
 

@@ -1,4 +1,4 @@
-"""The values an axis or a search may take, as a sweep file writes them: listed, or named sets of overrides.
+"""What a sweep file may name: variants, seeds, and the values of an axis or a search, listed or named overrides.
 
 loss.type: [cispo, dapo]
 batch: {small: {batch.prompts: 8}, large: {batch.prompts: 32, optimiser.learning_rate: {times: 2}}}

@@ -1,0 +1,67 @@
+r"""Values as the parser reads them, where it does not read the usual ways to write them.
+
+as_latex("1 000")  ->  "1000"      as_latex("2 1/3")  ->  r"(2+\frac{1}{3})"      as_latex("3e5")  ->  r"3\times 10^{5}"
+"""
+
+import re
+
+from scalerl.verifiers.math_notation import TEXT
+
+_ONE_LETTER = re.compile(rf"{TEXT}\{{\s*([A-Za-z])\s*\}}")
+_TRANSPOSED = re.compile(
+    rf"(?<=[A-Za-z}}])\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\mathsf\s*\{{\s*T\s*\}}"
+    rf"|{TEXT}\{{\s*T\s*\}}|\\mathsf T)\s*\}}?(?!\w)"
+)
+_CALCULUS = re.compile(r"\\int|\\frac\s*\{\s*d|\\partial|\\mathrm\s*\{d\}|d\s*/\s*d")
+_LETTERS = re.compile(r"\\[A-Za-z]+(?:\s*\{[A-Za-z* ]*\})?|_\{?[A-Za-z]+\}?|\{[a-z]*matrix\*?\}|[A-Za-z]+")
+_ORDINAL = re.compile(rf"(?<=\d)\s*\^?\{{?(?:{TEXT}\{{)?(?:st|nd|rd|th)\}}{{0,2}}$")
+_SET_BUILDER = re.compile(r"\\\{\s*(?P<symbol>[a-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?::|\\mid|\|)(?P<condition>.*)\\\}")
+_SPACED = re.compile(r"[-+]?\d{1,3}(?: \d{3})+(?:\.\d+)?")
+_E_NOTATION = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d*)?|\.\d+)[eE]([-+]?\d+)(?![\d.A-Za-z])")
+_REPEATING = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
+_CHOOSE = re.compile(r"\{?([^{}]+)\\choose([^{}]+)\}?")
+_COMBINATIONS = re.compile(r"(?:\{\}|\b)_\{?(\w+)\}?\s*C_\{?(\w+)\}?")
+_IMAGINARY = re.compile(r"(?<=\d)i(?![A-Za-z])|(?<![A-Za-z\\])i(?=[a-z](?![A-Za-z]))")
+_CAPITAL_I = re.compile(r"(?<![A-Za-z\\])I(?![A-Za-z])")
+_GAMMAS = re.compile(r"\\(gamma|Gamma)(?![A-Za-z(])(?!\s*\()")
+MIXED_NUMBER = re.compile(r"(?<![\w.^{})])(\d{1,9}) +(\d{1,9}) ?/ ?(\d{1,9})(?![\w.^({])")
+ANGLE_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
+
+
+def as_latex(text: str) -> str:
+    """Numbers as the parser reads them, if it does not read the usual ways to write them."""
+    text = _ORDINAL.sub("", text)
+    if _SPACED.fullmatch(text):
+        return text.replace(" ", "")
+    text = MIXED_NUMBER.sub(r"(\1+\\frac{\2}{\3})", text)
+    if builder := _SET_BUILDER.fullmatch(text):
+        text = builder["condition"]
+    text = _TRANSPOSED.sub(r"^{t_{ranspose}}", text)
+    text = _ONE_LETTER.sub(r" \1 ", text)
+    if not _CALCULUS.search(text):
+        text = _LETTERS.sub(_no_differential, text)
+    text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
+    text = _REPEATING.sub(_repeating, text)
+    text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
+    text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
+    text = ANGLE_IN_DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
+    text = (
+        _CAPITAL_I.sub("I_{0}", _GAMMAS.sub(r"\1_{0}", text))
+        .replace("gamma_{0}", "g_{amma}")
+        .replace("Gamma_{0}", "G_{amma}")
+    )
+    text = re.sub(r"\\langle(.*?)\\rangle", r"(\1)", text)
+    return _IMAGINARY.sub(" i ", text).strip()
+
+
+def _no_differential(run: re.Match[str]) -> str:
+    """Letters in which d is a symbol: the parser takes the dc of dcba for a differential."""
+    letters = run[0]
+    return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
+
+
+def _repeating(match: re.Match[str]) -> str:
+    """0.1\\overline{6} is (16 - 1) / 90."""
+    whole, start, period = match.groups()
+    numerator = int(whole + start + period) - int("0" + whole + start)
+    return rf"\frac{{{numerator}}}{{{(10 ** len(period) - 1) * 10 ** len(start)}}}"

@@ -1,0 +1,152 @@
+r"""LaTeX to SymPy, by the parser of math-verify: objects that are not worked out yet.
+
+Symbols are real and keep their case. 2 \pm 1 is the set of both values, a chain of inequalities the set of its
+solutions. Brackets nested more than 20 deep are not read: the parser takes a tenth of a second for each.
+"""
+
+import re
+from itertools import product
+from typing import Any
+
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
+from latex2sympy2_extended.logic import And
+from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
+from latex2sympy2_extended.sets import FiniteSet as ParsedSet
+from math_verify.grader import should_treat_as_complex
+from sympy import (
+    Basic,
+    Derivative,
+    Eq,
+    Expr,
+    FiniteSet,
+    I,
+    Integer,
+    Intersection,
+    MatrixBase,
+    Symbol,
+    Union,
+)
+from sympy import Tuple as SympyTuple
+from sympy.core.relational import Ge, Gt, Le, Lt, Relational
+
+from scalerl.verifiers.math_notation import nesting
+from scalerl.verifiers.math_values import MAX_DIGITS, num_digits
+
+MAX_NESTING = 20
+_NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
+_AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
+MOST_SIGNS = 3
+r"""Of \pm in one answer."""
+_OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
+"""The parser works a greatest common divisor out where it stands: that of symbols is 1."""
+
+
+def parsed(latex: str) -> Any:
+    """What the parser reads, as a SymPy object that is not worked out yet; None if it reads nothing or raises."""
+    if nesting(latex) > MAX_NESTING:
+        return None
+    if "\\pm" in latex or "\\mp" in latex:
+        return both_signs(latex)
+    try:
+        value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
+    except MemoryError:
+        raise
+    except Exception:  # the parser raises Exception itself
+        return None
+    try:
+        if not isinstance(value, Expr | MatrixBase):
+            value = solutions(value)
+        if not isinstance(value, Expr | MatrixBase) and not (
+            isinstance(value, FiniteSet | Eq) and all(isinstance(part, Expr) for part in value.args)
+        ):
+            return value if isinstance(value, Basic) else None
+        if num_digits(value) > MAX_DIGITS:  # replacing a symbol works out the numbers beside it
+            return value
+        named: Any = value.replace(lambda part: isinstance(part, Derivative) and part.expr.is_Symbol, _derivative)
+        return named.xreplace({symbol: _symbol(symbol) for symbol in named.free_symbols})
+    except MemoryError:
+        raise
+    except Exception:  # of SymPy any may come, as the ValueError of an integral over 2
+        return None
+
+
+def parse_latex(latex: str) -> Any:
+    """latex2sympy2_extended with symbols as they are written; a chain a = b = c that it does not read is its end."""
+    normal = normalize_latex(latex, _NORMALISED)
+    try:
+        return _sympy(normal)
+    except MemoryError:
+        raise
+    except Exception:  # the parser raises Exception itself
+        *before, last = re.split(r"(?<![\\<>!])=", normal)
+        if len(before) < 2 or "," in normal or ";" in normal:
+            raise
+        return _sympy(last)
+
+
+def _sympy(latex: str) -> Any:
+    is_real = not should_treat_as_complex(latex)
+    return latex2sympy(latex, is_real=is_real, normalization_config=None, conversion_config=_AS_WRITTEN)
+
+
+def both_signs(latex: str) -> Any:
+    r"""The set of values of an answer with \pm: each sign on its own, but of \pm and \mp together one or the other."""
+    places = len(re.findall(r"\\[pm]m(?:p)?(?![A-Za-z])|\\pm(?![A-Za-z])|\\mp(?![A-Za-z])", latex))
+    if places > MOST_SIGNS:
+        return None
+    together = "\\mp" in latex
+    found: list[Any] = []
+    for part in split_list(latex):
+        marks = re.findall(r"\\(pm|mp)(?![A-Za-z])", part)
+        signs = [("+",) * len(marks), ("-",) * len(marks)] if together else list(product("+-", repeat=len(marks)))
+        for chosen in dict.fromkeys(signs):
+            signed = iter(chosen)
+
+            def written(mark: re.Match[str], signed: Any = signed) -> str:
+                sign = next(signed)
+                return f" {sign} " if mark[1] == "pm" else {"+": " - ", "-": " + "}[sign]
+
+            value = parsed(re.sub(r"^\s*\+", "", re.sub(r"\\(pm|mp)(?![A-Za-z])", written, part)))
+            if value is None:
+                return None
+            found += value.args if isinstance(value, FiniteSet) else [value]
+    return ParsedSet(*found)
+
+
+def split_list(latex: str) -> list[str]:
+    """Parts between commas outside brackets."""
+    parts, depth = [""], 0
+    for character in latex:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _derivative(derivative: Any) -> Symbol:
+    """dy/dx as a symbol: worked out with y as a symbol it is 0."""
+    return Symbol(f"d{derivative.expr}/d{derivative.variables}", real=True)
+
+
+def _symbol(symbol: Any) -> Expr:
+    """The same symbol from both answers: math-verify makes them real or not by whether an i stands in the answer."""
+    return I if symbol.name == "i" else Symbol(symbol.name, real=True)
+
+
+def solutions(value: Any) -> Any:
+    """The set of solutions of a chain of inequalities, as 1 < x <= 4, or of several joined by "or"; else `value`."""
+    parts: tuple[Any, ...] = value.args if isinstance(value, And | FiniteSet) else ()
+    if parts and isinstance(value, FiniteSet) and all(isinstance(part, Eq) for part in parts):
+        if len({part.lhs for part in parts}) == 1 and parts[0].lhs.is_Symbol and len(parts) > 1:
+            return ParsedSet(*(part.rhs for part in parts))
+        return value
+    if not parts or not all(isinstance(part, Relational) and not isinstance(part, Eq) for part in parts):
+        return value
+    if len(value.free_symbols) != 1:
+        if isinstance(value, And) and all(isinstance(part, Lt | Gt | Le | Ge) for part in parts):
+            return ParsedSet(*(SympyTuple(part.lts, part.gts, Integer(part.func in (Lt, Gt))) for part in parts))
+        return value
+    sets = [part.as_set() for part in parts]
+    return Intersection(*sets) if isinstance(value, And) else Union(*sets)
