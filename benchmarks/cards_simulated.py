@@ -27,12 +27,12 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 
+from ablations.answers.compare import compare
+from ablations.findings.judgement import ClaimOutcome, judged_claim
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.paper.judgement import ClaimOutcome, judged_claim
 from ablations.study.claims import Claim
-from ablations.verdict.compare import compare
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
 EVERY, BUDGET = 213, 16_000

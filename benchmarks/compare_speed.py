@@ -21,7 +21,7 @@ import numpy as np
 from record import write_record
 from simulation import NUM_SAMPLES, SEED, TRUTHS, simulate
 
-from ablations.verdict.run_to_run import PRIOR_SD
+from ablations.answers.run_to_run import PRIOR_SD
 
 VARIANTS = 40
 SEEDS = 5

@@ -24,14 +24,14 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, simulate
 
+from ablations.answers.compare import VariantResult, compare
+from ablations.answers.level import Level, level_difference, level_repeats
+from ablations.answers.questions import LEVEL
+from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, run_to_run
+from ablations.findings.repeated_runs import says_of_group
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.verdict.compare import VariantResult, compare
-from ablations.verdict.level import Level, level_difference, level_repeats
-from ablations.verdict.questions import LEVEL
-from ablations.verdict.repeated_runs import says_of_group
-from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, run_to_run
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542, 0.3
 EVERY, BUDGET = 213, 16_000

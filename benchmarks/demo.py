@@ -19,12 +19,12 @@ from typing import Any
 
 from record import write_record
 
+from ablations.answers.answer import CANNOT_TELL, NO_DIFFERENCE, Answer
+from ablations.answers.compare import VariantResult, compare
+from ablations.answers.questions import BY_NAME
+from ablations.findings.results import Results, read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.verdict.answer import CANNOT_TELL, NO_DIFFERENCE, Answer
-from ablations.verdict.compare import VariantResult, compare
-from ablations.verdict.questions import BY_NAME
-from ablations.verdict.results import Results, read_results
 
 ROOT = Path(__file__).parents[1]
 BUDGETS = (1.0, 3.0)

@@ -20,11 +20,11 @@ from typing import Any
 import yaml
 from record import write_record
 
+from ablations.answers.compare import VariantResult
+from ablations.answers.questions import BY_NAME
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.verdict.compare import VariantResult
-from ablations.verdict.questions import BY_NAME
-from ablations.verdict.results import read_results
 
 STUDY = Path(__file__).parent / "studies" / "laptop.yaml"
 

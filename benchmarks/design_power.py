@@ -3,10 +3,10 @@
     PYTHONPATH=platform:trainer python benchmarks/design_power.py    # a quarter of an hour
 
 Truth: ScaleRL's fit (table 1, arXiv 2510.13786) from R_0 = 0.3, readings every 500 GPU-hours of 16,000 samples, run
-noise of sd .0045, AR(1) with rho .4. For each design `ablations.design` foretells the half-width of each interval and
+noise of sd .0045, AR(1) with rho .4. For each design `platform design` foretells the half-width of each interval and
 the smallest difference seen with 80 % power. Then sweeps of five variants are simulated, of which three differ from the
 reference by just that (a level or a ceiling that is lower, a compute that is larger), and one does not. Their runs are
-fitted and compared by `ablations.verdict.compare`, and it is counted how often the three are called different, and how
+fitted and compared by `ablations.answers.compare`, and it is counted how often the three are called different, and how
 many intervals have no end. Every run has an A of its own, drawn about its variant's.
 Writes `results/design_power.json`.
 """
@@ -19,16 +19,16 @@ import numpy as np
 from record import write_record
 from simulation import SEED, simulate
 
-from ablations.design.half_widths import Sight, curve_sights, level_sight
-from ablations.design.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
-from ablations.design.simulated_runs import SimulatedRuns, expected_curve
+from ablations.answers.compare import Comparison, VariantResult, compare
+from ablations.answers.differences import TARGET_SHARE
+from ablations.answers.half_widths import Sight, curve_sights, level_sight
+from ablations.answers.known import PAPER_AUTOCORRELATION, PAPER_RUN_SD, KnownScale, RunSpread
+from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.study.claims import Quantity
-from ablations.verdict.compare import Comparison, VariantResult, compare
-from ablations.verdict.differences import TARGET_SHARE
 
 A, B, C_MID, R_0 = 0.610, 1.92, 2542.0, 0.3
 EVERY, SAMPLES = 500.0, 16_000

@@ -16,8 +16,8 @@ from typing import Any
 
 from record import write_record
 
+from ablations.readings.hours import Hours, hours_cells
 from ablations.study.resolve import load_resolved
-from ablations.verdict.hours import Hours, hours_cells
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

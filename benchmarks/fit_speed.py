@@ -17,6 +17,7 @@ from record import write_record
 from scipy.optimize import curve_fit
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, SEED, TRUTHS, simulate
 
+from ablations.answers.compare import compare
 from ablations.fit.collapse import find_collapse
 from ablations.fit.curve import Curve
 from ablations.fit.engine.ceiling_profile import ceiling_profile
@@ -24,7 +25,6 @@ from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.noise import AR1
 from ablations.fit.engine.projection import Prior, solve
 from ablations.fit.fitting import fit_curve
-from ablations.verdict.compare import compare
 
 NUM_CURVES = 100
 PROFILE_POINTS = 33

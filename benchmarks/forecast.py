@@ -7,7 +7,7 @@ with AR(1) run noise of rho 0.7, fitted on step 0 and the readings between 1.5k 
 once more with the reading at step 0 taken 0.10 below the law. Compared are the curve's true pass rate at the full
 budget, which is twice the fitted range, with the 95 % interval and with three point predictions: that of the fit, the
 median of eq. 1's draws, and the median of the draws averaged over families. Baseline: the paper's grid
-(`ablations.paper.grid`). Writes `results/forecast.json`.
+(`ablations.answers.paper_grid`). Writes `results/forecast.json`.
 """
 
 import json
@@ -27,12 +27,12 @@ from simulation import (
     simulate,
 )
 
+from ablations.answers.forecasts import joint_draws, predict
+from ablations.answers.paper_grid import paper_fit
+from ablations.answers.run_to_run import run_to_run
 from ablations.fit.averaging import average
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
-from ablations.forecast.forecasts import joint_draws, predict
-from ablations.paper.grid import paper_fit
-from ablations.verdict.run_to_run import run_to_run
 
 NUM_CURVES = 400
 OFF_THE_LAW = 0.10

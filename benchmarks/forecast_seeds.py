@@ -16,11 +16,11 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NUM_SAMPLES, simulate
 
+from ablations.answers.forecasts import difference_at, leaderboard, predict
+from ablations.answers.questions import LEVEL
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.forecast.forecasts import difference_at, leaderboard, predict
-from ablations.verdict.questions import LEVEL
 
 SDS = [(0.003, 0.0), (0.0075, 0.0), (0.015, 0.0), (0.0075, 0.02)]
 NUM_STUDIES = 10

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ablations.answers.run_to_run import PRIOR_SD
 from ablations.home.home import Home
 from ablations.home.started_sweep import StartedSweep
 from ablations.running.make_plan import make_plan
 from ablations.study.expand import SweepRun, expand
-from ablations.verdict.run_to_run import PRIOR_SD
 from scalerl.evaluation.prompt_counts import PromptCounts
 from scalerl.recipe import ResolvedRecipe
 from scalerl.recipe.tasks import KSmallest

@@ -15,10 +15,10 @@ from typing import Any
 
 from record import write_record
 
+from ablations.answers.questions import BY_NAME
+from ablations.findings.results import Results, read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
-from ablations.verdict.questions import BY_NAME
-from ablations.verdict.results import Results, read_results
 
 ROOT = Path(__file__).parents[1]
 STUDIES = ("equal", "known")

@@ -27,11 +27,11 @@ import numpy as np
 from record import write_record
 from simulation import NUM_SAMPLES, RUN_NOISE_SD, SEED
 
+from ablations.answers.compare import compare
 from ablations.fit.asymptote import DOUBTED
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
-from ablations.verdict.compare import compare
 
 COMPUTE = np.linspace(0, 16_000, 46)
 CURVES = 200

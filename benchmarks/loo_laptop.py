@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 
 from record import write_record
 
+from ablations.findings.results import Results, read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.report.columns import ALL_NUMBERS, columns
 from ablations.report.curves import curves_figure
-from ablations.verdict.results import Results, read_results
-from ablations.verdict.words import ResultRow
+from ablations.report.words.comparison import ResultRow
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "platform sweep sweeps/loo.yaml --scale laptop"

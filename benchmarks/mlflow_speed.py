@@ -25,9 +25,9 @@ from tempfile import TemporaryDirectory
 from generated_home import Size, write_home
 from record import write_record
 
+from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
 from ablations.tracking.synchroniser import push_sweep
-from ablations.verdict.results import read_results
 
 SIZE = Size(variants=40, seeds=5, evaluations=200, metrics=20)
 

@@ -30,12 +30,12 @@ from simulation import (
     simulate,
 )
 
+from ablations.answers.paper_grid import LARGEST_B, LEAST_B, PaperFit, paper_fit
+from ablations.answers.paper_rule import paper_rule
+from ablations.answers.run_to_run import PRIOR_SD
 from ablations.fit.curve import Curve
 from ablations.fit.engine.family import SIGMOID
 from ablations.fit.engine.projection import Prior, solve
-from ablations.paper.grid import LARGEST_B, LEAST_B, PaperFit, paper_fit
-from ablations.verdict.paper_rule import paper_rule
-from ablations.verdict.run_to_run import PRIOR_SD
 
 NUM_CURVES = 50
 BOUNDED_EVERY = 5

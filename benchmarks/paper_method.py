@@ -21,9 +21,9 @@ from record import write_record
 from scipy.optimize import least_squares
 from simulation import RUN_NOISE_SD, SEED, simulate
 
+from ablations.answers.paper_grid import EARLY_CUTOFF_GPU_HOURS, paper_fit
+from ablations.findings.published import published
 from ablations.fit.curve import Curve
-from ablations.paper.grid import EARLY_CUTOFF_GPU_HOURS, paper_fit
-from ablations.paper.published import published
 
 NUM_RUNS = 20
 NUM_READINGS = 75

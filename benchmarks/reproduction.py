@@ -16,23 +16,23 @@ from pathlib import Path
 
 from record import write_record
 
+from ablations.answers.questions import COMPUTE, LEVEL
 from ablations.cli.reproduce import unlike
 from ablations.cli.studies import by_number
 from ablations.files.lookup import files_of
+from ablations.findings.card import Card, card_of
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.started_sweep import read_sweep
 from ablations.home.state import State
-from ablations.paper.card import Card, card_of
-from ablations.paper.card_words import card_line, card_notes, tally_text
 from ablations.report.card_page import card_markdown
 from ablations.report.csv_files import csv_files
 from ablations.report.markdown import markdown_grid, markdown_text
 from ablations.report.static import curves_picture
+from ablations.report.words.card import card_line, card_notes, tally_text
+from ablations.report.words.comparison import ResultRow
 from ablations.status.progress import run_rows
 from ablations.study.sweep import load_sweep
-from ablations.verdict.questions import COMPUTE, LEVEL
-from ablations.verdict.results import read_results
-from ablations.verdict.words import ResultRow
 
 PAGE = Path(__file__).parents[1] / "docs/results/paper.md"
 FIGURE = "curves.svg"

@@ -19,9 +19,9 @@ import numpy as np
 from record import write_record
 from simulation import SEED
 
-from ablations.verdict import run_to_run as spreads
-from ablations.verdict.level import Level, level_difference, level_repeats
-from ablations.verdict.questions import LEVEL
+from ablations.answers import run_to_run as spreads
+from ablations.answers.level import Level, level_difference, level_repeats
+from ablations.answers.questions import LEVEL
 
 TAUS = (0.0075, 0.015, 0.03)
 SEED_EFFECTS = (0.0, 1.0, 2.0)

@@ -16,7 +16,7 @@ from record import write_record
 from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtr, ndtri
 
-from ablations.verdict.run_to_run import GRID, PRIOR_SCALE, PRIOR_SD
+from ablations.answers.run_to_run import GRID, PRIOR_SCALE, PRIOR_SD
 
 LogPrior = Callable[[np.ndarray], np.ndarray]
 FREEDOMS = (1, 2, 3, 4, 5, 9, 18, 36)

@@ -18,6 +18,7 @@ import numpy as np
 from record import write_record
 from simulation import FIT_FROM_GPU_HOURS, NOISES, NUM_SAMPLES, SEED, START_LEVELS, TRUTHS, simulate
 
+from ablations.answers.run_to_run import run_to_run
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.options import MIN_POINTS
@@ -25,7 +26,6 @@ from ablations.fit.result import Fit
 from ablations.steering.live_fits import first_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.sweep import Stop
-from ablations.verdict.run_to_run import run_to_run
 
 GAIN_BELOW = 0.01
 STOP = Stop(gain_below=GAIN_BELOW, probability=0.9)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from ablations.verdict.questions import BY_NAME
-from ablations.verdict.results import Results
+from ablations.answers.questions import BY_NAME
+from ablations.findings.results import Results
 
 
 def with_line(

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import halfcauchy, norm
 
-from ablations.verdict.run_to_run import PRIOR_SCALE, Repeats
+from ablations.answers.run_to_run import PRIOR_SCALE, Repeats
 
 
 def quantile_of_offset(share: float, repeats: Sequence[Repeats], scale: float = 1.0) -> float:

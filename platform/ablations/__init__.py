@@ -16,10 +16,10 @@ The rooms by height; each imports only what stands below it:
     search     variants that a sampler proposes
     tracking   MLflow, made from the run folders at any time
     report     figures, tables and the page                status    what runs are doing, shown
-    forecast   what more compute would buy                 paper     the comparison as the paper makes it
-    design     what a study could see, before it is paid for
-    slurm      runs as jobs of a Slurm cluster             steering  runs that end early
-    verdict    variants against the reference              pools     where runs train: processes of this machine
+    steering   runs that end early
+    findings   what a sweep has found, or could find       slurm     runs as jobs of a Slurm cluster
+    readings   run folders made into fitted runs           pools     where runs train: processes of this machine
+    answers    variants against a reference, from curves alone
     home       what a started sweep leaves on disk         study     a sweep file made into variants and runs
     fit        eq. 1 of ScaleRL fitted to a curve          files     YAML and JSON with the place of every key
     terminal   tables for any width, text that cannot steer the terminal
@@ -30,19 +30,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ablations.answers.compare import compare
     from ablations.errors import AblationsError
+    from ablations.findings.paper_comparison import paper_comparison
+    from ablations.findings.results import open_sweep
+    from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
     from ablations.fit.curve import Curve
     from ablations.fit.curve_file import read_curves
     from ablations.fit.fitting import fit_curve
     from ablations.fit.result import Fit
-    from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
-    from ablations.paper.comparison import paper_comparison
     from ablations.report.curves import curves_figure
     from ablations.report.forecast import forecast_figure
     from ablations.report.static import curves_picture, differences_picture
     from ablations.report.verdicts import verdicts_figure
-    from ablations.verdict.compare import compare
-    from ablations.verdict.results import open_sweep
 
 __version__ = "0.1.0"
 

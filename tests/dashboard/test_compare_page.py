@@ -17,16 +17,16 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from ablations.cli import app
+from ablations.findings.results import read_results
+from ablations.findings.together import together
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import StartedSweep
 from ablations.report.colours import styles
+from ablations.report.csv_files import comparison_sheet
 from ablations.search.record import SearchRecord, SearchTrial
 from ablations.status.progress import run_rows
 from ablations.study.search_space import Asymptote
 from ablations.study.sweep import Stop
-from ablations.verdict.order import comparison_sheet
-from ablations.verdict.results import read_results
-from ablations.verdict.together import together
 from ablations_dashboard.reading import cache
 from ablations_dashboard.reading.cache import load_metrics, load_results, may_change
 from scalerl.cluster.unit_state import UnitState

@@ -8,9 +8,9 @@ from dashboard.app_pages import figures_of, open_page
 from fixtures_home import BUDGET, TRUTH, changed, make_home
 from streamlit.testing.v1 import AppTest
 
-from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
-from ablations.forecast.words import computes_text
-from ablations.verdict.results import read_results
+from ablations.findings.results import read_results
+from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
+from ablations.report.words.forecast import computes_text
 
 
 def captions(page: AppTest) -> str:

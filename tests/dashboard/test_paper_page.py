@@ -9,8 +9,8 @@ from dashboard.browser import served_in_browser
 from fixtures_home import changed, make_home
 
 from ablations.cli.reproduce import written_card
+from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep
-from ablations.verdict.results import read_results
 
 CLAIMS = (
     {"variant": "loo-loss", "of": "ceiling", "says": "down", "by": 0.05, "source": "figure 5a"},

@@ -6,7 +6,7 @@ import pytest
 from dashboard.app_pages import messages, open_page
 from fixtures_home import make_home
 
-from ablations.verdict.results import read_results
+from ablations.findings.results import read_results
 from ablations_dashboard.reading import cache
 from ablations_dashboard.server.preload import IMPORTING, work_ahead
 

@@ -29,12 +29,12 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.study.expand import expand
 from ablations.study.resolve import load_resolved
 from ablations.study.sweep import Sweep
-from ablations.verdict.results import read_results
 from scalerl.recipe import Scale
 from scalerl.run.run_folder import RunFolder
 from scalerl.run.status import RunStatus
@@ -162,7 +162,7 @@ def place(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(import_module("ablations.cli.options"), "PIPE_WIDTH", WIDTH)
     monkeypatch.setattr("sys.argv", ["platform"])
-    monkeypatch.setattr("ablations.design.simulated_runs.NUM_CURVES", 2)
+    monkeypatch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 2)
     for name in ("ABLATIONS_HOME", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return folder

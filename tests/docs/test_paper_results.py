@@ -9,8 +9,8 @@ from statistics import fmean
 import pytest
 from places import REPOSITORY
 
-from ablations.paper.card_words import claim_text
 from ablations.report.markdown import markdown_text
+from ablations.report.words.card import claim_text
 from ablations.study.claims import Claim
 from ablations.study.sweep import load_sweep
 

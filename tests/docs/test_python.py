@@ -12,7 +12,7 @@ from fixtures_home import make_home
 from places import REPOSITORY
 
 import ablations
-from ablations.verdict.results import read_results
+from ablations.findings.results import read_results
 
 PAGE = (REPOSITORY / "docs" / "python.md").read_text()
 EXAMPLES = re.findall(r"^```pycon\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE)

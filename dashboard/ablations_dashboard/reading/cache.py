@@ -10,16 +10,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from ablations.findings.results import FittedVariant, Results, compared, fit_sweep
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep, plans_of, read_sweep
 from ablations.home.state import HEARTBEAT_LIMIT_S, State
+from ablations.readings.fitted_run import FittedRun, curve_name, fitted_run
+from ablations.readings.run_reading import read_kept
 from ablations.running.ending import all_ended
 from ablations.status.rows import RunRow
 from ablations.tracking.scalars import row_scalars
-from ablations.verdict.fitted_run import FittedRun, curve_name, fitted_run
-from ablations.verdict.results import FittedVariant, Results, compared, fit_sweep
-from ablations.verdict.run_reading import read_kept
 from scalerl.run.metrics import read_rows
 from scalerl.run.run_folder import RunFolder
 

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from ablations.findings.results import Results
 from ablations.report.curves import SCREEN_LEGEND, Along, Counted, along_rows, curves_figure
 from ablations.report.thinning import thinned_note
-from ablations.verdict.results import Results
 from ablations_dashboard.selection.url import pick, pick_several, switch
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown

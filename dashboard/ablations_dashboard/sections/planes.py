@@ -3,11 +3,11 @@
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.paper.comparison import paper_comparison
+from ablations.findings.paper_comparison import paper_comparison
+from ablations.findings.results import Results
 from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, linearised_note
 from ablations.report.plane import PLANE_LEGEND, is_placed, plane_figure
 from ablations.report.verdicts import verdicts_figure
-from ablations.verdict.results import Results
 from ablations_dashboard.selection.url import switch
 from ablations_dashboard.selection.variants import Shown, only
 from ablations_dashboard.text.escape import in_markdown

@@ -4,15 +4,15 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from ablations.design.undecided import what_would_tell
+from ablations.findings.results import Results
+from ablations.findings.undecided import what_would_tell
 from ablations.fit.words import in_words
 from ablations.report.colours import styles
 from ablations.report.columns import ALL_NUMBERS, VERDICTS, Selection, columns
+from ablations.report.csv_files import comparison_sheet
 from ablations.report.dark import ON_DARK
+from ablations.report.words.comparison import ResultRow, glossary, joint_note, method, sentence
 from ablations.text import changes_text
-from ablations.verdict.order import comparison_sheet
-from ablations.verdict.results import Results
-from ablations.verdict.words import ResultRow, glossary, joint_note, method, sentence
 from ablations_dashboard.selection.variants import Shown
 from ablations_dashboard.text.escape import in_markdown, visible
 from ablations_dashboard.widgets.table import show_table

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.results import Results
+from ablations.findings.together import why_apart
 from ablations.home.home import Home, find_home
 from ablations.home.plan import Plan
 from ablations.home.started_sweep import StartedSweep, read_sweep
-from ablations.verdict.results import Results
-from ablations.verdict.together import why_apart
 from ablations_dashboard.selection.url import in_url, pick, pick_several
 from ablations_dashboard.text.escape import in_code, in_markdown
 

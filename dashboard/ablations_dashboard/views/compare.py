@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from ablations.findings.results import Results
+from ablations.findings.together import together, with_baseline
 from ablations.home.started_sweep import StartedSweep
+from ablations.report.words.comparison import unkept_results_note, warnings
 from ablations.status.progress import run_rows
-from ablations.verdict.results import Results
-from ablations.verdict.together import together, with_baseline
-from ablations.verdict.words import unkept_results_note, warnings
 from ablations_dashboard.reading.cache import REFRESH_S, load_results, may_change
 from ablations_dashboard.sections.curves import show_curves
 from ablations_dashboard.sections.metrics import show_metrics

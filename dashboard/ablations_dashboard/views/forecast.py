@@ -4,14 +4,14 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
-from ablations.forecast.backtest import Backtest
-from ablations.forecast.of_sweep import SweepForecast, backtest_sweep, forecast_sweep
-from ablations.forecast.words import budget_lines, curve_lines, forecast_notes
+from ablations.findings.backtest import Backtest
+from ablations.findings.results import Results
+from ablations.findings.sweep_forecast import SweepForecast, backtest_sweep, forecast_sweep
+from ablations.findings.together import with_baseline
 from ablations.report.forecast import FORECAST_LEGEND, chances_figure, forecast_curves_figure, wins_title
 from ablations.report.headings import budget_headings, curve_headings, under
+from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes
 from ablations.text import compute_text
-from ablations.verdict.results import Results
-from ablations.verdict.together import with_baseline
 from ablations_dashboard.reading.cache import load_results
 from ablations_dashboard.selection.url import in_url, pick, pick_several, put_in_url, switch, widget_key
 from ablations_dashboard.selection.variants import choose_baseline, choose_sweep, choose_variants, only

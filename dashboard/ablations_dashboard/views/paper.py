@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from ablations.errors import AblationsError
+from ablations.findings.written_cards import WrittenCard, order_text, read_cards, sign_text
 from ablations.home.home import find_home
-from ablations.paper.card_words import OUTCOMES, claim_text, found_text, tally_text
-from ablations.paper.written_cards import WrittenCard, order_text, read_cards, sign_text
+from ablations.report.words.card import OUTCOMES, claim_text, found_text, tally_text
 from ablations.text import counted, interval_text
 from ablations_dashboard.selection.url import pick
 from ablations_dashboard.text.escape import in_code, in_markdown, visible

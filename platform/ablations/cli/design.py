@@ -16,8 +16,8 @@ from ablations.home.started_sweep import StartedSweep, plans_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablations.design.choices import Blueprint
-    from ablations.design.foresee import Prospect
+    from ablations.findings.choices import Blueprint
+    from ablations.findings.foresee import Prospect
     from ablations.study.expand import Study
     from ablations.terminal.listing import Listing
 
@@ -64,10 +64,10 @@ def design(
     asked_budget = None if budget is None else read_budget(budget)
     study = expand(file, scale=scale, sets=set_ or ())
 
-    from ablations.design.foresee import foresee
-    from ablations.design.words import answer, notes, own_sentence
+    from ablations.findings.foresee import foresee
+    from ablations.report.words.comparison import unkept_note
+    from ablations.report.words.design import answer, notes, own_sentence
     from ablations.terminal.progress_bar import progress_bar
-    from ablations.verdict.words import unkept_note
 
     compute = None if asked_budget is None else budget_of(study, asked_budget)
     with progress_bar("simulating designs") as done:
@@ -100,7 +100,7 @@ def design_table(prospect: "Prospect") -> "Listing":
     """A line per design, the cheapest to train first."""
     from dataclasses import asdict
 
-    from ablations.design.words import design_line
+    from ablations.report.words.design import design_line
     from ablations.terminal.listing import Column, Listing
 
     study = prospect.blueprint.study
@@ -120,22 +120,22 @@ def design_table(prospect: "Prospect") -> "Listing":
 
 def blueprint_of(study: "Study", home: Home, budget: float | None) -> "Blueprint":
     """The design of a sweep file; `budget` replaces the file's, in the scale's unit."""
-    from ablations.design.choices import Blueprint
+    from ablations.findings.choices import Blueprint
 
     return Blueprint(study=study, home=home, budget=study.sweep.budget.compute if budget is None else budget)
 
 
 def show_design(study: "Study", sweep: StartedSweep, budget: float | None) -> None:
     """What a dry run says of it: in full where sweeps of the scale are here, else only how to ask, at no cost."""
-    from ablations.design.command import design_command
+    from ablations.findings.design_command import design_command
 
     out = console()
     command = design_command(sweep.plan)
     if not any(plans_of(sweep.home, study.scale)):
         said = [f"`{command}` says what it could see; no earlier run of scale {study.scale} is in this home folder."]
     else:
-        from ablations.design.foresee import foresee
-        from ablations.design.words import dry_run_sentences
+        from ablations.findings.foresee import foresee
+        from ablations.report.words.design import dry_run_sentences
 
         said = dry_run_sentences(foresee(blueprint_of(study, sweep.home, budget), only_own=True), command)
     for text in said:

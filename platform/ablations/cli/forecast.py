@@ -24,8 +24,8 @@ from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.visible import made_visible
 
 if TYPE_CHECKING:
-    from ablations.forecast.backtest import Backtest, Check
-    from ablations.forecast.of_sweep import SweepForecast
+    from ablations.findings.backtest import Backtest, Check
+    from ablations.findings.sweep_forecast import SweepForecast
 
 
 def forecast(
@@ -46,11 +46,11 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Forecast every variant at larger budgets, and which would lead."""
-    from ablations.forecast.of_sweep import backtest_sweep, forecast_sweep
+    from ablations.findings.results import read_results
+    from ablations.findings.sweep_forecast import backtest_sweep, forecast_sweep
+    from ablations.readings.task_curves import with_task
+    from ablations.report.words.comparison import unkept_results_note
     from ablations.terminal.progress_bar import progress_bar
-    from ablations.verdict.results import read_results
-    from ablations.verdict.task_curves import with_task
-    from ablations.verdict.words import unkept_results_note
 
     asked = [read_budget(one) for one in budget or ()]
     if score is not None and not 0 < score <= 1:
@@ -81,8 +81,8 @@ def forecast(
 
 def forecast_tables(found: "SweepForecast", compute_name: str) -> Group:
     """A table for every budget, one of what does not depend on it, and what the reader must know."""
-    from ablations.forecast.words import budget_lines, curve_lines, forecast_notes
     from ablations.report.headings import budget_headings, curve_headings, under
+    from ablations.report.words.forecast import budget_lines, curve_lines, forecast_notes
     from ablations.text import compute_text
 
     shown = []
@@ -131,7 +131,7 @@ def backtest_tables(found: "Backtest", *, sweep: str) -> Group:
 
 
 def _check_cells(check: "Check") -> list[str]:
-    from ablations.forecast.forecasts import or_dots
+    from ablations.answers.forecasts import or_dots
     from ablations.text import interval_text
 
     return [

@@ -23,11 +23,11 @@ from ablations.cli.options import (
     warn,
 )
 from ablations.errors import AblationsError
+from ablations.findings.order import OrderBy
 from ablations.fit.options import Auto, FitLoss, FitSettings, R0Mode
-from ablations.verdict.order import OrderBy
 
 if TYPE_CHECKING:
-    from ablations.verdict.results import Results
+    from ablations.findings.results import Results
 
 
 def fit(
@@ -54,9 +54,9 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit the sigmoid compute-performance curve (ScaleRL eq. 1); exit code 1 when no curve can be fitted."""
+    from ablations.findings.results import fit_file, fit_sweep
+    from ablations.report.words.comparison import unkept_note
     from ablations.terminal.progress_bar import progress_bar
-    from ablations.verdict.results import fit_file, fit_sweep
-    from ablations.verdict.words import unkept_note
 
     first = check_cutoff(fit_from)
     check_end(fit_to, first)
@@ -201,11 +201,11 @@ def compare(
         _refuse("a sweep", {f"--{name}": value for name, value in options.items()})
         results = _of_sweeps(home, names, task, alone=alone, baseline=reference)
     if sort is not None:
-        from ablations.verdict.order import in_order
+        from ablations.findings.order import in_order
 
         results = in_order(results, sort)
     if paper:
-        from ablations.paper.comparison import paper_comparison
+        from ablations.findings.paper_comparison import paper_comparison
         from ablations.report.tables import paper_table
         from ablations.terminal.progress_bar import progress_bar
 
@@ -244,7 +244,7 @@ def show_comparison(results: "Results") -> None:
 
 def write_sheet(results: "Results", place: str) -> None:
     """The comparison as CSV, into a file whose name is printed, or to standard output."""
-    from ablations.verdict.order import comparison_sheet
+    from ablations.report.csv_files import comparison_sheet
     from scalerl.run.run_folder import write_atomically
 
     text = comparison_sheet(results)
@@ -266,12 +266,12 @@ def _of_sweeps(
     home: Path | None, names: Sequence[str], task: str | None, *, alone: bool, baseline: str | None = None
 ) -> "Results":
     """One sweep, by default the one last started, or several against the reference of the first."""
+    from ablations.findings.results import read_results
+    from ablations.findings.together import check_together, together, with_baseline
+    from ablations.readings.task_curves import with_task
+    from ablations.report.words.comparison import unkept_results_note
     from ablations.terminal.progress_bar import progress_bar
     from ablations.terminal.short_names import meant
-    from ablations.verdict.results import read_results
-    from ablations.verdict.task_curves import with_task
-    from ablations.verdict.together import check_together, together, with_baseline
-    from ablations.verdict.words import unkept_results_note
 
     first, *others = started = [find_sweep(home, name) for name in names] or [find_sweep(home, None)]
     check_together(started)
@@ -285,14 +285,14 @@ def _of_sweeps(
 
 
 def _of_file(path: Path, reference: str | None, settings: FitSettings) -> "Results":
-    from ablations.verdict.elsewhere import compare_elsewhere, study_of_file
+    from ablations.findings.elsewhere import compare_elsewhere, study_of_file
 
     return compare_elsewhere(study_of_file(path), reference, settings)
 
 
 def _of_experiment(tracking_uri: str, named: dict[str, str], reference: str | None, settings: FitSettings) -> "Results":
+    from ablations.findings.elsewhere import compare_elsewhere
     from ablations.tracking.experiment import ExperimentNames, study_of_experiment
-    from ablations.verdict.elsewhere import compare_elsewhere
 
     if missing := [f"--{name}" for name in ("experiment", "metric", "compute") if name not in named]:
         raise AblationsError(f"--mlflow needs {', '.join(missing)} too")

@@ -35,9 +35,9 @@ from scalerl.run.run_folder import write_atomically
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablations.paper.card import Card
+    from ablations.findings.card import Card
+    from ablations.findings.results import Results
     from ablations.study.expand import Study
-    from ablations.verdict.results import Results
     from scalerl.recipe import ResolvedRecipe
 
 
@@ -126,12 +126,12 @@ def reproduce_one(
 ) -> tuple[int, dict[str, Any] | None]:
     """Design, train and judge one study; the exit code, and the plan or card as JSON where it does not stand yet."""
     from ablations.files.lookup import find_file
+    from ablations.findings.results import read_results
     from ablations.running.ending import all_ended
     from ablations.running.make_plan import make_plan, sweep_name
     from ablations.status.progress import run_rows
     from ablations.study.expand import expand
     from ablations.terminal.progress_bar import progress_bar
-    from ablations.verdict.results import read_results
 
     out = console(stderr=as_json)
     file = find_file("study", name, named_at=Place(source=f"reproduce {name}"))
@@ -199,10 +199,10 @@ def designed(
         return study, None
 
     from ablations.cli.design import blueprint_of
-    from ablations.design.for_claims import design_for
-    from ablations.design.foresee import foresee
-    from ablations.design.words import source_sentence
-    from ablations.paper.card_words import claim_text
+    from ablations.findings.for_claims import design_for
+    from ablations.findings.foresee import foresee
+    from ablations.report.words.card import claim_text
+    from ablations.report.words.design import source_sentence
 
     prospect = foresee(blueprint_of(study, home, None))
     found = design_for(prospect, study.sweep.claims)
@@ -246,7 +246,7 @@ def study_for_scripts(study: "Study", started: StartedSweep) -> dict[str, Any]:
 
 def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
     """What the study asks, what the paper says, and what it would cost."""
-    from ablations.paper.card_words import claim_text
+    from ablations.report.words.card import claim_text
 
     plan = started.plan
     columns = [Column(heading="claim", kind="prose"), Column(heading="source", kind="words")]
@@ -262,10 +262,10 @@ def show_claims(study: "Study", started: StartedSweep, out: "Console") -> None:
 
 def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> "Card":
     """The card, also written into the sweep's folder: card.json, card.md and its figure, curves.svg."""
-    from ablations.paper.card import CARD_FILE, card_of
-    from ablations.paper.card_words import card_notes
+    from ablations.findings.card import CARD_FILE, card_of
     from ablations.report.card_page import card_markdown
     from ablations.report.static import curves_picture
+    from ablations.report.words.card import card_notes
 
     card = card_of(results)
     write_atomically(folder / CARD_FILE, json.dumps(card.to_json(), indent=1, allow_nan=False).encode())
@@ -276,7 +276,7 @@ def written_card(results: "Results", folder: Path, differing: Sequence[str]) -> 
 
 def unlike(sweep: StartedSweep) -> list[str]:
     """What of a sweep is not as in the paper."""
-    from ablations.paper.card_words import unlike_the_paper
+    from ablations.report.words.card import unlike_the_paper
     from scalerl.memory.shape import shape_of
 
     recipe, _ = sweep.run(sweep.plan.runs[0].id).read_recipe()
@@ -285,7 +285,7 @@ def unlike(sweep: StartedSweep) -> list[str]:
 
 def show_card(card: "Card", folder: Path, differing: Sequence[str], out: "Console") -> None:
     """The claims, what was found of each, and what was not as in the paper."""
-    from ablations.paper.card_words import OUTCOMES, card_line, card_notes
+    from ablations.report.words.card import OUTCOMES, card_line, card_notes
 
     plan = card.results.plan
     lines = [card_line(one) for one in card.claims]

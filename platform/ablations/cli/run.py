@@ -137,12 +137,12 @@ def on_this_machine(recipe: "ResolvedRecipe", jobs: int | None) -> OnThisMachine
 
 def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
     """Fit, compare, print the verdict and write the page."""
+    from ablations.findings.results import read_results
     from ablations.report.page import write_report
     from ablations.report.tables import comparison_table
+    from ablations.report.words.comparison import answers, unkept_results_note
     from ablations.search.record import read_search
     from ablations.terminal.progress_bar import progress_bar, waiting
-    from ablations.verdict.results import read_results
-    from ablations.verdict.words import answers, unkept_results_note
 
     with progress_bar("fitting curves") as done:
         results = read_results(sweep, done=done)
@@ -163,9 +163,9 @@ def conclude(sweep: StartedSweep, out: Console, as_json: bool) -> None:
 
 def print_search(search: "SearchRecord", sweep: StartedSweep, out: Console) -> None:
     """The trials, best first, and the best of them against the reference."""
+    from ablations.findings.results import read_results
     from ablations.report.tables import comparison_table
     from ablations.search.tables import note, trials_table
-    from ablations.verdict.results import read_results
 
     plan = sweep.plan
     names = {plan.reference, *(trial.name for trial in search.best)}

@@ -18,7 +18,7 @@ LISTED_SCALES = ("smoke", "bench", "8b")
 def show_studies(home: Home, as_json: bool) -> None:
     """Every study with its claims and its cost at each scale."""
     from ablations.files.lookup import files_of
-    from ablations.paper.card_words import claim_text
+    from ablations.report.words.card import claim_text
 
     files = files_of("study")
     lines = [listed_study(name, files[name], home) for name in sorted(files, key=by_number)]
@@ -51,8 +51,8 @@ def by_number(name: str) -> list[str | int]:
 
 def outcomes_here(name: str, home: Home) -> str:
     """`holds`, `1 holds, 2 cannot tell (smoke)`; empty where no card of the study is in the home folder."""
-    from ablations.paper.card_words import tally_text
-    from ablations.paper.written_cards import read_card
+    from ablations.findings.written_cards import read_card
+    from ablations.report.words.card import tally_text
 
     found = []
     for sweep in home.sweep_names():

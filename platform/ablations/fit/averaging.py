@@ -3,7 +3,7 @@
 Within the readings eq. 1 speaks alone. Far beyond them nobody knows which family holds, and over published learning
 curves none was best everywhere. So between once and twice the largest compute fitted the other families come in, and
 from there on a band is that of a mixture, each family with its Akaike weight. The other families are there to widen the
-band: `ablations.forecast.forecasts` takes its estimates from eq. 1 as long as it lies well within.
+band: `ablations.answers.forecasts` takes its estimates from eq. 1 as long as it lies well within.
 """
 
 from dataclasses import dataclass

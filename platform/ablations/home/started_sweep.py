@@ -28,7 +28,7 @@ class StartedSweep:
     home: Home
     plan: Plan
     beside: tuple[str, ...] = ()
-    """Other sweeps whose variants stand in the plan, as `name (sweep)`: `ablations.verdict.together`."""
+    """Other sweeps whose variants stand in the plan, as `name (sweep)`: `ablations.findings.together`."""
 
     @property
     def name(self) -> str:

@@ -7,7 +7,9 @@ methods     the methods paragraph; rounding: numbers to their uncertainty
 card_page   the card of a study of the paper as Markdown
 markdown    the document as Markdown; latex: as LaTeX; csv_files: numbers in full
 tables      comparisons and fits for the terminal
-headings    of the tables that the page and the dashboard share
+columns     of a comparison, for every output; headings: of the other tables
+sheet       CSV that spreadsheets do not compute
+words       what is found, in words
 curves      pass rate against compute, with fits, forecasts and asymptotes, for a screen
 verdicts    differences in level, ceiling and compute of every variant, with intervals
 series      what a picture of curves shows, as plain data

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ablations.verdict.fitted_run import FittedRun
-from ablations.verdict.results import FittedVariant, Results
+from ablations.findings.results import FittedVariant, Results
+from ablations.readings.fitted_run import FittedRun
 
 EXTRAPOLATED_TO = 2.0
 """End of the dashes, in budgets."""

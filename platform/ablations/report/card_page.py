@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ablations.paper.card import Card
-from ablations.paper.card_words import card_line, tally_text
+from ablations.findings.card import Card
 from ablations.report.markdown import markdown_grid, markdown_text
+from ablations.report.words.card import card_line, tally_text
 
 
 def card_markdown(card: Card, notes: Sequence[str]) -> str:

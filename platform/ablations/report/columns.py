@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablations.design.undecided import what_would_tell_of
+from ablations.answers.answer import Question
+from ablations.answers.paper_rule import PAPER_RULE
+from ablations.findings.results import Results
+from ablations.findings.undecided import what_would_tell_of
+from ablations.report.words.comparison import Digits, ResultRow
 from ablations.terminal.listing import Column, Kind
 from ablations.text import changes_text, compute_text
-from ablations.verdict.answer import Question
-from ablations.verdict.paper_rule import PAPER_RULE
-from ablations.verdict.results import Results
-from ablations.verdict.words import Digits, ResultRow
 
 HELD_MARK = "*"
 """Behind a verdict that still holds for all variants at once."""

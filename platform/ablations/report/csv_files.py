@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ablations.findings.results import Results
 from ablations.fit.curve import COUNTS
+from ablations.readings.fitted_run import FittedRun
 from ablations.report.series import is_fitted
-from ablations.verdict.fitted_run import FittedRun
-from ablations.verdict.order import comparison_sheet
-from ablations.verdict.results import Results
-from ablations.verdict.sheet import sheet_text
+from ablations.report.sheet import sheet_text
+from ablations.text import changes_text
 
 
 def csv_files(results: Results) -> dict[str, bytes]:
@@ -55,3 +55,18 @@ def _fit_row(run: FittedRun) -> dict[str, Any]:
         if name != "curve"
     }
     return {"variant": run.variant, "seed": run.seed, "run": run.id} | plain
+
+
+def comparison_sheet(results: Results) -> str:
+    """A row per variant as CSV: what it changes, then the numbers and verdicts of `compare --json` under its keys.
+
+    A number that a comparison does not support is empty. The window of the fit is in two columns.
+    """
+    return sheet_text([_sheet_row(line) for line in results.to_json()["variants"]])
+
+
+def _sheet_row(line: dict[str, Any]) -> dict[str, Any]:
+    first, last = line["window"] or (None, None)
+    plain = {key: value for key, value in line.items() if key not in ("curve", "overrides", "window", "hours")}
+    head = {"variant": line["curve"], "changes": changes_text(line["overrides"])}
+    return head | plain | {"window_from": first, "window_to": last}

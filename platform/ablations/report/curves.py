@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ablations.answers.forecasts import joint_draws
+from ablations.answers.run_to_run import RunToRun
+from ablations.findings.results import FittedVariant, Results
+from ablations.findings.sweep_forecast import spread_of
 from ablations.fit.result import Fit
-from ablations.forecast.forecasts import joint_draws
-from ablations.forecast.of_sweep import spread_of
 from ablations.report.axes import EXTRAPOLATED_TO, ComputeAxis, compute_axis
 from ablations.report.colours import Style, styles
 from ablations.report.rounding import label_of_asymptote
 from ablations.report.series import is_fitted
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.report.thinning import most_points_of_run, thinned
-from ablations.verdict.results import FittedVariant, Results
-from ablations.verdict.run_to_run import RunToRun
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter

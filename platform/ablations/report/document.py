@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ablations.design.undecided import what_would_tell
+from ablations.findings.results import Results
+from ablations.findings.undecided import what_would_tell
 from ablations.report.colours import styles
 from ablations.report.columns import DOCUMENT, columns, rows_of
 from ablations.report.curves import CURVES_LEGEND
 from ablations.report.methods import methods_paragraphs
 from ablations.report.rounding import ROUNDED
+from ablations.report.words.comparison import ResultRow, glossary, sentence, warnings
 from ablations.terminal.visible import made_visible
-from ablations.verdict.results import Results
-from ablations.verdict.words import ResultRow, glossary, sentence, warnings
 
 DIFFERENCES_LEGEND = (
     "Differences from the reference with 95 % intervals; the dotted line is no difference. An arrow is an interval "

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ablations.answers.forecasts import estimated, joint_draws, leaderboard
+from ablations.answers.run_to_run import RunToRun
+from ablations.findings.results import FittedVariant, Results
+from ablations.findings.sweep_forecast import forecast_groups, spread_of
 from ablations.fit.result import Fit
-from ablations.forecast.forecasts import estimated, joint_draws, leaderboard
-from ablations.forecast.of_sweep import forecast_groups, spread_of
 from ablations.report.axes import ComputeAxis
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress, in_hover, mark, plain
 from ablations.text import compute_text
-from ablations.verdict.results import FittedVariant, Results
-from ablations.verdict.run_to_run import RunToRun
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Bar, Figure, Scatter

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ablations.answers.answer import Question
+from ablations.answers.compare import VariantResult
+from ablations.answers.questions import CEILING
+from ablations.findings.results import Results
 from ablations.report.colours import Style, styles
 from ablations.report.rounding import ROUNDED
-from ablations.verdict.answer import Question
-from ablations.verdict.compare import VariantResult
-from ablations.verdict.questions import CEILING
-from ablations.verdict.results import Results
-from ablations.verdict.words import ResultRow
+from ablations.report.words.comparison import ResultRow
 
 NOT_KNOWN = "not known"
 """Of a difference that the readings do not bound on either side."""

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from ablations.errors import AblationsError
+from ablations.findings.results import Results
 from ablations.report.csv_files import csv_files
 from ablations.report.document import document_of
 from ablations.report.latex import latex_files
 from ablations.report.markdown import markdown_files
 from ablations.report.page import write_report
 from ablations.report.static import curves_picture, differences_picture
-from ablations.verdict.results import Results
 from scalerl.run.run_folder import write_atomically
 
 ReportFormat = Literal["html", "md", "csv", "latex", "pdf"]

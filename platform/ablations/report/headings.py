@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from ablations.forecast.of_sweep import SweepForecast
-from ablations.forecast.words import BudgetLine, CurveLine
-from ablations.paper.comparison import PaperComparison
-from ablations.paper.words import PaperLine
-from ablations.verdict.paper_rule import PAPER_MARGIN, PAPER_RULE
+from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
+from ablations.findings.paper_comparison import PaperComparison
+from ablations.findings.sweep_forecast import SweepForecast
+from ablations.report.words.forecast import BudgetLine, CurveLine
+from ablations.report.words.paper import PaperLine
 
 
 def under(headings: Mapping[str, str], lines: Sequence[PaperLine | BudgetLine | CurveLine]) -> list[dict[str, str]]:

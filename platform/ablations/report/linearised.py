@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ablations.answers.paper_grid import PaperFit
+from ablations.findings.paper_comparison import PaperComparison, PaperVariant
 from ablations.home.labels import Labels
-from ablations.paper.comparison import PaperComparison, PaperVariant
-from ablations.paper.grid import PaperFit
 from ablations.report.colours import Style, styles
 from ablations.report.style import dress
 from ablations.report.thinning import most_points_of_run, thinned

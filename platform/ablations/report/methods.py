@@ -1,10 +1,10 @@
 """How the runs of a sweep were trained, measured, fitted and compared: a paragraph for a paper."""
 
+from ablations.answers.paper_rule import PAPER_MARGIN
+from ablations.findings.results import Results
 from ablations.fit.options import FitOptions
+from ablations.report.words.comparison import joint_note, method
 from ablations.text import compute_text, counted
-from ablations.verdict.paper_rule import PAPER_MARGIN
-from ablations.verdict.results import Results
-from ablations.verdict.words import joint_note, method
 
 R0_SAID = {
     "fixed": "R_0 fixed at the reading before RL",

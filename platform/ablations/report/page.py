@@ -14,9 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ablations.errors import AblationsError
+from ablations.findings.paper_comparison import paper_comparison
+from ablations.findings.results import Results
 from ablations.home.labels import Labels
-from ablations.paper.comparison import paper_comparison
-from ablations.paper.words import PaperLine, paper_line, paper_notes
+from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.colours import styles
 from ablations.report.columns import PAGE, columns, rows_of
 from ablations.report.curves import LEGEND_LINE_PX, SCREEN_LEGEND, curves_figure
@@ -26,10 +27,9 @@ from ablations.report.linearised import LINEARISED_LEGEND, linearised_figure, li
 from ablations.report.rounding import ROUNDED
 from ablations.report.thinning import thinned_note
 from ablations.report.verdicts import verdicts_figure
+from ablations.report.words.comparison import PAPER_RULE_NOTE, joint_note
+from ablations.report.words.paper import PaperLine, paper_line, paper_notes
 from ablations.terminal.visible import made_visible
-from ablations.verdict.hours import NOTE, hours_cells
-from ablations.verdict.results import Results
-from ablations.verdict.words import PAPER_RULE_NOTE, joint_note
 from scalerl.run.run_folder import write_atomically
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from ablations.answers.compare import VariantResult
+from ablations.answers.questions import CEILING, COMPUTE
+from ablations.findings.results import Results
 from ablations.report.colours import Style, styles
 from ablations.report.rounding import ROUNDED
 from ablations.report.style import dress, in_hover, mark, plain
-from ablations.verdict.compare import VariantResult
-from ablations.verdict.questions import CEILING, COMPUTE
-from ablations.verdict.results import Results
-from ablations.verdict.words import ResultRow
+from ablations.report.words.comparison import ResultRow
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter

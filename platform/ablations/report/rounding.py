@@ -21,8 +21,8 @@ An end that lies beside "no difference" never reads as if it lay on it: it has a
 import math
 from collections.abc import Callable
 
+from ablations.answers.answer import REFERENCE, Answer, Question
 from ablations.fit.asymptote import AsymptoteEstimate
-from ablations.verdict.answer import REFERENCE, Answer, Question
 
 LONE_DIGITS = 3
 """Significant digits of a number without an interval."""

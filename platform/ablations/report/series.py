@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ablations.findings.results import FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.fit.result import Fit
+from ablations.readings.fitted_run import FittedRun
 from ablations.report.axes import ComputeAxis, compute_axis, score_range_of
 from ablations.report.colours import Style, styles
-from ablations.verdict.fitted_run import FittedRun
-from ablations.verdict.results import FittedVariant, Results
 
 LABEL_GAP = 0.042
 """Distance of two labels, as a share of the axis, where there is room."""

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ablations.findings.results import Results
 from ablations.report.colours import Style
 from ablations.report.forest import ForestPanel, forest_panels
 from ablations.report.rounding import label_of_asymptote
 from ablations.report.series import CurveSeries, VariantSeries, curve_series
 from ablations.report.style import GREY, elided
-from ablations.verdict.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

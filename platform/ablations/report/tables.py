@@ -5,24 +5,24 @@ from collections.abc import Sequence
 from rich.console import Group
 from rich.text import Text
 
-from ablations.design.undecided import what_would_tell
+from ablations.answers.compare import VariantResult
+from ablations.findings.paper_comparison import PaperComparison
+from ablations.findings.results import Results
+from ablations.findings.undecided import what_would_tell
 from ablations.fit.asymptote import EQ1_DOUBTED
 from ablations.fit.doubt import cutoff_table
 from ablations.fit.words import in_words
-from ablations.paper.comparison import PaperComparison
-from ablations.paper.words import paper_line, paper_notes
+from ablations.readings.fitted_run import FittedCurve
+from ablations.readings.hours import NOTE, hours_cells
 from ablations.report.columns import HELD_MARK, TERMINAL, columns, rows_of
 from ablations.report.headings import paper_headings, under
+from ablations.report.words.comparison import FIXED, changes_said, joint_note, method, warnings
+from ablations.report.words.paper import paper_line, paper_notes
 from ablations.terminal.listing import Column, Kind, Listing
 from ablations.terminal.short_names import legend, shown_names
 from ablations.terminal.sparkline import BARS, means_along, sparkline
 from ablations.terminal.visible import made_visible
 from ablations.text import compute_text, counted, interval_text
-from ablations.verdict.compare import VariantResult
-from ablations.verdict.fitted_run import FittedCurve
-from ablations.verdict.hours import NOTE, hours_cells
-from ablations.verdict.results import Results
-from ablations.verdict.words import FIXED, changes_said, joint_note, method, warnings
 
 HELD = f"{HELD_MARK}: also differs with intervals"
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ablations.verdict.results import Results
+from ablations.findings.results import Results
 
 MOST_POINTS = 2400
 """Markers of a figure; more cannot be told apart on a screen."""

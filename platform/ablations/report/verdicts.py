@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from ablations.findings.results import Results
 from ablations.report.forest import ForestPanel, ForestRow, forest_panels
 from ablations.report.style import dress, elided, in_hover, mark, plain
-from ablations.verdict.results import Results
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter

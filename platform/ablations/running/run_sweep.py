@@ -1,4 +1,4 @@
-"""One `platform sweep`: its plan and run folders are written, and its runs trained. `ablations.verdict.results` reads
+"""One `platform sweep`: its plan and run folders are written, and its runs trained. `ablations.findings.results` reads
 what came of it.
 """
 

@@ -255,7 +255,7 @@ class TrialLoop:
 
     def _evaluate(self, name: str) -> tuple[tuple[float | None, ...] | None, str]:
         """The objectives of a variant whose runs are done, or why it has none."""
-        from ablations.verdict.results import read_results
+        from ablations.findings.results import read_results
 
         plan = replace(self.state.plan, variants=(self.state.planned(name),))
         (variant,) = read_results(replace(self.state.sweep, plan=plan)).variants

@@ -10,10 +10,10 @@ from ablations.fit.fitting import fit_with
 from ablations.fit.options import FitSettings
 from ablations.fit.result import Fit
 from ablations.home.home import Home
+from ablations.readings.run_reading import start_of
+from ablations.readings.task_curves import curve_of
 from ablations.steering.stopping import recent_truncation
 from ablations.study.expand import SweepRun
-from ablations.verdict.run_reading import start_of
-from ablations.verdict.task_curves import curve_of
 from scalerl.run.metrics import read_rows
 
 

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from ablations.answers.questions import LEVEL
+from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
+from ablations.findings.repeated_runs import of_other_sweeps
 from ablations.fit.result import Fit
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State, read_state
@@ -17,9 +20,6 @@ from ablations.pools.pool import Pool
 from ablations.steering.live_fits import LiveFits, num_readings
 from ablations.steering.stopping import StopReason, stop_reason
 from ablations.study.expand import Study, SweepRun
-from ablations.verdict.questions import LEVEL
-from ablations.verdict.repeated_runs import of_other_sweeps
-from ablations.verdict.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
 
 
 class Steering:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ablations.answers.differences import starts_of
+from ablations.answers.run_to_run import RunToRun
 from ablations.fit.result import Fit
 from ablations.home.stops import Rule
 from ablations.study.sweep import Stop
-from ablations.verdict.differences import starts_of
-from ablations.verdict.run_to_run import RunToRun
 
 TRUNCATION_STEPS = 20
 """Training steps over which the share of truncated answers is averaged."""

@@ -3,7 +3,7 @@
     claims:
       - {variant: fp32, of: ceiling, says: up, by: 0.09, source: "figure 5b"}
 
-`ablations.paper.judgement` holds it against the interval that was measured.
+`ablations.findings.judgement` holds it against the interval that was measured.
 """
 
 import math

@@ -9,9 +9,9 @@ import numpy as np
 
 from ablations.errors import AblationsError, did_you_mean
 from ablations.files.database import sqlite_path
+from ablations.findings.elsewhere import MeasuredRun, MeasuredStudy
 from ablations.fit.curve import Curve
 from ablations.tracking.mlflow_experiment import PARENT_TAG, failures_of_mlflow, set_up_client, short_reason
-from ablations.verdict.elsewhere import MeasuredRun, MeasuredStudy
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

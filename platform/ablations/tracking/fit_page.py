@@ -6,11 +6,11 @@ The page of a Plotly figure would bring the whole of Plotly along, 4.9 MB for ev
 from base64 import b64encode
 from html import escape
 
+from ablations.findings.results import Results
 from ablations.report.columns import MLFLOW, columns
 from ablations.report.static import curves_picture
+from ablations.report.words.comparison import ResultRow, method, warnings
 from ablations.terminal.visible import made_visible
-from ablations.verdict.results import Results
-from ablations.verdict.words import ResultRow, method, warnings
 
 STYLE = (
     "body{font:14px/1.5 system-ui,sans-serif;margin:24px;max-width:60em;color:#1f2328;background:#fff}"

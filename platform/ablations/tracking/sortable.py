@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ablations.answers.level import level_of
+from ablations.findings.results import FittedVariant, Results
 from ablations.fit.asymptote import AsymptoteEstimate
 from ablations.home.labels import Labels
-from ablations.verdict.fitted_run import FittedRun
-from ablations.verdict.level import level_of
-from ablations.verdict.results import FittedVariant, Results
-from ablations.verdict.words import NO_FIT
+from ablations.readings.fitted_run import FittedRun
+from ablations.report.words.comparison import NO_FIT
 
 HIGHEST = 1.0
 """No pass rate is higher."""

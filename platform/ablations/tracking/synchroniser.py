@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
 
+from ablations.findings.results import Results, read_results
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.home.state import State
@@ -47,7 +48,6 @@ from ablations.tracking.mlflow_experiment import (
     short_reason,
 )
 from ablations.tracking.sortable import numbers_of_run, numbers_of_variant, verdicts_of_run, verdicts_of_variant
-from ablations.verdict.results import Results, read_results
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

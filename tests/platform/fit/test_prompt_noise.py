@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from curves import eq1, readings
 
+from ablations.answers.level import level_of
 from ablations.errors import AblationsError
 from ablations.fit.bins import binned
 from ablations.fit.curve import Curve
@@ -16,7 +17,6 @@ from ablations.fit.fitting import fit_curve
 from ablations.fit.prompt_noise import answer_variance, prompt_variance
 from ablations.fit.words import in_words, other_prompts
 from ablations.steering.live_fits import first_readings
-from ablations.verdict.level import level_of
 
 
 def chances(p, k):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from fixtures_home import BUDGET, TRUTH, make_home
 
+from ablations.findings.results import read_results
 from ablations.report.colours import COLOURS, REFERENCE_COLOUR, own_reference, styles
 from ablations.report.curves import along_rows, curves_figure
 from ablations.report.dark import ON_DARK, in_dark
 from ablations.report.plane import plane_figure
 from ablations.report.thinning import thinned, thinned_note
-from ablations.verdict.results import read_results
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 from fixtures_answers import asymptote, with_line
 from fixtures_home import BUDGET, R_0, TRUTH, changed, make_home, planned_run, write_run
 
+from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.home.plan import PlannedVariant
 from ablations.report.colours import styles
@@ -17,7 +18,6 @@ from ablations.report.curves import curves_figure
 from ablations.report.series import curve_series, spread
 from ablations.report.style import elided
 from ablations.report.verdicts import verdicts_figure
-from ablations.verdict.results import read_results
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.results import Results, read_results
 from ablations.fit.curve_file import read_curves
 from ablations.report import formats
 from ablations.report.document import document_of
@@ -22,8 +23,7 @@ from ablations.report.formats import write_in_format
 from ablations.report.latex import latex_number, latex_text
 from ablations.report.markdown import markdown_text
 from ablations.report.rounding import places_of, rounded
-from ablations.verdict.results import Results, read_results
-from ablations.verdict.sheet import sheet_text
+from ablations.report.sheet import sheet_text
 
 NOW = datetime(2026, 11, 24, 2, 0, tzinfo=UTC)
 HOSTILE = (

@@ -10,7 +10,13 @@ import pytest
 from fixtures_home import make_home
 from rich.console import Console
 
+from ablations.answers.answer import Question
+from ablations.answers.compare import compare
+from ablations.answers.interval import JointInterval
+from ablations.answers.questions import LEVEL, QUESTIONS
+from ablations.findings.results import Results, read_results
 from ablations.report.columns import ALL_NUMBERS, columns
+from ablations.report.csv_files import comparison_sheet
 from ablations.report.document import document_headings, document_rows
 from ablations.report.forest import forest_panels
 from ablations.report.latex import latex_table
@@ -18,15 +24,9 @@ from ablations.report.markdown import markdown_grid
 from ablations.report.page import report_page
 from ablations.report.tables import comparison_table
 from ablations.report.verdicts import verdicts_figure
+from ablations.report.words.comparison import ResultRow, answers, glossary, sentence
 from ablations.tracking.fit_page import fit_page
 from ablations.tracking.sortable import numbers_of_variant, verdicts_of_variant
-from ablations.verdict.answer import Question
-from ablations.verdict.compare import compare
-from ablations.verdict.interval import JointInterval
-from ablations.verdict.order import comparison_sheet
-from ablations.verdict.questions import LEVEL, QUESTIONS
-from ablations.verdict.results import Results, read_results
-from ablations.verdict.words import ResultRow, answers, glossary, sentence
 
 
 def first_gain(fits, baseline, spread, comparisons) -> JointInterval:

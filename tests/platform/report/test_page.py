@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 from fixtures_home import TRUTH, changed, make_home, planned_run
 
+from ablations.findings.results import read_results
 from ablations.report.document import document_of
 from ablations.report.page import report_page, write_report
 from ablations.report.verdicts import verdicts_figure
-from ablations.verdict.results import read_results
 
 NOW = datetime(2025, 11, 20, 12, 30, tzinfo=UTC)
 

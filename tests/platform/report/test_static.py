@@ -13,6 +13,7 @@ from fixtures_home import BUDGET, TRUTH, make_home, planned_run
 from matplotlib.colors import to_hex
 from PIL import Image
 
+from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.report.colours import styles
 from ablations.report.forest import forest_panels
@@ -25,7 +26,6 @@ from ablations.report.static import (
     differences_picture,
     drawable,
 )
-from ablations.verdict.results import read_results
 
 PICTURES = [curves_picture, differences_picture]
 

@@ -8,12 +8,12 @@ import pytest
 from fixtures_home import changed, make_home
 from rich.console import Console
 
+from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
+from ablations.readings.fitted_run import FittedCurve
 from ablations.report.tables import comparison_table, fit_table, fit_words, hours_table
 from ablations.text import interval_text
-from ablations.verdict.fitted_run import FittedCurve
-from ablations.verdict.results import read_results
 
 
 def fitted(name: str = "c", *, end: float = 80_000.0, is_flat: bool = False) -> FittedCurve:

@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun
 from ablations.home.started_sweep import read_sweep
 from ablations.running.archive import ArchivedFile, contents_of, export_sweep
 from ablations.running.unpack import import_sweep
-from ablations.verdict.results import read_results
 from scalerl.durable import file_sha256
 from scalerl.run.sealed_json import read_sealed
 

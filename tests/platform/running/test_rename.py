@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from ablations.cli import app
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
 from ablations.home.started_sweep import StartedSweep, read_sweep
 from ablations.running import rename as renaming
 from ablations.running.rename import rename_sweep
 from ablations.slurm.submissions import new_submission, read_submissions
 from ablations.tracking.ledger import default_tracking_uri, read_ledger
 from ablations.tracking.synchroniser import push_sweep
-from ablations.verdict.results import read_results
 
 
 @pytest.fixture

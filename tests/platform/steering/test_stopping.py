@@ -11,7 +11,9 @@ import pytest
 from fixtures_home import BUDGET, eval_row, make_home, make_plan, train_row, write_state
 from fixtures_steering import RecordedPool, steered
 
+from ablations.answers.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
 from ablations.errors import AblationsError
+from ablations.findings.results import read_results
 from ablations.fit.curve import Curve
 from ablations.fit.fitting import fit_curve
 from ablations.fit.result import Fit
@@ -29,8 +31,6 @@ from ablations.steering.stopping import (
     twice_running,
 )
 from ablations.study.sweep import Stop
-from ablations.verdict.results import read_results
-from ablations.verdict.run_to_run import UNKNOWN, Repeats, RunToRun, run_to_run
 
 ASSUMED = run_to_run([])
 GAIN = Stop(gain_below=0.05, probability=0.9)

@@ -6,11 +6,11 @@ import pytest
 from fixtures_home import BUDGET, R_0, TRUTH, make_home
 from places import REPOSITORY
 
+from ablations.findings.results import read_results
 from ablations.search.objective import pareto_front, title, told, value, value_text
 from ablations.study.expand import Study, expand
 from ablations.study.search_points import SearchSpace, point_text
 from ablations.study.search_space import Asymptote, ComputeToReach, ScoreAt
-from ablations.verdict.results import read_results
 
 TINY = REPOSITORY / "tests/data/recipes/scales/tiny.yaml"
 A, B, C_MID = TRUTH["scalerl"]

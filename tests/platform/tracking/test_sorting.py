@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from fixtures_home import R_0, make_plan, write_run
 
+from ablations.findings.order import in_order
+from ablations.findings.results import read_results
 from ablations.home.home import Home
 from ablations.home.plan import PlannedRun, PlannedVariant
 from ablations.home.started_sweep import StartedSweep
 from ablations.tracking.ledger import default_tracking_uri
 from ablations.tracking.synchroniser import push_sweep
-from ablations.verdict.order import in_order
-from ablations.verdict.results import read_results
 
 CURVES = {
     "flat": (R_0, 1.9, 320.0),

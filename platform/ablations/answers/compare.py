@@ -1,0 +1,221 @@
+"""Every variant against the reference: level at equal compute, ceiling, compute to a target; a verdict on each."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from ablations.answers.answer import REFERENCE, Answer, Question
+from ablations.answers.differences import mean_ceiling, mean_ceiling_under_eq1
+from ablations.answers.level import common_compute, levels_of
+from ablations.answers.paper_rule import paper_rule
+from ablations.answers.questions import QUESTIONS
+from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps, RunToRun
+from ablations.errors import AblationsError
+from ablations.fit.asymptote import DOUBTED, AsymptoteEstimate, Verdict, verdict_on_interval
+from ablations.fit.result import Fit
+
+PLAIN_KEYS = (
+    *("curve", "num_seeds", "A", "A_lo", "A_hi", "A_eq1", "A_eq1_lo", "A_eq1_hi", "eq1_p", "B", "C_mid", "R_0"),
+    *("verdict", "points", "window", "cost", "level", "paper_rule", "asymptote", "asymptote_under_eq1"),
+)
+"""Of a variant in JSON; each question adds its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantResult:
+    """One variant against the reference. None stands for a number that the runs do not bound or do not give.
+
+    VariantResult(name="loo-loss", num_seeds=1, asymptote=AsymptoteEstimate(A=0.552, lo=0.540, hi=0.566, rises=True),
+                  asymptote_under_eq1=AsymptoteEstimate(A=0.552, lo=0.543, hi=0.561, rises=True), eq1_p=0.41, B=1.8,
+                  C_mid=2600.0, R_0=0.31, verdict="resolved", points=31, window=(1704.0, 7881.0), cost=8000.0,
+                  level=0.541, paper_rule="ceiling down", answers={"level": Answer(...), ...})
+    """
+
+    name: str
+    num_seeds: int
+    asymptote: AsymptoteEstimate
+    """Mean A over seeds, averaged over the families that fit."""
+    asymptote_under_eq1: AsymptoteEstimate
+    """The same if eq. 1 is the law."""
+    eq1_p: float
+    """p-value of the test whether eq. 1 fits, over all seeds (Fisher's method); under 0.05 it is doubted."""
+    B: float | None
+    """Geometric mean over seeds, like C_mid; None for a curve that does not rise."""
+    C_mid: float | None
+    R_0: float
+    verdict: Verdict
+    """On the fits of its seeds."""
+    points: int
+    """Readings fitted, over all seeds."""
+    window: tuple[float, float]
+    cost: float
+    level: float | None
+    """Pass rate over the last third of the compute that the variant and the reference have spent, mean over seeds."""
+    paper_rule: str
+    """What the paper's own rule says of it: a difference in A over 0.02 is one (ScaleRL §4)."""
+    answers: Mapping[str, Answer]
+    """By the name of the question."""
+
+    @property
+    def doubts_eq1(self) -> bool:
+        """True if the residuals of its seeds speak against eq. 1."""
+        return self.verdict != "no rise" and self.eq1_p < DOUBTED
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, null for a number that means nothing by itself.
+
+        These are A, its upper end, B and C_mid of a variant whose A has no upper end or that does not rise, and A under
+        eq. 1, its upper end and C_mid if that A has none.
+        """
+        A, eq1 = self.asymptote, self.asymptote_under_eq1
+        plain = (
+            *(self.name, self.num_seeds),
+            *((A.A, A.lo, A.hi) if A.is_bounded else (None, A.lo, None)),
+            *((eq1.A, eq1.lo, eq1.hi) if eq1.is_bounded else (None, eq1.lo, None)),
+            *(self.eq1_p, self.B if A.is_bounded else None, self.C_mid if A.is_bounded and eq1.is_bounded else None),
+            *(self.R_0, self.verdict, self.points, list(self.window), self.cost, self.level, self.paper_rule),
+            *(A.to_json(), eq1.to_json()),
+        )
+        answers = {key: value for answer in self.answers.values() for key, value in answer.to_json().items()}
+        return dict(zip(PLAIN_KEYS, plain, strict=True)) | answers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """The variants of a sweep, the reference among them, in the order in which they were given."""
+
+    reference: str
+    variants: tuple[VariantResult, ...]
+    spreads: Mapping[str, RunToRun]
+    """The differences between runs of one recipe, in pass rate: in "level", in A ("ceiling"), at the "target"."""
+    others: OtherSweeps = NO_OTHERS
+    """What runs of other sweeps have said of the spreads."""
+    questions: tuple[Question, ...] = QUESTIONS
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"reference": "scalerl", "variants": [{"curve": "scalerl", "A": 0.61, ...}, ...], ...}.
+
+        "run_to_run" has the standard deviations between runs of one recipe that the intervals hold.
+        """
+        variants = [variant.to_json() for variant in self.variants]
+        return {"reference": self.reference, "variants": variants, "run_to_run": self.run_to_run_json()}
+
+    def run_to_run_json(self) -> dict[str, Any]:
+        """The spreads, and the other sweeps that have said so: {"level": {"sd": 0.0098, ...}, ..., "left_out": []}."""
+        spreads = {name: spread.to_json() for name, spread in self.spreads.items()}
+        return spreads | {"other_sweeps": list(self.others.sweeps), "left_out": list(self.others.left_out)}
+
+
+def compare(
+    curves_by_variant: Mapping[str, Sequence[Fit]],
+    costs: Mapping[str, float],
+    reference: str,
+    others: OtherSweeps = NO_OTHERS,
+    questions: Sequence[Question] = QUESTIONS,
+) -> Comparison:
+    """Compare every variant, one fit per seed, with the variant called `reference`; `costs` is in any one unit.
+
+    `others` holds the differences between runs of one recipe in other sweeps of the scale; they count if seeds are few.
+
+    Raises AblationsError if the reference, a fit or a cost is missing.
+    """
+    if reference not in curves_by_variant:
+        raise AblationsError(f"reference {reference!r} has no fit; variants: {', '.join(curves_by_variant) or 'none'}")
+    for name, fits in curves_by_variant.items():
+        if not fits:
+            raise AblationsError(f"variant {name!r} has no fit; a comparison needs at least one seed of each variant")
+        if name not in costs:
+            raise AblationsError(f"variant {name!r} has no cost; costs are given for: {', '.join(costs) or 'none'}")
+    baseline = curves_by_variant[reference]
+    spreads = {one.spread: one.spread_of_runs(curves_by_variant.values(), baseline, others) for one in questions}
+    comparisons = max(len(curves_by_variant) - 1, 1)
+
+    def answers(name: str, fits: Sequence[Fit]) -> dict[str, Answer]:
+        if name == reference:
+            return {one.name: Answer.of_reference(one) for one in questions}
+        return {
+            one.name: Answer.of(one, one.measured(fits, baseline, spreads[one.spread], comparisons))
+            for one in questions
+        }
+
+    return Comparison(
+        reference=reference,
+        variants=tuple(
+            _variant_result(
+                name,
+                fits,
+                baseline,
+                spreads["ceiling"],
+                cost=costs[name],
+                is_reference=name == reference,
+                answers=answers(name, fits),
+            )
+            for name, fits in curves_by_variant.items()
+        ),
+        spreads=spreads,
+        others=others,
+        questions=tuple(questions),
+    )
+
+
+def _variant_result(
+    name: str,
+    fits: Sequence[Fit],
+    baseline: Sequence[Fit],
+    spread: RunToRun,
+    *,
+    cost: float,
+    is_reference: bool,
+    answers: Mapping[str, Answer],
+) -> VariantResult:
+    """`spread` is that of A."""
+    ceiling, under_eq1 = mean_ceiling(fits, spread), mean_ceiling_under_eq1(fits, spread)
+    assert ceiling.lo is not None  # every fit bounds A from below
+    assert under_eq1.lo is not None
+    verdict = _verdict(fits, ceiling.lo, ceiling.hi)
+    rises = all(fit.verdict != "no rise" for fit in fits)
+    levels = levels_of(fits, common_compute([*fits, *baseline]))
+    by_the_paper = None
+    if all(fit.A_hi is not None for fit in (*fits, *baseline)):
+        by_the_paper = under_eq1.estimate - mean_ceiling_under_eq1(baseline).estimate
+    return VariantResult(
+        name=name,
+        num_seeds=len(fits),
+        asymptote=AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=verdict != "no rise"),
+        asymptote_under_eq1=AsymptoteEstimate(
+            A=under_eq1.estimate, lo=under_eq1.lo, hi=under_eq1.hi, rises=verdict != "no rise"
+        ),
+        eq1_p=fishers_p([fit.eq1_p for fit in fits]),
+        B=_geometric_mean([fit.B for fit in fits]) if rises else None,
+        C_mid=_geometric_mean([fit.C_mid for fit in fits]) if rises else None,
+        R_0=float(np.mean([fit.R_0 for fit in fits])),
+        verdict=verdict,
+        points=sum(fit.points for fit in fits),
+        window=(min(fit.window[0] for fit in fits), max(fit.window[1] for fit in fits)),
+        cost=cost,
+        level=float(np.mean([one.value for one in levels])) if levels else None,
+        paper_rule=REFERENCE if is_reference else paper_rule(by_the_paper),
+        answers=answers,
+    )
+
+
+def fishers_p(p_values: Sequence[float]) -> float:
+    """One p-value of m independent ones: P(chi-squared with 2 m degrees of freedom > -2 sum ln p) (Fisher 1925)."""
+    return float(chdtrc(2 * len(p_values), -2 * float(np.sum(np.log(p_values)))))
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(float(np.mean(np.log(values))))
+
+
+def _verdict(fits: Sequence[Fit], ceiling_lo: float, ceiling_hi: float | None) -> Verdict:
+    """The verdict on all seeds: what one of them did wrong, else what their common interval of A says."""
+    verdicts = {fit.verdict for fit in fits}
+    for verdict in ("collapsed", "no rise"):
+        if verdict in verdicts:
+            return verdict
+    return verdict_on_interval(ceiling_lo, ceiling_hi)

@@ -1,0 +1,117 @@
+"""The questions that a comparison asks: level at equal compute, ceiling, compute to a common target.
+
+Another question is another entry here: every table, figure, file and page asks `Comparison.questions`.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ablations.answers.answer import Question
+from ablations.answers.differences import (
+    ceiling_difference,
+    ceiling_repeats,
+    common_target,
+    compute_ratio,
+    target_repeats,
+)
+from ablations.answers.interval import JointInterval
+from ablations.answers.level import common_compute, level_difference, level_repeats, levels_of
+from ablations.answers.run_to_run import Repeats, RunToRun
+from ablations.fit.result import Fit
+
+
+def _level(fits: Sequence[Fit], baseline: Sequence[Fit], spread: RunToRun, comparisons: int) -> JointInterval | None:
+    compute = common_compute([*fits, *baseline])
+    levels, others = levels_of(fits, compute), levels_of(baseline, compute)
+    return level_difference(levels, others, spread, comparisons=comparisons) if levels and others else None
+
+
+def _level_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
+    levels = levels_of(fits, common_compute([*fits, *baseline]))
+    return level_repeats(levels) if levels else None
+
+
+def _ceiling_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
+    found = ceiling_repeats(fits)
+    return found if found.freedom else None
+
+
+def _target_repeats(fits: Sequence[Fit], baseline: Sequence[Fit]) -> Repeats | None:
+    target = common_target([*fits, *baseline])
+    return None if target is None else target_repeats(fits, target)
+
+
+LEVEL = Question(
+    name="level",
+    key="delta_level",
+    verdict_key="level_difference",
+    spread="level",
+    higher="level up",
+    lower="level down",
+    widest=0.025,  # one seed each gives 0.021, with the run-to-run sd assumed
+    measured=_level,
+    repeats=_level_repeats,
+    form="+.3f",
+    heading="level less {reference}'s",
+    axis="pass rate over the last third",
+    noun="the difference in level",
+    spread_noun="of levels",
+    too_wide="the interval holds 0 and is too wide to say more, or the readings begin too late",
+    said={
+        "level up": "higher at equal compute",
+        "level down": "lower at equal compute",
+        "no difference seen": "no difference seen at equal compute",
+        "cannot tell": "the levels at equal compute cannot be told apart",
+    },
+    sentence="level {own}, {number} against {reference}",
+)
+CEILING = Question(
+    name="ceiling",
+    key="delta_A",
+    verdict_key="difference",
+    spread="ceiling",
+    higher="ceiling up",
+    lower="ceiling down",
+    widest=0.04,  # two resolved fits of one seed each give 0.035
+    measured=lambda fits, baseline, spread, m: ceiling_difference(fits, baseline, spread, comparisons=m),
+    repeats=_ceiling_repeats,
+    form="+.3f",
+    heading="A less {reference}'s",
+    axis="A, pass rate",
+    noun="the difference in A",
+    spread_noun="of A",
+    too_wide="the interval holds 0, or has no end, and is too wide to say more",
+    said={
+        "no difference seen": "no difference seen in the ceiling",
+        "cannot tell": "the ceilings cannot be told apart",
+    },
+    sentence="{number} in A against {reference} ({reference_seeds})",
+)
+COMPUTE = Question(
+    name="compute",
+    key="compute_ratio",
+    verdict_key="efficiency",
+    spread="target",
+    higher="more compute",
+    lower="less compute",
+    lower_is_better=True,
+    is_ratio=True,
+    widest=math.log(1.5) / 2,
+    measured=lambda fits, baseline, spread, m: compute_ratio(fits, baseline, spread, comparisons=m),
+    repeats=_target_repeats,
+    form=".2f",
+    heading="compute over {reference}'s",
+    axis="under 1 needs less compute",
+    noun="the compute ratio",
+    spread_noun="at the target",
+    too_wide="the interval holds 1, or has no end, and is too wide to say more",
+    said={
+        "less compute": "less compute to the common target",
+        "more compute": "more compute to the common target",
+        "no difference seen": "no difference seen in compute",
+        "cannot tell": "cannot tell which needs less compute",
+    },
+    sentence="{number} times its compute to the common target",
+)
+QUESTIONS = (LEVEL, CEILING, COMPUTE)
+BY_NAME = {question.name: question for question in QUESTIONS}

@@ -1,0 +1,131 @@
+"""The card of a study: each claim of the paper, what was measured of it here, and what follows.
+
+>>> card = card_of(open_sweep("fig4a"))
+>>> [(judged.claim.variant, judged.outcome) for judged in card.claims]
+[('pipeline-8', 'holds'), ('pipeline-8', 'cannot tell')]
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ablations.answers.answer import Answer
+from ablations.errors import AblationsError
+from ablations.findings.judgement import ClaimOutcome, judged_claim
+from ablations.findings.results import Results, compared
+from ablations.study.claims import Claim
+
+CARD_FILE = "card.json"
+"""In the folder of its sweep."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedClaim:
+    """A claim and what was found of it.
+
+    JudgedClaim(claim=claim, found=Answer(question=CEILING, estimate=0.03, lo=0.01, hi=0.05, ...), outcome="holds")
+    """
+
+    claim: Claim
+    found: Answer | None
+    """The difference in pass rate, or the ratio of computes; None if the variant is not compared."""
+    outcome: ClaimOutcome
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        found = self.found
+        numbers = (None, None, None) if found is None else (found.estimate, found.lo, found.hi)
+        ends = dict(zip(("estimate", "lo", "hi"), numbers, strict=True))
+        return self.claim.model_dump() | {"found": ends, "outcome": self.outcome}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedVariant:
+    """A variant whose ceiling the paper publishes, and the ceiling here.
+
+    PublishedVariant(variant="bs2048", A=0.645, A_here=0.71, A_lo=0.69, A_hi=None)
+    """
+
+    variant: str
+    A: float | None
+    """As published."""
+    A_here: float | None
+    """None where its interval has no upper end: the estimate then means nothing."""
+    A_lo: float | None
+    A_hi: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Card:
+    """What a study says of the claims that its sweep file makes; the first is the study's own question."""
+
+    results: Results
+    claims: tuple[JudgedClaim, ...]
+
+    @property
+    def outcome(self) -> ClaimOutcome:
+        """That of the first claim."""
+        return self.claims[0].outcome
+
+    @property
+    def num_seeds(self) -> int:
+        """The fewest seeds that a variant was fitted with."""
+        return min(len(variant.fits) for variant in self.results.variants)
+
+    @property
+    def published(self) -> tuple[PublishedVariant, ...]:
+        """The variants that the file has published fits of."""
+        found = []
+        for variant, fit in self.results.plan.published.items():
+            line = self.results.compared(variant)
+            here = line and line.asymptote
+            A, lo, hi = (here.A, here.lo, here.hi) if here else (None, None, None)
+            own = fit.get("A")
+            found.append(PublishedVariant(variant=variant, A=own, A_here=None if hi is None else A, A_lo=lo, A_hi=hi))
+        return tuple(found)
+
+    @property
+    def cost_gpu_hours(self) -> float:
+        """Compute of all runs, in the plan's `compute_name`."""
+        return sum(variant.cost_gpu_hours for variant in self.results.variants)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, `card.json`."""
+        plan = self.results.plan
+        return {
+            "study": plan.sweep,
+            "doc": plan.doc,
+            "scale": plan.scale,
+            "outcome": self.outcome,
+            "claims": [one.to_json() for one in self.claims],
+            "published": [asdict(one) for one in self.published],
+            "num_seeds": self.num_seeds,
+            "budget_gpu_hours": plan.budget_gpu_hours,
+            "cost_gpu_hours": self.cost_gpu_hours,
+            "compute_name": plan.compute_name,
+            "code_versions": self.results.code_versions,
+        }
+
+
+def card_of(results: Results) -> Card:
+    """The card of a sweep that was planned with claims; AblationsError where it has none.
+
+    A claim against another variant than the reference is judged by a comparison with that one.
+    """
+    plan, sweep = results.plan, results.sweep
+    claims = [Claim(**written) for written in sweep.plan.claims] if sweep else []
+    if sweep is None or not claims:
+        raise AblationsError(f"sweep '{plan.sweep}' claims nothing; `claims:` in its file says what a paper says")
+    by_baseline = {plan.reference: results}
+    for claim in claims:
+        if claim.against is not None and claim.against not in by_baseline:
+            other = replace(sweep, plan=replace(sweep.plan, reference=claim.against))
+            by_baseline[claim.against] = compared(other, results.variants)
+    return Card(
+        results=results, claims=tuple(_judged(by_baseline[claim.against or plan.reference], claim) for claim in claims)
+    )
+
+
+def _judged(results: Results, claim: Claim) -> JudgedClaim:
+    line = results.compared(claim.variant)
+    found = line and line.answers[claim.of]
+    return JudgedClaim(claim=claim, found=found, outcome=judged_claim(claim, found))

@@ -1,0 +1,160 @@
+"""What the runs of a home folder say of a scale, all sweeps together."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, RunSpread, Speed
+from ablations.answers.level import LAST_SHARE, common_compute, level_of, mean_weights
+from ablations.answers.run_to_run import RunToRun, run_to_run
+from ablations.findings.repeated_runs import SAME, UNUSABLE, says_of_group
+from ablations.findings.results import fit_sweep
+from ablations.fit.curve import Curve
+from ablations.fit.result import Fit
+from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep, plans_of
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.errors import CannotResume
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+
+MOST_RUNS = 48
+"""Runs that are read, the sweep last started first: a fit takes some 40 ms."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EarlierRun:
+    """A run of a home folder with its recipe and its fit."""
+
+    recipe: ResolvedRecipe
+    fit: Fit
+    folder: RunFolder
+    unkept: str
+    """Why its fit could not be kept; empty where it was."""
+
+
+def known_of_home(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> KnownScale | None:
+    """What earlier runs of the scale say; None where there is none that can be fitted."""
+    runs = list(islice(_earlier_runs(home, scale, reference, task), MOST_RUNS))
+    usable = [run for run in runs if run.fit.verdict not in UNUSABLE]
+    if not usable:
+        return None
+    # Noise too is that of the reference where it is known: a recipe that eq. 1 fits badly has more.
+    own = [run for run in usable if run.recipe.canonical_json() == reference.canonical_json()]
+    middle = _middle([run.fit for run in own or usable])
+    return KnownScale(
+        law=middle.predict,
+        run_sd=math.sqrt(float(np.median([_run_variance(run.fit) for run in own or usable]))),
+        autocorrelation=float(np.clip(np.median([run.fit.autocorrelation for run in own or usable]), 0, 0.95)),
+        prompts=_prompts(usable),
+        sampling_share=_sampling_share([run.fit for run in usable]),
+        spread=_spread(usable),
+        speed=_speed(usable, reference.evaluation.samples),
+        num_runs=len(usable),
+        unkept=next((run.unkept for run in runs if run.unkept), ""),
+    )
+
+
+def _earlier_runs(home: Home, scale: str, reference: ResolvedRecipe, task: str | None) -> Iterator[EarlierRun]:
+    """Every run once, as far as it has a fit; one after the other, so that no more are fitted than are wanted."""
+    like, seen = reference.canonical(*SAME), set[str]()
+    for plan in plans_of(home, scale):
+        of_task = replace(plan, fit={**plan.fit, "task": task})
+        for variant in plan.variants:
+            for run in variant.runs:
+                if run.id in seen:
+                    continue
+                seen.add(run.id)
+                recipe = _recipe_of(home.run(run.id))
+                if recipe is None or recipe.canonical(*SAME) != like:
+                    continue
+                alone = replace(of_task, variants=(replace(variant, runs=(run,)),))
+                (fitted,) = fit_sweep(StartedSweep(home=home, plan=alone))
+                if fitted.fit is not None:
+                    folder = home.run(run.id)
+                    yield EarlierRun(recipe=recipe, fit=fitted.fit, folder=folder, unkept=fitted.unkept)
+
+
+def _recipe_of(folder: RunFolder) -> ResolvedRecipe | None:
+    """None where the run has not started, or another version has written what cannot be read."""
+    try:
+        return folder.read_recipe()[0]
+    except CannotResume:
+        return None
+
+
+def _middle(fits: Sequence[Fit]) -> Fit:
+    """The fit whose pass rate at the compute that all have reached is the one in the middle."""
+    compute = common_compute(fits)
+    return sorted(fits, key=lambda fit: float(fit.predict(compute)[0]))[len(fits) // 2]
+
+
+def _run_variance(fit: Fit) -> float:
+    """Of readings about their curve, without what finite samples do."""
+    return max(fit.noise_sd**2 - fit.readings.sampling_variance, 0.0)
+
+
+def _prompts(runs: Sequence[EarlierRun]) -> int:
+    """Held-out prompts: as many as the samples of a reading say."""
+    counts = [
+        float(np.median(run.fit.curve.samples)) / run.recipe.evaluation.samples
+        for run in runs
+        if run.fit.curve.samples is not None
+    ]
+    return round(float(np.median(counts))) if counts else PAPER_PROMPTS
+
+
+def _sampling_share(fits: Sequence[Fit]) -> float:
+    """Sampling variance of levels over what p (1 - p) / n gives; 1 where no run says how many samples it has."""
+    shares = []
+    for fit in fits:
+        curve, compute = fit.curve, common_compute([fit])
+        level = level_of(curve, compute)
+        if level is not None and curve.samples is not None and level.variance > 0:
+            shares.append(level.variance / _binomial(curve, compute))
+    return float(np.mean(shares)) if shares else 1.0
+
+
+def _binomial(curve: Curve, compute: float) -> float:
+    assert curve.samples is not None
+    weights = mean_weights(curve.compute, (1 - LAST_SHARE) * compute, compute)
+    return float(weights**2 @ (curve.score * (1 - curve.score) / curve.samples))
+
+
+def _spread(runs: Sequence[EarlierRun]) -> RunSpread:
+    """Seeds of each recipe, pooled; where no ceiling or target has a second seed, what their levels say.
+
+    What runs share that begin alike is left out: it is not there in a difference of variants with the same seeds.
+    """
+    groups: dict[str, list[Fit]] = {}
+    for run in runs:
+        groups.setdefault(run.recipe.canonical_json(), []).append(run.fit)
+    says = [says_of_group(fits) for fits in groups.values() if len(fits) > 1]
+    level, ceiling, target = (
+        run_to_run([found for one in says if (found := one[question])]) for question in ("level", "ceiling", "target")
+    )
+
+    def sd(spread: RunToRun) -> float:
+        return (spread if spread.freedom else level).paired_sd
+
+    return RunSpread(level=level.paired_sd, ceiling=sd(ceiling), target=sd(target), freedom=level.freedom)
+
+
+def _speed(runs: Iterable[EarlierRun], samples: int) -> Speed | None:
+    """From the clocks of run logs, for evaluations of so many samples; None where none says how long they took."""
+    paces, evaluations = [], []
+    for run in runs:
+        rows = list(read_rows(run.folder.metrics))
+        last = next((row for row in reversed(rows) if row["kind"] == "train" and "off_clock_s" in row), None)
+        measured = sum(row["kind"] == "eval" and "share" not in row for row in rows)
+        spent = run.folder.read_status()
+        if last is not None and measured and spent.compute_gpu_hours > 0:
+            off_clock = last["off_clock_s"].get("evaluate", 0.0)
+            paces.append(max(spent.wall_s - off_clock, 0.0) / spent.compute_gpu_hours)
+            evaluations.append(off_clock / measured * samples / run.recipe.evaluation.samples)
+    if not paces:
+        return None
+    return Speed(seconds_per_gpu_hour=float(np.median(paces)), seconds_per_evaluation=float(np.median(evaluations)))

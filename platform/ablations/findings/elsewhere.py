@@ -1,0 +1,128 @@
+"""Runs of other trainers, of which only the curves are known, as the results of a sweep: the same tables and words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablations.errors import AblationsError, did_you_mean
+from ablations.findings.results import FittedVariant, Results, compare_variants
+from ablations.fit.curve import Curve
+from ablations.fit.curve_file import read_seed_curves
+from ablations.fit.options import FitSettings
+from ablations.home.labels import Labels, PlannedRun, PlannedVariant
+from ablations.readings.fitted_run import FittedRun
+from ablations.readings.run_reading import try_fit
+from ablations.text import compute_text, counted
+
+MOST_APART = 1.1
+"""Runs whose last computes differ by more than this factor are said to."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredRun:
+    """One run of another trainer, or the reason why it has no curve.
+
+    MeasuredRun(variant="dapo", seed=1, id="dapo-s1", curve=<Curve 'dapo-s1': 37 readings, compute 0 to 8000>)
+    """
+
+    variant: str
+    seed: int
+    id: str
+    curve: Curve | None
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredStudy:
+    """Runs that are to be compared: `MeasuredStudy(name="curves", compute_name="compute", runs=(...))`."""
+
+    name: str
+    compute_name: str
+    """What compute is counted in, as tables say it."""
+    runs: tuple[MeasuredRun, ...]
+    notes: tuple[str, ...] = ()
+    """What could not be read of it."""
+
+
+def study_of_file(path: Path) -> MeasuredStudy:
+    """The runs of a CSV file, the column `curve` naming the variant; FileError when the file cannot be used."""
+    runs = tuple(
+        MeasuredRun(variant=run.variant, seed=run.seed, id=run.curve.name, curve=run.curve)
+        for run in read_seed_curves(path)
+    )
+    return MeasuredStudy(name=path.stem, compute_name="compute", runs=runs)
+
+
+def compare_elsewhere(study: MeasuredStudy, reference: str | None, settings: FitSettings) -> Results:
+    """Every variant of the study against the one called `reference`; what a run has cost is its last compute.
+
+    Raises AblationsError when there is no such variant.
+    """
+    names = list(dict.fromkeys(run.variant for run in study.runs))
+    if reference not in names:
+        asked = "compare needs --reference NAME" if reference is None else f"--reference: no variant {reference!r}"
+        raise AblationsError(f"{study.name}: {asked}; {did_you_mean(reference or '', names, 'variants')}")
+    runs = [_fitted(run, settings) for run in study.runs]
+    variants = tuple(
+        FittedVariant(name=name, overrides={}, runs=tuple(run for run in runs if run.variant == name)) for name in names
+    )
+    return Results(
+        plan=_labels(study, reference, settings, runs),
+        variants=variants,
+        comparison=compare_variants(variants, reference),
+        notes=(*study.notes, *_ends(runs, study.compute_name)),
+    )
+
+
+def _fitted(run: MeasuredRun, settings: FitSettings) -> FittedRun:
+    fit, reason = (None, run.reason) if run.curve is None else try_fit(run.curve, settings)
+    return FittedRun(
+        name=run.id,
+        curve=run.curve,
+        fit=fit,
+        reason=reason,
+        variant=run.variant,
+        seed=run.seed,
+        id=run.id,
+        cost_gpu_hours=0.0 if run.curve is None else float(run.curve.compute[-1]),
+        code_versions=(),
+        warnings=(*run.warnings, *(fit.oddities if fit else ())),
+    )
+
+
+def _labels(study: MeasuredStudy, reference: str, settings: FitSettings, runs: Sequence[FittedRun]) -> Labels:
+    """The budget is the least compute of the runs that have a fit."""
+    is_auto = settings.fit_from == "auto"
+    return Labels(
+        sweep=study.name,
+        reference=reference,
+        compute_name=study.compute_name,
+        budget_gpu_hours=min((run.cost_gpu_hours for run in runs if run.fit is not None), default=1.0),
+        fit_from_gpu_hours=0.0 if is_auto else float(settings.fit_from),
+        fit_to_gpu_hours=settings.fit_to,
+        fit={
+            "r0": settings.r0,
+            "loss": settings.loss,
+            "cutoff": "auto" if is_auto else "given",
+            "ceiling": settings.ceiling,
+        },
+        variants=tuple(
+            PlannedVariant(
+                name=name,
+                overrides={},
+                runs=tuple(PlannedRun(seed=run.seed, id=run.id) for run in runs if run.variant == name),
+            )
+            for name in dict.fromkeys(run.variant for run in runs)
+        ),
+    )
+
+
+def _ends(runs: Sequence[FittedRun], compute_name: str) -> list[str]:
+    """Whether the runs were trained for different computes."""
+    ends = [run.cost_gpu_hours for run in runs if run.curve is not None]
+    if not ends or max(ends) <= MOST_APART * max(min(ends), math.ulp(0.0)):
+        return []
+    first, last = map(compute_text, (min(ends), max(ends)))
+    return [f"The last readings of the {counted(len(ends), 'run')} lie between {first} and {last} {compute_name}."]

@@ -1,0 +1,45 @@
+"""The cheapest design in which every claim of a study would be seen, if it were as large as published."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.special import ndtri
+
+from ablations.answers.half_widths import POWER, Sight
+from ablations.findings.foresee import Foreseen, Prospect
+from ablations.study.claims import Claim
+
+ROOM_OF_SAME = 1.0 + float(ndtri((1 + POWER) / 2) / ndtri(0.975))
+"""Margin over half-width h that "the same" needs, 1.65: the estimate of equal variants scatters with h / 1.96, and lies
+within margin - h of 0 with a probability of POWER."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimDesign:
+    """The design to train, and the claims that it would leave undecided."""
+
+    foreseen: Foreseen
+    unseen: tuple[Claim, ...]
+
+
+def design_for(prospect: Prospect, claims: Sequence[Claim]) -> ClaimDesign:
+    """The cheapest design that decides every claim, with the file's own samples; the file's own where none does.
+
+    Designs with other seeds and budgets are looked at: other samples would be other runs.
+    """
+    own = prospect.own
+    for one in prospect.by_cost:
+        if one.choice.samples == own.choice.samples and not _unseen(one, claims):
+            return ClaimDesign(foreseen=one, unseen=())
+    return ClaimDesign(foreseen=own, unseen=_unseen(own, claims))
+
+
+def _unseen(one: Foreseen, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    return tuple(claim for claim in claims if not would_decide(one.sights[claim.of], claim))
+
+
+def would_decide(sight: Sight, claim: Claim) -> bool:
+    """Whether a difference of the claimed size would be seen with a probability of POWER; of "the same", whether the
+    interval of two that are equal would lie within the margin with that probability."""
+    known = sight.half_width if claim.says == "same" else sight.seen
+    return known is not None and known * (ROOM_OF_SAME if claim.says == "same" else 1.0) <= claim.size

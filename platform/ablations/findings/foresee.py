@@ -1,0 +1,209 @@
+"""What a study could see, for its file as it is and for other designs, and the cheapest for a wanted difference."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ablations.answers.half_widths import (
+    BLIND,
+    Sight,
+    curve_sights,
+    level_sight,
+)
+from ablations.answers.known import PAPER_PROMPTS, KnownScale, assumed
+from ablations.answers.run_to_run import OtherSweeps
+from ablations.answers.simulated_runs import SimulatedRuns, expected_curve
+from ablations.findings.choices import Blueprint, Costs, StudyDesign
+from ablations.findings.earlier import known_of_home
+from ablations.findings.repeated_runs import repeats_of_home
+from ablations.fit.options import MIN_POINTS, FitSettings
+from ablations.study.claims import Quantity
+from ablations.study.fittable import num_fittable
+from scalerl.recipe import ResolvedRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """One design: what it costs and what it would see."""
+
+    choice: StudyDesign
+    costs: Costs
+    seconds: float | None
+    """Of all runs that are left to train, one after the other, as fast as earlier runs; None where none says."""
+    num_readings: int
+    """After step 0, of one run, that are fitted."""
+    sights: dict[str, Sight]
+
+    @property
+    def can_be_fitted(self) -> bool:
+        """Whether there are readings enough."""
+        return self.num_readings >= MIN_POINTS
+
+    def to_json(self, unit_gpu_hours: float) -> dict[str, Any]:
+        """Plain data for JSON, one line of `platform design --json`."""
+        return {
+            "seeds": list(self.choice.seeds),
+            "budget": self.choice.budget,
+            "samples": self.choice.samples,
+            "num_runs": self.costs.num_runs,
+            "cost": self.costs.whole,
+            "cost_gpu_hours": self.costs.whole * unit_gpu_hours,
+            "left": self.costs.left,
+            "left_gpu_hours": self.costs.left * unit_gpu_hours,
+            "seconds": self.seconds,
+            "readings": self.num_readings,
+            **{question: sight.to_json(question) for question, sight in self.sights.items()},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prospect:
+    """Every design that was looked at, the file's own first, and what they rest on."""
+
+    blueprint: Blueprint
+    known: KnownScale
+    designs: tuple[Foreseen, ...]
+
+    @property
+    def own(self) -> Foreseen:
+        """The file as it is."""
+        return self.designs[0]
+
+    @property
+    def by_cost(self) -> list[Foreseen]:
+        """The cheapest to train first; of equal ones what costs less in all, then fewer samples."""
+        return sorted(self.designs, key=lambda one: (one.costs.left, one.costs.whole, one.choice.samples))
+
+    def cheapest(self, question: Quantity, detect: float) -> Foreseen | None:
+        """The cheapest design that sees this difference, in ln for compute; None where none of them does."""
+        return next((one for one in self.by_cost if _sees(one, question, detect)), None)
+
+    def finest(self, question: Quantity) -> Foreseen | None:
+        """The design that sees the smallest difference; None where none sees any."""
+        seeing = [one for one in self.designs if one.sights[question].seen is not None]
+        return min(seeing, key=lambda one: one.sights[question].seen or 0.0, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        study = self.blueprint.study
+        return {
+            "sweep": study.sweep.name,
+            "scale": study.scale,
+            "num_variants": self.blueprint.num_variants,
+            "compute_unit_gpu_hours": self.blueprint.unit,
+            "known": self.known.to_json(),
+            "designs": [one.to_json(self.blueprint.unit) for one in self.by_cost],
+        }
+
+
+def foresee(
+    blueprint: Blueprint,
+    *,
+    noise: float | None = None,
+    only_own: bool = False,
+    done: Callable[[int, int], None] | None = None,
+) -> Prospect:
+    """What every design would see, by earlier runs of the scale in the home folder, else by what is assumed.
+
+    `noise` is a run-to-run standard deviation that replaces what they say. With `only_own` the file as it is alone.
+    `done` is told after each design how many are done, and of how many.
+    """
+    study = blueprint.study
+    reference = study.reference.recipe
+    found = known_of_home(blueprint.home, study.scale, reference, study.sweep.fit.task)
+    known = replace(found, others=_others(blueprint)) if found else assumed_of(reference)
+    known = known if noise is None else known.stated(noise)
+    choices = [blueprint.as_written] if only_own else list(blueprint.choices())
+    simulated: dict[tuple[float, int], SimulatedRuns] = {}
+    designs = []
+    for choice in choices:
+        designs.append(_foreseen(blueprint, known, choice, simulated))
+        if done is not None:
+            done(len(designs), len(choices))
+    return Prospect(blueprint=blueprint, known=known, designs=tuple(designs))
+
+
+def _others(blueprint: Blueprint) -> OtherSweeps:
+    """What `platform compare` will take from other sweeps of the home: all of it that it may ask for."""
+    study = blueprint.study
+    seeds = Counter(run.variant for run in study.runs)
+    return repeats_of_home(
+        blueprint.home,
+        study.scale,
+        sweep=study.sweep.name,
+        like=study.reference.recipe,
+        settings=replace(settings_of(blueprint, blueprint.as_written), task=study.sweep.fit.task),
+        own={run.id for run in study.runs if seeds[run.variant] > 1},
+        freedom=0,
+    )
+
+
+def _foreseen(
+    blueprint: Blueprint, known: KnownScale, choice: StudyDesign, simulated: dict[tuple[float, int], SimulatedRuns]
+) -> Foreseen:
+    """`simulated` has the runs that were simulated before: all numbers of seeds draw from the same."""
+    window = blueprint.study.sweep.budget
+    number = num_fittable(budget=choice.budget, every=blueprint.every, fit_from=window.fit_from, fit_on=window.fit_on)
+    compute = due(blueprint, choice)
+    samples = known.prompts * choice.samples / known.sampling_share
+    settings = settings_of(blueprint, choice)
+    sizes = {"num_variants": blueprint.num_variants, "num_seeds": len(choice.seeds)}
+    sights: dict[str, Sight] = {"level": BLIND, "ceiling": BLIND, "compute": BLIND}
+    if number >= MIN_POINTS:
+        end = min(float(compute[-1]), settings.fit_to)
+        sights["level"] = level_sight(expected_curve(known.law, compute, samples), known, **sizes, compute=end)
+        key = (choice.budget, choice.samples)
+        if key not in simulated:
+            simulated[key] = SimulatedRuns(known=known, compute=compute, samples=samples, settings=settings)
+        sights |= curve_sights(simulated[key], **sizes)
+    costs = blueprint.costs(choice)
+    return Foreseen(
+        choice=choice,
+        costs=costs,
+        seconds=_seconds(blueprint, known, choice, costs),
+        num_readings=number,
+        sights=sights,
+    )
+
+
+def due(blueprint: Blueprint, choice: StudyDesign) -> np.ndarray:
+    """Compute of the readings of one run in GPU-hours, step 0 first."""
+    return np.arange(blueprint.num_evaluations(choice) + 1) * blueprint.every * blueprint.unit
+
+
+def settings_of(blueprint: Blueprint, choice: StudyDesign) -> FitSettings:
+    """How a curve of this design would be fitted; the window ends with the reading that is due at its end."""
+    sweep, compute = blueprint.study.sweep, due(blueprint, choice)
+    budget = choice.budget * blueprint.unit
+    fit_to = sweep.budget.fit_on * budget
+    later = compute[compute >= fit_to * (1 - 1e-9)]
+    return FitSettings(
+        fit_from="auto" if sweep.fit.cutoff == "auto" else sweep.budget.fit_from * budget * (1 - 1e-9),
+        fit_to=float(later[0]) if later.size else fit_to,
+        r0=sweep.fit.r0,
+        loss=sweep.fit.loss,
+        ceiling=sweep.fit.ceiling,
+    )
+
+
+def _seconds(blueprint: Blueprint, known: KnownScale, choice: StudyDesign, costs: Costs) -> float | None:
+    if known.speed is None:
+        return None
+    more = choice.samples / blueprint.as_written.samples
+    evaluations = costs.num_runs * (blueprint.num_evaluations(choice) + 1) * costs.left_share
+    trained = costs.left * blueprint.unit * known.speed.seconds_per_gpu_hour
+    return trained + evaluations * more * known.speed.seconds_per_evaluation
+
+
+def assumed_of(reference: ResolvedRecipe) -> KnownScale:
+    """The paper's numbers for the scale of a recipe, with the held-out prompts of its tasks."""
+    prompts = sum(getattr(task, "validation_prompts", PAPER_PROMPTS) for task in reference.tasks)
+    return assumed(unit_gpu_hours=reference.compute_unit_gpu_hours, prompts=prompts)
+
+
+def _sees(one: Foreseen, question: Quantity, detect: float) -> bool:
+    seen = one.sights[question].seen
+    return seen is not None and seen <= detect

@@ -1,0 +1,37 @@
+"""Variants of a comparison in another order."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ablations.findings.results import FittedVariant, Results
+
+OrderBy = Literal["level", "ceiling", "compute", "name"]
+
+
+def in_order(results: "Results", by: OrderBy) -> "Results":
+    """The same with its variants best first, or by name; the reference in its own place among them.
+
+    By `level` the highest level less the reference's comes first; by `ceiling` the highest A, or its lower end where A
+    has no upper one, then those that do not rise; by `compute` the least compute to the common target. Variants of
+    which that is not known come last, in the plan's order.
+    """
+    ranked = sorted(results.variants, key=lambda variant: _rank(results, variant, by))
+    return replace(results, variants=tuple(ranked))
+
+
+def _rank(results: "Results", variant: "FittedVariant", by: OrderBy) -> tuple[float, str]:
+    if by == "name":
+        return 0.0, variant.name
+    line = results.compared(variant.name)
+    match by:
+        case "level":
+            value = line and line.answers["level"].estimate
+            return (math.inf if value is None else -value), ""
+        case "ceiling":
+            found = results.asymptote(variant)
+            return (math.inf if found is None or not found.rises else -(found.lo if found.hi is None else found.A)), ""
+        case "compute":
+            value = line and line.answers["compute"].estimate
+            return (math.inf if value is None else value), ""

@@ -1,0 +1,239 @@
+"""Runs of other sweeps in the home folder that repeat a recipe: they too say how far runs of one recipe lie apart.
+
+A run counts if it has the scale of the sweep that is compared (name, model, tasks and with them the held-out prompts,
+compute unit), as many generations per held-out prompt, and readings over two thirds of that sweep's window; it is
+fitted in that window. Runs repeat each other if they have one recipe and were trained by one version of the code. The
+recipes that differ least from the sweep's own count first, whenever they were trained: how far runs lie apart is the
+recipe's too. What a group of them says is kept beside the sweep, under a key of all that it came from.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ablations.answers.questions import LEVEL, QUESTIONS
+from ablations.answers.run_to_run import ENOUGH_FREEDOM, NO_OTHERS, OtherSweeps, Repeats
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+from ablations.home.home import Home
+from ablations.home.plan import PlannedRun
+from ablations.home.started_sweep import StartedSweep, plans_of
+from ablations.readings.fitted_run import FittedRun, read_run
+from ablations.readings.run_reading import code_of_readings
+from ablations.study.recipe_differences import recipe_differences
+from scalerl.recipe import ResolvedRecipe
+from scalerl.run.run_folder import RunFolder, write_atomically
+
+SAME = ("model", "tasks", "compute_unit_gpu_hours")
+"""What runs of one scale have in common; `--set` may have changed it."""
+REACHED = 2 / 3
+"""Of the window that a run must have readings over: its spread may differ where it has learned less."""
+MOST_RUNS_READ = 400
+"""Runs whose recipe is looked at, those of the sweep last started first: one takes a millisecond."""
+UNUSABLE = ("no rise", "collapsed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedRun:
+    """A run of one of the groups: RepeatedRun(name="scalerl", run=PlannedRun(...), sweep="pilot", folder=...)."""
+
+    name: str
+    """Of its variant."""
+    run: PlannedRun
+    sweep: str
+    folder: RunFolder
+
+    @property
+    def stamp(self) -> tuple[str, str, int, int]:
+        """Its sweep and id with size and time of its log; a new one means new content."""
+        found = self.folder.metrics.stat()
+        return self.sweep, self.run.id, found.st_size, found.st_mtime_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFinding:
+    """What a group of repeated runs says of each spread that it knows, and the runs that it leaves out."""
+
+    says: Mapping[str, Repeats] = field(default_factory=dict)
+    used: tuple[str, ...] = ()
+    """Ids of runs."""
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "GroupFinding":
+        """The inverse of `asdict` by way of JSON."""
+        says = {spread: Repeats.from_json(said) for spread, said in content["says"].items()}
+        return cls(says=says, used=tuple(content["used"]), left_out=tuple(content["left_out"]))
+
+
+def of_other_sweeps(sweep: StartedSweep, own: Collection[str], freedom: int) -> OtherSweeps:
+    """What other sweeps of the home add to a sweep whose own seeds give `freedom` degrees of freedom.
+
+    `own` are the ids of the runs that count there. What cannot be read is left out and named.
+    """
+    like = None if freedom >= ENOUGH_FREEDOM else _some_recipe(sweep)
+    if like is None:
+        return NO_OTHERS
+    return repeats_of_home(
+        sweep.home,
+        sweep.plan.scale,
+        sweep=sweep.name,
+        like=like,
+        settings=sweep.plan.fit_settings,
+        own=own,
+        freedom=freedom,
+        kept=sweep.folder / "repeated_runs.json",
+    )
+
+
+def _some_recipe(sweep: StartedSweep) -> ResolvedRecipe | None:
+    """That of its first run that can be read, which says what the scale is."""
+    for run in sweep.plan.variants[0].runs if sweep.plan.variants else ():
+        with suppress(OSError, ValueError):  # the run itself is said to be unreadable where it is fitted
+            return sweep.run(run.id).read_recipe()[0]
+    return None
+
+
+def repeats_of_home(
+    home: Home,
+    scale: str,
+    *,
+    sweep: str,
+    like: ResolvedRecipe,
+    settings: FitSettings,
+    own: Collection[str],
+    freedom: int,
+    kept: Path | None = None,
+) -> OtherSweeps:
+    """As many repeated runs of the scale as bring `freedom` to ENOUGH_FREEDOM, fitted as runs of `sweep` are.
+
+    `like` is a recipe of that sweep. `kept` is the file in which findings are kept.
+    """
+    groups, unreadable = _groups(list(_runs_of_scale(home, scale, sweep)), like, own)
+    known = {} if kept is None else _read_kept(kept)
+    used: dict[str, GroupFinding] = {}
+    sweep_of: dict[str, str] = {}
+    for group in groups:
+        if (
+            freedom + sum(one.says[LEVEL.spread].freedom for one in used.values() if LEVEL.spread in one.says)
+            >= ENOUGH_FREEDOM
+        ):
+            break
+        try:
+            key = _key(group, settings)
+        except OSError as error:
+            unreadable.append(f"{group[0].sweep}, {group[0].name}: {error}")
+            continue
+        used[key] = known[key] if key in known else _finding(group, settings, sweep)
+        sweep_of |= {one.run.id: one.sweep for one in group}
+    unkept = ""
+    if kept is not None and used.keys() != known.keys():
+        try:
+            write_atomically(kept, json.dumps({key: asdict(one) for key, one in used.items()}).encode())
+        except OSError as error:
+            unkept = error.strerror or str(error)
+    found = used.values()
+    names = dict.fromkeys(sweep_of[run_id] for one in found for run_id in one.used)
+    return OtherSweeps(
+        says={
+            one.spread: tuple(group.says[one.spread] for group in found if one.spread in group.says)
+            for one in QUESTIONS
+        },
+        sweeps=tuple(name for name in names if name != sweep),
+        left_out=(*unreadable, *(text for one in found for text in one.left_out)),
+        unkept=unkept,
+    )
+
+
+def _groups(
+    runs: Sequence[RepeatedRun], like: ResolvedRecipe, own: Collection[str]
+) -> tuple[list[list[RepeatedRun]], list[str]]:
+    """Runs of one recipe and one version of the code, two and more, nearest to `like` first; what cannot be read."""
+    alike, seen, unreadable = like.canonical(*SAME), set(own), list[str]()
+    groups: dict[tuple[int, str, tuple[str, ...]], list[RepeatedRun]] = {}
+    for one in runs:
+        if one.run.id in seen:
+            continue
+        if len(seen) >= MOST_RUNS_READ + len(own):
+            break
+        seen.add(one.run.id)
+        if not one.folder.metrics.exists():
+            continue
+        try:
+            recipe = one.folder.read_recipe()[0]
+            versions = one.folder.read_status().code_versions
+        except (OSError, ValueError) as error:
+            unreadable.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {error}")
+            continue
+        if recipe.canonical(*SAME) == alike and recipe.evaluation.samples == like.evaluation.samples:
+            num_differing = len(recipe_differences(like, recipe))
+            groups.setdefault((num_differing, recipe.canonical_json(), versions), []).append(one)
+    return [group for _, group in sorted(groups.items()) if len(group) > 1], unreadable
+
+
+def _runs_of_scale(home: Home, scale: str, sweep: str) -> Iterator[RepeatedRun]:
+    """Of every sweep of the scale, `sweep` itself last: a run that it shares with another counts as the other's."""
+    for plan in sorted(plans_of(home, scale), key=lambda plan: plan.sweep == sweep):
+        for variant in plan.variants:
+            for run in variant.runs:
+                yield RepeatedRun(name=variant.name, run=run, sweep=plan.sweep, folder=home.run(run.id))
+
+
+def _finding(group: Sequence[RepeatedRun], settings: FitSettings, sweep: str) -> GroupFinding:
+    usable: list[Fit] = []
+    used: list[str] = []
+    left_out: list[str] = []
+    num_here = 0
+    for one in group:
+        try:
+            read = read_run(one.folder, one.name, one.run, settings)
+        except (OSError, ValueError) as error:
+            left_out.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {error}")
+            continue
+        if _is_usable(read, settings):
+            assert read.fit is not None
+            usable.append(read.fit)
+            used.append(one.run.id)
+            num_here += one.sweep == sweep
+        elif read.curve is None or (read.fit is None and _reaches(read, settings)):
+            left_out.append(f"{one.sweep}, {one.name}, seed {one.run.seed}: {read.reason}")
+    if len(usable) < 2:
+        return GroupFinding(left_out=tuple(left_out))
+    says = {spread: replace(found, num_here=num_here) for spread, found in says_of_group(usable).items()}
+    return GroupFinding(says=says, used=tuple(used), left_out=tuple(left_out))
+
+
+def says_of_group(fits: Sequence[Fit]) -> dict[str, Repeats]:
+    """What runs of one recipe say of each spread that they know."""
+    return {one.spread: found for one in QUESTIONS if (found := one.repeats(fits, ()))}
+
+
+def _is_usable(read: FittedRun, settings: FitSettings) -> bool:
+    return read.fit is not None and read.fit.verdict not in UNUSABLE and _reaches(read, settings)
+
+
+def _reaches(read: FittedRun, settings: FitSettings) -> bool:
+    """Whether its readings go on long enough in the window."""
+    if read.curve is None or not np.isfinite(settings.fit_to):
+        return read.curve is not None
+    return float(read.curve.compute[-1]) >= REACHED * settings.fit_to
+
+
+def _key(group: Sequence[RepeatedRun], settings: FitSettings) -> str:
+    """Of the logs, the settings and the code that decide what the group says."""
+    content = [code_of_readings(), asdict(settings), sorted(one.stamp for one in group)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _read_kept(path: Path) -> dict[str, GroupFinding]:
+    """What was found before; nothing where there is no such file, or another version wrote it."""
+    try:
+        return {key: GroupFinding.from_json(one) for key, one in json.loads(path.read_bytes()).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

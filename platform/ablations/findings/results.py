@@ -1,0 +1,278 @@
+"""What a sweep has found so far: run logs made into curves, fits and the comparison with the reference.
+
+A run that cannot be fitted has a reason instead of a fit, so that one bad run hides no other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ablations.answers.answer import Question
+from ablations.answers.compare import PLAIN_KEYS, Comparison, VariantResult, compare
+from ablations.answers.differences import mean_ceiling
+from ablations.answers.questions import QUESTIONS
+from ablations.answers.run_to_run import NO_OTHERS, OtherSweeps
+from ablations.findings.repeated_runs import of_other_sweeps
+from ablations.fit.asymptote import AsymptoteEstimate
+from ablations.fit.curve_file import read_curves
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+from ablations.home.home import find_home
+from ablations.home.labels import Labels
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.home.stops import Stopped
+from ablations.readings.fitted_run import FittedCurve, FittedRun, curve_name, fitted_run
+from ablations.readings.hours import Hours
+from ablations.readings.readings_together import Done, Wanted, readings_of_runs
+from ablations.readings.run_reading import try_fit
+from ablations.readings.task_curves import with_task
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedVariant:
+    """The runs of one variant, one per seed."""
+
+    name: str
+    overrides: dict[str, Any]
+    runs: tuple[FittedRun, ...]
+
+    @property
+    def fits(self) -> list[Fit]:
+        """The fits of those runs that have one."""
+        return [run.fit for run in self.runs if run.fit is not None]
+
+    @property
+    def cost_gpu_hours(self) -> float:
+        """Compute spent by all seeds together."""
+        return sum(run.cost_gpu_hours for run in self.runs)
+
+    @property
+    def hours(self) -> Hours | None:
+        """Where the hours of all seeds went, as far as their logs say."""
+        return Hours.of_runs([run.hours for run in self.runs if run.hours is not None])
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why runs have no fit, one sentence per run."""
+        return [f"{self.name}, seed {run.seed}: {run.reason}" for run in self.runs if run.reason]
+
+    @property
+    def asymptote(self) -> AsymptoteEstimate | None:
+        """The mean A of all seeds as it may be shown; None without a fit. It rises only if every seed does."""
+        if not self.fits:
+            return None
+        ceiling = mean_ceiling(self.fits)
+        assert ceiling.lo is not None  # every fit bounds A from below
+        rises = all(fit.rises for fit in self.fits)
+        return AsymptoteEstimate(A=ceiling.estimate, lo=ceiling.lo, hi=ceiling.hi, rises=rises)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """All variants of a sweep, in the plan's order, and the comparison of those that have a fit."""
+
+    plan: Labels
+    """The sweep's plan, or the labels of curves that another trainer left."""
+    sweep: StartedSweep | None = None
+    """None for curves of another trainer."""
+    variants: tuple[FittedVariant, ...]
+    comparison: Comparison | None
+    """None while the reference has no fit."""
+    stops: Mapping[str, Stopped] = field(default_factory=dict)
+    """Runs that a rule of the sweep has stopped or flagged, by id."""
+    notes: tuple[str, ...] = ()
+    """What could not be read of runs that other trainers have left."""
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Sweeps that are compared with it."""
+        return self.sweep.beside if self.sweep else ()
+
+    @property
+    def report_folder(self) -> Path:
+        """The folder that its reports are written into; the current one for curves of another trainer."""
+        return self.sweep.report_folder if self.sweep else Path()
+
+    @property
+    def title(self) -> str:
+        """The name of the sweep, file or experiment, and of the sweeps beside it."""
+        return self.sweep.title if self.sweep else self.plan.sweep
+
+    @property
+    def runs(self) -> list[FittedRun]:
+        """The runs of all variants."""
+        return [run for variant in self.variants for run in variant.runs]
+
+    @property
+    def stopped(self) -> dict[str, Stopped]:
+        """Runs that a rule has ended before the budget, and that no other sweep has trained on since, by id."""
+        short = {run.id for run in self.runs if run.cost_gpu_hours < self.plan.budget_gpu_hours}
+        return {run_id: stop for run_id, stop in self.stops.items() if stop.ends_run and run_id in short}
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why runs have no fit, or are not there."""
+        return [*self.notes, *(reason for variant in self.variants for reason in variant.reasons)]
+
+    @property
+    def code_versions(self) -> list[str]:
+        """Versions of the code that the runs were trained with; more than one may mean more than one trainer."""
+        return sorted({version for run in self.runs for version in run.code_versions})
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions that are asked of each variant."""
+        return self.comparison.questions if self.comparison else QUESTIONS
+
+    def variant(self, name: str) -> FittedVariant:
+        """The variant of this name."""
+        return next(variant for variant in self.variants if variant.name == name)
+
+    def compared(self, name: str) -> VariantResult | None:
+        """The variant's line of the comparison; None when it or the reference has no fit."""
+        lines = self.comparison.variants if self.comparison else ()
+        return next((line for line in lines if line.name == name), None)
+
+    def asymptote(self, variant: FittedVariant) -> AsymptoteEstimate | None:
+        """The mean A of its seeds: as compared, where all seeds of the sweep say how far runs lie apart."""
+        line = self.compared(variant.name)
+        return line.asymptote if line else variant.asymptote
+
+    def verdict(self, name: str) -> str:
+        """What is known of a variant in few words: "weak; level down; ceiling down; cannot tell", or "no fit"."""
+        line = self.compared(name)
+        said = "; ".join([line.verdict, *(one.verdict for one in line.answers.values())]) if line else "no fit"
+        return f"{said}; stopped" if any(stop.variant == name for stop in self.stopped.values()) else said
+
+    def fit_numbers(self, name: str) -> dict[str, float]:
+        """The numbers of a variant that the comparison has, its cost and where that went; no A without an upper end."""
+        line = self.compared(name)
+        shown = line.to_json() if line else {}
+        wanted = ("A", "A_lo", "A_hi", "B", "C_mid", "R_0", "level", "num_seeds")
+        keys = [*wanted, *(key for question in self.questions for key in question.keys[:3])]
+        numbers = {key: float(shown[key]) for key in keys if shown.get(key) is not None}
+        variant = self.variant(name)
+        spent = variant.hours.numbers() if variant.hours else {}
+        return numbers | {"cost_gpu_hours": variant.cost_gpu_hours} | spent
+
+    def _line(self, variant: FittedVariant) -> dict[str, Any]:
+        line = self.compared(variant.name)
+        empty = dict.fromkeys([*PLAIN_KEYS, *(key for question in self.questions for key in question.keys)])
+        known = {
+            "curve": variant.name,
+            "overrides": variant.overrides,
+            "cost": variant.cost_gpu_hours,
+            "hours": variant.hours and variant.hours.to_json(),
+            "reason": " ".join(variant.reasons),
+        }
+        return empty | (line.to_json() if line else {"verdict": "no fit"}) | known
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: a line per variant, null for a missing number, every fit, and the reasons."""
+        return {
+            "sweep": self.plan.sweep,
+            "together_with": list(self.beside),
+            "reference": self.plan.reference,
+            "run_to_run": self.comparison and self.comparison.run_to_run_json(),
+            "task": self.plan.fit_settings.task,
+            "variants": [self._line(variant) for variant in self.variants],
+            "runs": [
+                {"variant": run.variant, "seed": run.seed, "id": run.id, "cost_gpu_hours": run.cost_gpu_hours}
+                | run.to_json()
+                for run in self.runs
+            ],
+            "reasons": self.reasons,
+            "stops": [asdict(stop) for stop in self.stops.values()],
+            "code_versions": self.code_versions,
+        }
+
+
+def open_sweep(
+    sweep: str | None = None, home: Path | str | None = None, *, task: str | None = None, alone: bool = False
+) -> Results:
+    """Curves, fits and comparison of a sweep as it stands; by default the one last started.
+
+    `home` is the home folder, else ABLATIONS_HOME, else ./ablation-runs. `task` is the task whose curves are fitted,
+    else the only one, or all of a mix. `alone` leaves out what other sweeps say of how far runs lie apart.
+    """
+    folder = find_home(None if home is None else Path(home))
+    return read_results(with_task(read_sweep(folder, folder.find_sweep(sweep)), task), alone=alone)
+
+
+def read_results(sweep: StartedSweep, *, alone: bool = False, done: Done | None = None) -> Results:
+    """The runs of a sweep as they are, fitted in the plan's window and compared.
+
+    `alone` leaves out what other sweeps of the home say of how far runs of one recipe lie apart. `done` is told how
+    many runs are fitted, of those that must be.
+    """
+    runs = iter(_read_runs(sweep, sweep.plan.fit_settings, done))
+    variants = (
+        FittedVariant(name=variant.name, overrides=variant.overrides, runs=tuple(islice(runs, len(variant.runs))))
+        for variant in sweep.plan.variants
+    )
+    return compared(sweep, tuple(variants), alone=alone)
+
+
+def compared(sweep: StartedSweep, variants: tuple[FittedVariant, ...], *, alone: bool = False) -> Results:
+    """Fitted variants of a sweep beside each other, with what the sweep decided of them."""
+    others = NO_OTHERS if alone else _others(sweep, variants)
+    return Results(
+        plan=sweep.plan,
+        sweep=sweep,
+        variants=variants,
+        comparison=compare_variants(variants, sweep.plan.reference, others),
+        stops=sweep.read_stops(),
+    )
+
+
+def _others(sweep: StartedSweep, variants: Sequence[FittedVariant]) -> OtherSweeps:
+    """What other sweeps add to the seeds of this one; nothing where nothing is compared yet."""
+    fitted = {variant.name: variant for variant in variants if variant.fits}
+    if sweep.plan.reference not in fitted or len(fitted) < 2:
+        return NO_OTHERS
+    repeated = [variant for variant in fitted.values() if len(variant.fits) > 1]
+    own = {run.id for variant in repeated for run in variant.runs}
+    return of_other_sweeps(sweep, own, sum(len(variant.fits) - 1 for variant in repeated))
+
+
+def fit_file(path: Path, settings: FitSettings) -> list[FittedCurve]:
+    """A fit of every curve of a CSV file; AblationsError when the file cannot be used."""
+    fitted = []
+    for curve in read_curves(path):
+        fit, reason = try_fit(curve, settings)
+        fitted.append(FittedCurve(name=curve.name, curve=curve, fit=fit, reason=reason))
+    return fitted
+
+
+def fit_sweep(sweep: StartedSweep, *, done: Done | None = None, **changes: Any) -> list[FittedRun]:
+    """A fit of every run of a sweep, with the plan's settings or those of `FitSettings` that are given.
+
+    `done` is told how many runs are fitted, of those that must be.
+    """
+    settings = replace(with_task(sweep, changes.get("task")).plan.fit_settings, **changes)
+    return _read_runs(sweep, settings, done)
+
+
+def _read_runs(sweep: StartedSweep, settings: FitSettings, done: Done | None) -> list[FittedRun]:
+    """In the plan's order."""
+    runs = [(sweep.run(run.id), variant.name, run) for variant in sweep.plan.variants for run in variant.runs]
+    wanted = [
+        Wanted(folder=folder, name=curve_name(variant, run.seed), settings=settings) for folder, variant, run in runs
+    ]
+    readings = readings_of_runs(wanted, done=done)
+    return [
+        fitted_run(folder, variant, run, reading)
+        for (folder, variant, run), reading in zip(runs, readings, strict=True)
+    ]
+
+
+def compare_variants(
+    variants: Sequence[FittedVariant], reference: str, others: OtherSweeps = NO_OTHERS
+) -> Comparison | None:
+    """Those that have a fit against the reference; None while the reference has none."""
+    fitted = {variant.name: variant.fits for variant in variants if variant.fits}
+    if reference not in fitted:
+        return None
+    return compare(fitted, {variant.name: variant.cost_gpu_hours for variant in variants}, reference, others)

@@ -1,0 +1,223 @@
+"""The forecast of a sweep: every variant at every budget asked for, and against the reference."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ablations.answers.forecasts import (
+    Chance,
+    Crossing,
+    Prediction,
+    compute_to_reach,
+    cost_of_a_point,
+    crossing,
+    difference_at,
+    is_by_eq1,
+    leaderboard,
+    no_forecast,
+    predict,
+)
+from ablations.answers.interval import Interval
+from ablations.answers.questions import LEVEL
+from ablations.answers.run_to_run import RunToRun
+from ablations.errors import AblationsError
+from ablations.findings.backtest import Backtest, backtest
+from ablations.findings.results import FittedVariant, Results
+from ablations.fit.averaging import average
+from ablations.fit.engine.family import SIGMOID
+from ablations.fit.result import Fit
+from ablations.readings.fitted_run import FittedRun
+from ablations.terminal.progress_bar import Done, counted_off
+
+DEFAULT_BUDGETS = (1.0, 2.0, 10.0)
+"""Times the plan's budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """A variant at one budget.
+
+    Outlook(prediction=Prediction(compute=3000.0, estimate=0.79, ...), chance=Chance(variant="loo-loss", wins=0.2, ...),
+            difference=Interval(estimate=-0.01, lo=-0.03, hi=0.02), cost_of_a_point=Interval(estimate=410.0, ...))
+    """
+
+    prediction: Prediction
+    chance: Chance
+    difference: Interval | None
+    """Pass rate less the reference's; None for the reference and where that has no forecast."""
+    cost_of_a_point: Interval | None
+    """Compute for 0.01 more of pass rate; None where the curve may well be flat."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON, the prediction's numbers at the top."""
+        return asdict(self.prediction) | {
+            "wins": self.chance.wins,
+            "rule": self.chance.rule,
+            "difference": self.difference and asdict(self.difference),
+            "cost_of_a_point": self.cost_of_a_point and asdict(self.cost_of_a_point),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantForecast:
+    """A variant at every budget."""
+
+    variant: str
+    num_seeds: int
+    outlooks: tuple[Outlook, ...]
+    reach: Interval | None
+    """Compute to the pass rate asked for; None where it is not asked or half of the curves never get there."""
+    crossing: Crossing | None
+    """With the reference; None for the reference itself and where that has no forecast."""
+    weights: dict[str, float]
+    """Akaike weights of the families, mean over the seeds."""
+    is_by_eq1: bool
+    """Whether the estimated curve is eq. 1's, and not the median over all families."""
+
+    @property
+    def eq1_weight(self) -> float:
+        """Akaike weight of eq. 1, mean over the seeds."""
+        return self.weights[SIGMOID.name]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "variant": self.variant,
+            "num_seeds": self.num_seeds,
+            "budgets": [outlook.to_json() for outlook in self.outlooks],
+            "compute_to_reach": self.reach and asdict(self.reach),
+            "crossing": self.crossing and asdict(self.crossing),
+            "weights": self.weights,
+            "is_by_eq1": self.is_by_eq1,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepForecast:
+    """Every variant that has a forecast, in the plan's order, and why the others have none."""
+
+    sweep: str
+    reference: str
+    budgets_gpu_hours: tuple[float, ...]
+    score: float | None
+    """The pass rate whose compute was asked for."""
+    variants: tuple[VariantForecast, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Akaike weights of the families, mean over the variants."""
+        return _mean_weights([variant.weights for variant in self.variants])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: {"sweep": "loo", "reference": "scalerl", "variants": [...], "reasons": [...], ...}."""
+        return {
+            "sweep": self.sweep,
+            "reference": self.reference,
+            "budgets_gpu_hours": list(self.budgets_gpu_hours),
+            "score": self.score,
+            "weights": self.weights,
+            "variants": [variant.to_json() for variant in self.variants],
+            "reasons": list(self.reasons),
+        }
+
+
+def forecast_sweep(
+    results: Results,
+    *,
+    budgets_gpu_hours: Sequence[float] = (),
+    score: float | None = None,
+    done: Done | None = None,
+) -> SweepForecast:
+    """Forecast all variants at these computes, by default at the plan's budget and at 2 and 10 times as much.
+
+    `done` is told how many variants are forecast, and of how many.
+    """
+    plan = results.plan
+    budgets = tuple(budgets_gpu_hours) or tuple(times * plan.budget_gpu_hours for times in DEFAULT_BUDGETS)
+    if score is not None and not 0 < score <= 1:
+        raise AblationsError(f"score is {score:g}; a pass rate to reach lies in (0, 1]")
+    groups, spread = forecast_groups(results), spread_of(results)
+    chances = [
+        {one.variant: one for one in leaderboard(groups, budget, spread)} if groups else {} for budget in budgets
+    ]
+    baseline = groups.get(plan.reference, [])
+
+    def of_variant(name: str, fits: list[Fit]) -> VariantForecast:
+        against = baseline if name != plan.reference else []
+        return VariantForecast(
+            variant=name,
+            num_seeds=len(fits),
+            outlooks=tuple(
+                Outlook(
+                    prediction=predict(fits, budget, spread),
+                    chance=by_name[name],
+                    difference=difference_at(fits, against, budget, spread) if against else None,
+                    cost_of_a_point=cost_of_a_point(fits, budget),
+                )
+                for budget, by_name in zip(budgets, chances, strict=True)
+            ),
+            reach=None if score is None else compute_to_reach(fits, score, spread),
+            crossing=crossing(fits, against, spread) if against else None,
+            weights=_mean_weights([average(fit).weights for fit in fits]),
+            is_by_eq1=is_by_eq1(fits),
+        )
+
+    return SweepForecast(
+        sweep=plan.sweep,
+        reference=plan.reference,
+        budgets_gpu_hours=budgets,
+        score=score,
+        variants=tuple(of_variant(name, groups[name]) for name in counted_off([*groups], done)),
+        reasons=(*results.reasons, *_reasons(results)),
+    )
+
+
+def forecast_groups(results: Results) -> dict[str, list[Fit]]:
+    """The fits of each variant that something is forecast from.
+
+    A run that has collapsed follows no law. A variant with a run that does not rise is left out as a whole: the law
+    must rise, so that what it says of such a run is the law's alone, and the other runs would flatter the variant.
+    """
+    groups = {variant.name: _forecastable(variant) for variant in results.variants}
+    return {name: fits for name, fits in groups.items() if fits}
+
+
+def spread_of(results: Results) -> RunToRun:
+    """How far runs of one recipe lie apart, as the verdicts on the sweep's levels have it."""
+    if results.comparison is not None and LEVEL.spread in results.comparison.spreads:
+        return results.comparison.spreads[LEVEL.spread]
+    return LEVEL.spread_of_runs([variant.fits for variant in results.variants], [])
+
+
+def backtest_sweep(results: Results, *, done: Done | None = None) -> Backtest:
+    """The forecasts that every finished run would have had; `done` is told how many are made, and of how many."""
+    curves = [run.curve for run in results.runs if run.curve is not None and _is_finished(run, results)]
+    if not curves:
+        raise AblationsError(
+            f"sweep {results.plan.sweep!r}: none of {len(results.runs)} runs has reached its budget of "
+            f"{results.plan.hours_text(results.plan.budget_gpu_hours)}; a backtest needs one that has"
+        )
+    return backtest(curves, fit_from=results.plan.fit_from_gpu_hours, done=done)
+
+
+def _is_finished(run: FittedRun, results: Results) -> bool:
+    return run.cost_gpu_hours >= results.plan.budget_gpu_hours
+
+
+def _forecastable(variant: FittedVariant) -> list[Fit]:
+    if any(fit.verdict == "no rise" for fit in variant.fits):
+        return []
+    return [fit for fit in variant.fits if not no_forecast(fit)]
+
+
+def _reasons(results: Results) -> list[str]:
+    fitted = [(run, run.fit) for run in results.runs if run.fit is not None]
+    return [f"{run.variant}, seed {run.seed}: {why}" for run, fit in fitted if (why := no_forecast(fit))]
+
+
+def _mean_weights(weights: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = weights[0] if weights else {}
+    return {name: float(np.mean([one[name] for one in weights])) for name in names}

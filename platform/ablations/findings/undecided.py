@@ -1,0 +1,71 @@
+"""What would settle the questions that a comparison leaves open, from the intervals that it has.
+
+An interval with both ends shrinks at least with the square root of the number of seeds. An interval without an end
+needs more compute: the readings end too near the bend.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ablations.answers.answer import CANNOT_TELL, Answer
+from ablations.answers.compare import VariantResult
+from ablations.findings.design_command import design_command
+from ablations.findings.results import Results
+
+MOST_SEEDS = 10
+"""More are not proposed: compute buys more."""
+
+
+def seeds_needed(answer: Answer, num_seeds: int) -> int | None:
+    """The m with h sqrt(n / m) <= widest; None if no number of seeds is enough, since an end is missing for example."""
+    half_width = answer.question.half_width(answer.lo, answer.hi)
+    if math.isinf(half_width):
+        return None
+    needed = math.ceil(num_seeds * (half_width / answer.question.widest) ** 2)
+    return max(needed, num_seeds + 1) if needed <= MOST_SEEDS else None
+
+
+def undecided(line: VariantResult) -> list[Answer]:
+    """The answers of a variant that cannot tell."""
+    return [answer for answer in line.answers.values() if answer.verdict == CANNOT_TELL]
+
+
+def what_would_tell(results: Results) -> str:
+    """Advice for the whole comparison, with the command that lists designs; empty if no question is open."""
+    lines = results.comparison.variants if results.comparison else ()
+    open_ones = [one for line in lines for one in undecided(line)]
+    if not open_ones:
+        return ""
+    num_seeds = min(line.num_seeds for line in lines)
+    seeds = _seeds_by_question(open_ones, num_seeds)
+    enough = {question: number for question, number in seeds.items() if number is not None}
+    said = []
+    if enough:
+        said.append(f"To settle {_listed(list(enough))}: {max(enough.values())} seeds instead of {num_seeds}.")
+    by_compute = [question for question in seeds if question not in enough]
+    if by_compute:
+        said.append(f"To settle {_listed(by_compute)}: at least double the budget.")
+    if results.sweep:
+        said.append(f"`{design_command(results.plan)}` shows what each design could detect.")
+    return " ".join(said)
+
+
+def what_would_tell_of(line: VariantResult) -> str:
+    """The same of one variant, for its line of a table: `level: 5 seeds; ceiling: twice the budget`."""
+    needed = [(one.question.name, seeds_needed(one, line.num_seeds)) for one in undecided(line)]
+    return "; ".join(f"{question}: {f'{seeds} seeds' if seeds else 'twice the budget'}" for question, seeds in needed)
+
+
+def _seeds_by_question(open_ones: Sequence[Answer], num_seeds: int) -> dict[str, int | None]:
+    """The seeds that its widest interval needs, by question; None where one of its intervals needs compute."""
+    found: dict[str, int | None] = {}
+    for one in open_ones:
+        needed, name = seeds_needed(one, num_seeds), one.question.name
+        before = found.get(name, 0)
+        found[name] = None if needed is None or before is None else max(needed, before)
+    return found
+
+
+def _listed(questions: Sequence[str]) -> str:
+    named = [f"the {question}" for question in questions]
+    return " and ".join(named) if len(named) < 3 else f"{', '.join(named[:-1])} and {named[-1]}"

@@ -1,0 +1,113 @@
+"""The curve of a run with its fit, or the reason why it has no fit: one bad run hides no other."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ablations.fit.curve import Curve
+from ablations.fit.cutoff import CutoffRow
+from ablations.fit.doubt import cutoff_table
+from ablations.fit.options import FitSettings
+from ablations.fit.result import Fit
+from ablations.fit.words import in_words
+from ablations.home.plan import PlannedRun
+from ablations.readings.hours import Hours
+from ablations.readings.run_reading import RunReading, kept_reading
+from scalerl.run.run_folder import RunFolder
+
+FIT_KEYS = ("curve", "A", "A_lo", "A_hi", "B", "C_mid", "R_0", "verdict", "points", "window")
+"""What every line of `platform fit --json` has, null where there is no number."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedCurve:
+    """A curve and its fit, or the reason why it has no fit.
+
+    FittedCurve(name="loo-loss-s0", curve=curve, fit=None, reason="... a fit needs at least 6 beyond step 0")
+    """
+
+    name: str
+    curve: Curve | None
+    fit: Fit | None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for JSON: the fit, or the curve's name and the reason."""
+        if self.fit is None:
+            return dict.fromkeys(FIT_KEYS) | {"curve": self.name, "verdict": "no fit", "reason": self.reason}
+        return self.fit.to_json() | {"reason": ""}
+
+    def explained(self) -> dict[str, Any]:
+        """`to_json()` with the fit in words and A against the cut-off; no words and no cut-offs without a fit."""
+        if self.fit is None:
+            return self.to_json() | {"words": "", "cutoffs": []}
+        return self.to_json() | {"words": in_words(self.fit), "cutoffs": [*map(_shown_row, cutoff_table(self.fit))]}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedRun(FittedCurve):
+    """The same for one run of a sweep."""
+
+    variant: str
+    seed: int
+    id: str
+    cost_gpu_hours: float
+    """Compute spent so far."""
+    code_versions: tuple[str, ...]
+    """Of all its attempts, in order."""
+    warnings: tuple[str, ...] = ()
+    """What its trainer last said of its health and its files."""
+    hours: Hours | None = None
+    """Where its hours went; None if its log does not say."""
+    counts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """What its evaluations counted besides compute: `{"compute_gpu_hours": ..., "step": ..., "tokens": ...}`."""
+    unkept: str = ""
+    """Why its reading could not be kept; see `RunReading`."""
+
+
+def curve_name(variant: str, seed: int) -> str:
+    """`scalerl-s0`."""
+    return f"{variant}-s{seed}"
+
+
+def read_run(folder: RunFolder, variant: str, run: PlannedRun, settings: FitSettings) -> FittedRun:
+    """The run as its log and status say; a reason instead of a fit where it has none.
+
+    What was read before is kept beside the log, and taken from there as long as log, checkpoint and code are the same.
+    """
+    return fitted_run(folder, variant, run, kept_reading(folder, curve_name(variant, run.seed), settings))
+
+
+def fitted_run(folder: RunFolder, variant: str, run: PlannedRun, reading: RunReading) -> FittedRun:
+    """What was read of a run's log, with what its status says."""
+    status = folder.read_status()
+    is_empty = reading.curve is None and not reading.reason
+    return FittedRun(
+        name=curve_name(variant, run.seed),
+        curve=reading.curve,
+        fit=reading.fit,
+        reason=_why_empty(folder) if is_empty else reading.reason,
+        variant=variant,
+        seed=run.seed,
+        id=run.id,
+        cost_gpu_hours=reading.cost_gpu_hours,
+        code_versions=status.code_versions,
+        warnings=status.warnings,
+        hours=reading.hours,
+        counts=reading.counts,
+        unkept=reading.unkept,
+    )
+
+
+def _why_empty(folder: RunFolder) -> str:
+    status = folder.read_status()
+    if not status.has_started:
+        return f"not started ({status.message})" if status.message else "not started"
+    because = f" ({status.message})" if status.message else ""
+    return f"{status.state}{because}, without an evaluation so far"
+
+
+def _shown_row(row: CutoffRow) -> dict[str, Any]:
+    return asdict(row) | ({} if row.asymptote.is_bounded else dict.fromkeys(("A", "A_hi")))

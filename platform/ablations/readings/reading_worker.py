@@ -1,0 +1,33 @@
+"""A process that reads and fits runs for another: `python -m ablations.readings.reading_worker`.
+
+It takes a line of JSON for each run from standard input, and writes the length and the bytes of each reading to
+standard output. It ends with its input, and so with whoever started it.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from ablations.fit.options import FitSettings
+from ablations.readings.readings_together import LENGTH_BYTES
+from ablations.readings.run_reading import kept_reading, reading_bytes
+from scalerl.run.run_folder import RunFolder
+
+
+def main() -> None:
+    """Answer until the input ends; Ctrl-C is for whoever started this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no answer
+    for line in sys.stdin.buffer:
+        asked = json.loads(line)
+        reading = kept_reading(RunFolder(Path(asked["folder"])), asked["name"], FitSettings(**asked["settings"]))
+        content = reading_bytes(reading)
+        answers.write(len(content).to_bytes(LENGTH_BYTES) + content)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""What a run log says, with its fit: read once, and kept beside the run.
+
+A reading is kept in the run's folder `readings/`, in a file named by all that it comes from: the run, its log, the
+checkpoint that vouches for it and its recipe (size and time of each), the settings of the fit, the name, and the code
+of the fit. Whatever of these changes, the log is read again; a file that cannot be read is made again. A log that is
+damaged is read each time, as what is said of it names the file. The folder may be deleted at any time. Where it cannot
+be written, in the home folder of another user or on a full disk, the log is read and fitted each time, and `unkept`
+says why.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import scipy
+
+import scalerl
+from ablations.errors import AblationsError
+from ablations.files.trees import NotATree, tree_bytes, tree_from_bytes, write_tree
+from ablations.fit.alternatives import Alternative, Alternatives
+from ablations.fit.ceiling import Ceiling
+from ablations.fit.curve import Curve
+from ablations.fit.engine.anchor import Anchor
+from ablations.fit.engine.family import FAMILIES
+from ablations.fit.engine.posterior import Draws
+from ablations.fit.fitting import fit_with
+from ablations.fit.options import FitSettings
+from ablations.fit.readings import Readings
+from ablations.fit.result import CurveSet, Fit
+from ablations.readings.hours import Hours
+from ablations.readings.task_curves import curve_of
+from scalerl.run.log_fault import log_fault
+from scalerl.run.metrics import read_rows
+from scalerl.run.run_folder import RunFolder
+
+JUST_NOW_NS = 100_000_000
+MOST_KEPT = 6
+"""Readings of one run, those made last: of other settings, tasks, and names in other sweeps."""
+SECONDS_OF_A_WRITE = 3600.0
+"""A temporary file that is older was left by a process that died."""
+LOCKS = tuple(Lock() for _ in range(64))
+"""By the hash of a reading's file: of threads that ask for one reading the first makes it, and the others wait for it.
+Two that made it at once might differ in the last bit, as BLAS splits its sums by the threads that are free."""
+RECIPE = "recipe.json"
+BEGUN_WITH = ("model", "tasks", "warm_start")
+EVERY_ROW = ("kind", "step", "compute_gpu_hours")
+COUNTED = ("compute_gpu_hours", "step", "wall_s", "flops", "tokens")
+"""What evaluations count, where it was logged."""
+DECIDING = (
+    *("fit/**/*.py", "answers/*.py", "readings/*.py", "findings/repeated_runs.py"),
+    *("files/trees.py", "errors.py", "text.py"),
+)
+"""What of the platform decides a reading."""
+DECIDING_OF_TRAINER = ("run/metrics.py", "run/log_fault.py", "run/sealed_json.py", "evaluation/prompt_counts.py")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunReading:
+    """What a run log says: `RunReading(curve=curve, fit=fit, reason="", cost_gpu_hours=1500.0, hours=hours)`."""
+
+    curve: Curve | None
+    fit: Fit | None
+    reason: str
+    """Why there is no fit; empty also of a log without an evaluation."""
+    cost_gpu_hours: float
+    hours: Hours | None
+    counts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Of `COUNTED` what each evaluation has, one number per evaluation and one evaluation per compute."""
+    is_sound: bool = True
+    """False where the log cannot be used, so that nothing of it is kept."""
+    unkept: str = ""
+    """Why it could not be kept, "No space left on device"; of what is kept, empty."""
+
+
+CLASSES = (
+    RunReading,
+    Curve,
+    Fit,
+    FitSettings,
+    Readings,
+    Anchor,
+    CurveSet,
+    Ceiling,
+    Alternatives,
+    Alternative,
+    Draws,
+    Hours,
+)
+NAMED = {family.name: family for family in FAMILIES}
+
+
+def kept_reading(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
+    """What is kept of the log, or else what is read of it now and kept."""
+    if (kept := read_kept(folder, name, settings)) is not None:
+        return kept
+    path = _path(folder, name, settings)
+    with LOCKS[hash(path) % len(LOCKS)]:
+        if (kept := read_kept(folder, name, settings)) is not None:
+            return kept
+        found = read_log(folder, name, settings)
+        if not (found.is_sound and is_at_rest(folder.metrics)):
+            return found
+        try:
+            write_tree(path, found, named=NAMED)
+        except FileNotFoundError:  # the run was deleted meanwhile
+            return found
+        except OSError as error:
+            return replace(found, unkept=error.strerror or str(error))
+        with suppress(OSError):  # another process forgets the same
+            _forget_old(path.parent, now=time.time())
+        return found
+
+
+def read_kept(folder: RunFolder, name: str, settings: FitSettings) -> RunReading | None:
+    """What is kept of the log as it is now; None where that is nothing, or no reading."""
+    try:
+        return reading_from_bytes(_path(folder, name, settings).read_bytes())
+    except (OSError, NotATree):
+        return None
+
+
+def reading_bytes(reading: RunReading) -> bytes:
+    """A reading as it is kept, and as one process gives it to another."""
+    return tree_bytes(reading, named=NAMED)
+
+
+def reading_from_bytes(content: bytes) -> RunReading:
+    """The inverse of `reading_bytes`; NotATree where the content is something else."""
+    found = tree_from_bytes(content, classes=CLASSES, named=NAMED)
+    if not isinstance(found, RunReading):
+        raise NotATree(f"found {type(found).__name__}, not a reading")
+    return found
+
+
+def _path(folder: RunFolder, name: str, settings: FitSettings) -> Path:
+    """Named by all that decides a reading."""
+    return folder.path / "readings" / f"{_key(folder, name, settings)}.npz"
+
+
+def read_log(folder: RunFolder, name: str, settings: FitSettings) -> RunReading:
+    """The curve `name` with its fit, cost and hours; a reason instead of a fit where the log cannot be used."""
+    rows: list[dict[str, Any]] = []
+    curve, fit, reason, is_sound = None, None, "", True
+    try:
+        for number, row in enumerate(read_rows(folder.metrics), start=1):
+            if missing := [name for name in EVERY_ROW if name not in row]:
+                raise ValueError(f"{folder.metrics}:{number}: a row without {missing[0]}")
+            rows.append(row)
+        if fault := log_fault(folder):
+            raise ValueError(f"{fault}; restore it, or delete {folder.path} and start the sweep again")
+        curve = curve_of(rows, name, settings.task)
+        if curve is not None:
+            curve = replace(curve, start=start_of(folder))
+            fit, reason = try_fit(curve, replace(settings, fit_to=_reading_at(curve, settings.fit_to)))
+    except ValueError as error:
+        reason, is_sound = str(error), False
+    return RunReading(
+        curve=curve,
+        fit=fit,
+        reason=reason,
+        # The row of an evaluation may come after those of later steps.
+        cost_gpu_hours=max((row["compute_gpu_hours"] for row in rows), default=0.0),
+        hours=Hours.of_rows(rows),
+        counts=counts_of(rows) if is_sound else {},
+        is_sound=is_sound,
+    )
+
+
+def start_of(folder: RunFolder) -> str:
+    """Names what the run began with: equal for runs with the same model, tasks, warm start and seed; "" if unknown."""
+    try:
+        recipe, seed = folder.read_recipe()
+    except (OSError, ValueError):  # who needs the recipe says so
+        return ""
+    content = [recipe.canonical(*BEGUN_WITH), recipe.generation.thinks, seed]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def counts_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """What the evaluations among these rows counted: compute, and what else all of them have.
+
+    Of evaluations at one compute, which are those of several tasks, the first counts.
+    """
+    evaluations: dict[float, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["kind"] == "eval":
+            evaluations.setdefault(row["compute_gpu_hours"], row)
+    found = evaluations.values()
+    names = [name for name in COUNTED if found and all(row.get(name) is not None for row in found)]
+    return {name: np.array([row[name] for row in found], dtype=float) for name in names}
+
+
+def _reading_at(curve: Curve, compute: float) -> float:
+    """Compute of the reading that is due at `compute`: it is taken at the first step that reaches its point."""
+    due = curve.compute[curve.compute >= compute]
+    return float(due[0]) if due.size else compute
+
+
+def try_fit(curve: Curve, settings: FitSettings) -> tuple[Fit | None, str]:
+    """The fit, or why the curve has none."""
+    try:
+        return fit_with(curve, settings), ""
+    except AblationsError as error:
+        return None, str(error)
+
+
+def is_at_rest(log: Path) -> bool:
+    """Whether a change from now on would show in the file's time, which some file systems round to milliseconds."""
+    stamp = _stamp(log)
+    return stamp is not None and time.time_ns() - stamp[1] > JUST_NOW_NS
+
+
+def _key(folder: RunFolder, name: str, settings: FitSettings) -> str:
+    """SHA-256 of all that decides a reading, shortened."""
+    stamps = [_stamp(path) for path in (folder.metrics, folder.checkpoint / "manifest.json", folder.path / RECIPE)]
+    content = [code_of_readings(), folder.path.name, name, asdict(settings), stamps]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Size and time of a file: a new one means new content."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+@cache
+def code_of_readings() -> str:
+    """SHA-256 of the source that turns logs into readings, and readings into verdicts, and of what it computes with."""
+    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
+    for root, patterns in ((Path(__file__).parents[1], DECIDING), (Path(scalerl.__path__[0]), DECIDING_OF_TRAINER)):
+        for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _forget_old(folder: Path, *, now: float) -> None:
+    """Of too many readings keep those made last; of writes that were killed keep nothing."""
+    kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
+    torn = [path for path in folder.glob(".*.tmp") if now - path.stat().st_mtime > SECONDS_OF_A_WRITE]
+    for path in (*kept[:-MOST_KEPT], *torn):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""A card in words: a line per claim, the sentence of its outcome, and what was not as in the paper."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablations.findings.card import Card, JudgedClaim
+from ablations.findings.judgement import ClaimOutcome
+from ablations.report.words.comparison import warnings
+from ablations.study.claims import Claim, Quantity
+from ablations.text import compute_text, counted, interval_text
+from scalerl.recipe import ResolvedRecipe
+
+OUTCOMES: dict[ClaimOutcome, str] = {
+    "holds": "the interval lies on the side that is claimed, or within the margin that is claimed",
+    "opposite": "the interval lies on the other side, or outside the margin",
+    "no difference of that size": "the interval rules out a difference as large as claimed",
+    "cannot tell": "the interval allows both what is claimed and its absence",
+}
+UNKNOWN_QUANTITY: dict[Quantity, str] = {
+    "level": "no level",
+    "ceiling": "no upper end",
+    "compute": "no common target",
+}
+"""Why the runs give no difference at all."""
+PAPER_PARAMETERS = "8 billion"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardLine:
+    """One claim as text.
+
+    CardLine(claim="fp32: ceiling up by 0.09", here="+0.031 [0.010, 0.052]", outcome="holds", source="figure 5b")
+    """
+
+    claim: str
+    here: str
+    outcome: str
+    source: str
+
+
+def card_line(judged: JudgedClaim) -> CardLine:
+    """A claim, what was found of it, and what follows."""
+    return CardLine(
+        claim=claim_text(judged.claim), here=found_text(judged), outcome=judged.outcome, source=judged.claim.source
+    )
+
+
+def claim_text(claim: Claim) -> str:
+    """`fp32: ceiling up by 0.09`, `gspo-1e-4 against gspo-1e-3: ceiling down`, `bs512: same ceiling within 0.02`."""
+    who = claim.variant if claim.against is None else f"{claim.variant} against {claim.against}"
+    size = f"a factor of {math.exp(claim.size):.3g}" if claim.of == "compute" else f"{claim.size:g}"
+    if claim.says == "same":
+        return f"{who}: same {claim.of} within {size}"
+    stated = f" by {size}" if claim.by is not None else ""
+    if claim.of == "compute":
+        return f"{who}: {'less' if claim.says == 'down' else 'more'} compute{stated}"
+    return f"{who}: {claim.of} {claim.says}{stated}"
+
+
+def found_text(judged: JudgedClaim) -> str:
+    """`+0.031 [+0.010, +0.052]`, of compute `x 1.31 [1.10, 1.62]`; why there is none where the runs give none."""
+    found = judged.found
+    if found is None or (found.lo is None and found.hi is None):
+        return UNKNOWN_QUANTITY[judged.claim.of]
+    if judged.claim.of == "compute":
+        return f"x {interval_text(found.estimate, found.lo, found.hi, '.2f')}"
+    return interval_text(found.estimate, found.lo, found.hi, "+.3f")
+
+
+def tally_text(claims: Sequence[JudgedClaim]) -> str:
+    """What came of all claims: `cannot tell` of one, `1 holds, 2 cannot tell` of three."""
+    counts = Counter(one.outcome for one in claims)
+    if len(claims) == 1:
+        return claims[0].outcome
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+
+
+def cost_sentence(card: Card) -> str:
+    """`9 runs, 3 seeds, 18,900 modelled GPU-hours in all, 2,100 each.`"""
+    plan = card.results.plan
+    return (
+        f"{counted(len(card.results.runs), 'run')}, {counted(card.num_seeds, 'seed')}, "
+        f"{compute_text(card.cost_gpu_hours)} {plan.compute_name} in all, {compute_text(plan.budget_gpu_hours)} each."
+    )
+
+
+def unlike_the_paper(recipe: ResolvedRecipe, parameters: int) -> list[str]:
+    """What of a run was not as in the paper, a sentence for each thing; `parameters` are those of its model.
+
+    The paper trains a model of 8 billion parameters on mathematics with answers of up to 14k tokens, 48 x 16 rollouts a
+    step, on 80 GPUs, and measures 1,000 held-out prompts 16 times (ScaleRL §2, A.3, A.5).
+    """
+    said = []
+    if parameters < 1e9:
+        said.append(f"The model has {parameters:,} parameters, not {PAPER_PARAMETERS}.")
+    if recipe.model.type != "pretrained":
+        said.append("It is made from scratch and shown how to answer, not pretrained.")
+    tasks = [task.title for task in recipe.tasks]
+    if tasks != ["math"]:
+        said.append(f"The task is {' and '.join(tasks)}, not mathematics.")
+    if recipe.generation.max_tokens != 14336:
+        said.append(f"Answers have up to {recipe.generation.max_tokens:,} tokens, not 14,336.")
+    rollouts = recipe.batch.prompts * recipe.batch.generations
+    if rollouts != 768:
+        said.append(f"A step has {recipe.batch.prompts} x {recipe.batch.generations} rollouts, not 48 x 16.")
+    if recipe.cluster.type == "virtual":
+        devices = recipe.cluster.generators + recipe.cluster.trainers
+        said.append(f"Time is modelled for {counted(devices, 'GPU')}: compute is not measured.")
+    generator = recipe.generator
+    if generator.type == "torch" and recipe.learner.type == "torch":
+        parts = generator.head_parts
+        said.append(
+            "One engine generates and trains, so that their probabilities of equal weights are equal."
+            if parts == 1
+            else f"One engine generates and trains; generating, it sums the head in {parts} parts, so that a BF16 head "
+            "rounds differently in the two, and nothing else does."
+        )
+    return said
+
+
+def card_notes(card: Card, unlike: Sequence[str]) -> list[str]:
+    """Cost and seeds, what of the runs must be known first, and what was `unlike` the paper."""
+    results = card.results
+    return [cost_sentence(card), *warnings(results), *results.reasons, f"Not as in the paper: {' '.join(unlike)}"]

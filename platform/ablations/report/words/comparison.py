@@ -1,0 +1,324 @@
+"""A comparison in words: one line of cells and one sentence per variant, and what each verdict means.
+
+The report and the page show the same words.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ablations.answers.answer import Answer, Question
+from ablations.answers.compare import VariantResult
+from ablations.answers.paper_rule import PAPER_MARGIN, PAPER_RULE
+from ablations.answers.run_to_run import OtherSweeps
+from ablations.findings.results import FittedVariant, Results
+from ablations.fit.asymptote import EQ1_DOUBTED, VERDICT_MEANINGS, AsymptoteEstimate
+from ablations.fit.words import other_prompts
+from ablations.home.home import Home
+from ablations.text import changes_text, compute_text, counted, interval_text
+
+NO_FIT = "no fit"
+MOST_CHANGES = 16
+"""With more changing variants, the notes below the table name the command that lists their changes."""
+LEVEL_NOTE = (
+    "The level is the mean pass rate over the last third of the compute that both have spent. "
+    "It comes directly from the evaluations; no curve is fitted."
+)
+PAPER_RULE_NOTE = (
+    f"The {PAPER_RULE} is the paper's: two A within {PAPER_MARGIN} count as equal, whatever their intervals. "
+    "Use it to compare with the paper, not to decide."
+)
+SAID_BY_THE_PAPER_RULE = {
+    "ceiling up": "up",
+    "ceiling down": "down",
+    "no difference seen": "equal",
+    "cannot tell": "cannot tell",
+    "reference": "",
+}
+
+
+class Digits(Protocol):
+    """The way in which numbers are written."""
+
+    def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
+        """`-0.049 [-0.071, -0.027]`; an unbounded end reads `…`, an estimate that is None is left out."""
+        ...
+
+    def asymptote(self, estimate: AsymptoteEstimate) -> str:
+        """`0.552 [0.540, 0.566]`, `>= 0.54` or `no rise`."""
+        ...
+
+    def level(self, level: float, difference: Answer) -> str:
+        """A level beside its difference from the reference's."""
+        ...
+
+    def lone(self, value: float, fixed: Callable[[float], str]) -> str:
+        """A number without an interval; `fixed` writes it with a fixed number of digits."""
+        ...
+
+
+class FixedDigits:
+    """As tables show them: each column has its number of digits."""
+
+    def interval(self, question: Question, estimate: float | None, lo: float | None, hi: float | None) -> str:
+        return interval_text(estimate, lo, hi, question.form)
+
+    def asymptote(self, estimate: AsymptoteEstimate) -> str:
+        return estimate.cell()
+
+    def level(self, level: float, difference: Answer) -> str:
+        return f"{level:.3f}"
+
+    def lone(self, value: float, fixed: Callable[[float], str]) -> str:
+        return fixed(value)
+
+
+FIXED = FixedDigits()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ResultRow:
+    """One variant of a comparison, with its cells as text; a cell without a number is empty.
+
+    ResultRow(results=results, variant=results.variant("loo-loss")).number(LEVEL)    -0.049 [-0.071, -0.027]
+    """
+
+    results: Results
+    variant: FittedVariant
+    digits: Digits = FIXED
+
+    @property
+    def line(self) -> VariantResult | None:
+        """Its line of the comparison; None when it or the reference has no fit."""
+        return self.results.compared(self.variant.name)
+
+    @property
+    def is_reference(self) -> bool:
+        """True for the variant that all others are compared with."""
+        return self.variant.name == self.results.plan.reference
+
+    @property
+    def seeds(self) -> str:
+        """Seeds with a fit: `2 of 3`."""
+        return f"{len(self.variant.fits)} of {len(self.variant.runs)}"
+
+    @property
+    def A(self) -> str:
+        """The asymptote."""
+        estimate = self.results.asymptote(self.variant)
+        return self.digits.asymptote(estimate) if estimate else NO_FIT
+
+    @property
+    def A_eq1(self) -> str:
+        """The asymptote under eq. 1."""
+        return self.digits.asymptote(self.line.asymptote_under_eq1) if self.line else ""
+
+    @property
+    def paper_rule(self) -> str:
+        """The verdict of the paper's own rule."""
+        return SAID_BY_THE_PAPER_RULE[self.line.paper_rule] if self.line else ""
+
+    @property
+    def level(self) -> str:
+        """The level itself, not less the reference's."""
+        if self.line is None or self.line.level is None:
+            return ""
+        return self.digits.level(self.line.level, self.line.answers["level"])
+
+    @property
+    def fit(self) -> str:
+        """The verdict on its fits, and how many of its runs a rule has stopped."""
+        said = self.line.verdict if self.line else NO_FIT
+        if self.line and self.line.doubts_eq1:
+            said += f"; {EQ1_DOUBTED}"
+        stopped = sum(stop.variant == self.variant.name for stop in self.results.stopped.values())
+        if not stopped:
+            return said
+        return f"{said}; stopped" if stopped == len(self.variant.runs) else f"{said}; {stopped} stopped"
+
+    @property
+    def cost(self) -> str:
+        """Compute of all seeds together."""
+        spent = self.variant.cost_gpu_hours
+        return f"{spent:.0f}" if spent >= 10 else compute_text(spent)
+
+    @property
+    def published(self) -> str:
+        """A, B and C_mid as a paper reports them."""
+        published = self.results.plan.published.get(self.variant.name, {})
+        return ", ".join(f"{published[name]:g}" for name in ("A", "B", "C_mid") if published)
+
+    def lone(self, key: str, fixed: Callable[[float], str]) -> str:
+        """A number of the comparison without an interval, by its key in JSON."""
+        value = self.line.to_json()[key] if self.line else None
+        return "" if value is None else self.digits.lone(value, fixed)
+
+    def verdict(self, question: Question) -> str:
+        """The verdict, or that there is no fit."""
+        return self.line.answers[question.name].verdict if self.line else NO_FIT
+
+    def number(self, question: Question) -> str:
+        """The estimate with its interval; empty for the reference itself."""
+        if self.line is None or self.is_reference:
+            return ""
+        one = self.line.answers[question.name]
+        return self.digits.interval(question, one.estimate, one.lo, one.hi)
+
+    def joint(self, question: Question) -> str:
+        """The joint interval alone, `[-0.080, -0.018]`; empty for the reference and without one."""
+        if self.line is None or self.is_reference:
+            return ""
+        one = self.line.answers[question.name]
+        return self.digits.interval(question, None, one.joint_lo, one.joint_hi)
+
+
+def sentence(row: ResultRow) -> str:
+    """What was found of a variant, with its baseline and numbers of seeds."""
+    results, variant, compared = row.results, row.variant, row.line
+    reference = results.plan.reference
+    if compared is None:
+        return f"{variant.name}: no comparison. " + ("; ".join(variant.reasons) or f"{reference} has no fit") + "."
+    ceiling = f"{f'A {row.A}' if compared.asymptote.rises else row.A} ({counted(len(variant.fits), 'seed')})"
+    if row.is_reference:
+        said = [f"{variant.name}, the reference: {ceiling}", f"fit: {compared.verdict}"]
+    else:
+        reference_seeds = counted(len(results.variant(reference).fits), "seed")
+        said = [f"{variant.name}: {verdicts_said(compared)}. {ceiling}"]
+        said += [
+            one.sentence.format(number=number, own=row.level, reference=reference, reference_seeds=reference_seeds)
+            for one in results.questions
+            if (number := row.number(one))
+        ]
+    return "; no fit of ".join(["; ".join(said), *variant.reasons]) + "."
+
+
+def verdicts_said(line: VariantResult) -> str:
+    """The verdicts of a variant in words: "lower at equal compute; ceiling down; more compute to the ..."."""
+    return "; ".join(one.question.said.get(one.verdict, one.verdict) for one in line.answers.values())
+
+
+def answers(results: Results) -> list[str]:
+    """The question that the sweep file asks and, after how much compute, a line per variant: its verdicts in words."""
+    plan = results.plan
+    lines = results.comparison.variants if results.comparison else ()
+    said = [
+        f"{one.name}, against {plan.reference}: {verdicts_said(one)}." for one in lines if one.name != plan.reference
+    ]
+    asked = f"{plan.doc} After {plan.budget_gpu_hours:g} {plan.compute_name} per run:".lstrip()
+    return [asked, *said] if said else []
+
+
+def changes_said(results: Results, names: Mapping[str, str] | None = None) -> list[str]:
+    """A line for every variant that says what it changes; of many, and of curves from elsewhere, none.
+
+    `names` are other names of variants, as a table shows them.
+    """
+    called = names or {}
+    changing = [variant for variant in results.variants if variant.overrides]
+    if len(changing) > MOST_CHANGES:
+        shown = " and ".join(f"`platform show {name}`" for name in (results.plan.sweep, *results.beside))
+        return [f"{shown} {'say' if results.beside else 'says'} what each variant changes."]
+    said = [
+        f"{called.get(variant.name, variant.name)} changes {changes_text(variant.overrides)}." for variant in changing
+    ]
+    if any(variant.name == results.plan.reference for variant in changing):
+        said.append(f"Changes are relative to the sweep's own reference, not to {results.plan.reference}.")
+    return said
+
+
+def method(results: Results) -> str:
+    """What a level is, what the intervals hold and what they leave out; empty when nothing is compared."""
+    if results.comparison is None or len(results.comparison.variants) < 2:
+        return ""
+    spreads = results.comparison.spreads
+    said = "; ".join(f"{one.spread_noun} {spreads[one.spread]}" for one in results.questions)
+    intervals = (
+        f"{LEVEL_NOTE} The 95 % intervals include the error of each run and the standard deviation between runs of "
+        f"one recipe, in pass rate: {said}."
+    )
+    prompts = other_prompts([fit for one in results.variants for fit in one.fits])
+    others = _other_sweeps(results.comparison.others)
+    return " ".join(filter(None, (together_said(results), intervals, others, prompts)))
+
+
+def together_said(results: Results) -> str:
+    """Which sweeps stand beside the first, which of them add nothing, and what holds for all; empty for one sweep."""
+    beside, plan = results.beside, results.plan
+    if not beside:
+        return ""
+    names = [variant.name for variant in plan.variants]
+    added = [name for name in beside if any(one.endswith(f" ({name})") for one in names)]
+    said = [f"Variants marked ({name}) belong to that sweep." for name in added]
+    said += [
+        f"{name} adds nothing: all of its runs are in {plan.sweep} already." for name in beside if name not in added
+    ]
+    window = f"{compute_text(plan.fit_from_gpu_hours)} to {compute_text(plan.fit_to_gpu_hours)} {plan.compute_name}"
+    return " ".join([*said, f"All runs are fitted in the window of {plan.sweep}, {window}, and each counts once."])
+
+
+def _other_sweeps(others: OtherSweeps) -> str:
+    """Whose runs are counted beside the sweep's own, and which could not be read; empty where there are none."""
+    said = []
+    if others.sweeps:
+        said.append(f"Repeated runs of {', '.join(others.sweeps)} count too; --alone leaves them out.")
+    if others.left_out:
+        first = others.left_out[0].rstrip(".")
+        said.append(f"Left out because unreadable: {counted(len(others.left_out), 'run')} of other sweeps ({first}).")
+    return " ".join(said)
+
+
+def glossary(results: Results) -> list[tuple[str, str]]:
+    """Every verdict that the table shows, by its column, with its meaning."""
+    lines = results.comparison.variants if results.comparison else ()
+    said = {one.name: {line.answers[one.name].verdict for line in lines} for one in results.questions}
+    meanings = [
+        (f"{one.name}: {verdict}", meaning)
+        for one in results.questions
+        for verdict, meaning in one.meanings.items()
+        if verdict in said[one.name]
+    ]
+    fits = {line.verdict for line in lines}
+    return meanings + [(f"fit: {name}", meaning) for name, meaning in VERDICT_MEANINGS.items() if name in fits]
+
+
+def warnings(results: Results) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    found = []
+    versions = results.code_versions
+    if len(versions) > 1:
+        found.append(f"The runs were trained with {len(versions)} versions of the code: {', '.join(versions)}.")
+    if any(version.endswith("+dirty") for version in versions):
+        found.append("Some runs were trained with code that had been edited since its commit (+dirty).")
+    plan, stopped = results.plan, results.stopped
+    unfinished = [run for run in results.runs if run.cost_gpu_hours < plan.budget_gpu_hours and run.id not in stopped]
+    if unfinished:
+        have = "has" if len(unfinished) == 1 else "have"
+        found.append(f"{len(unfinished)} of {counted(len(results.runs), 'run')} {have} not reached the budget.")
+    for stop in results.stops.values():
+        if stop.run in stopped or not stop.ends_run:
+            found.append(f"{stop.variant}, seed {stop.seed}: {stop.text(plan)}.")
+    found += [f"{run.variant}, seed {run.seed}: {text}." for run in results.runs for text in run.warnings]
+    return found
+
+
+def unkept_note(home: Home, reasons: Iterable[str]) -> str:
+    """That fits are not kept in the home folder, and what follows; empty where none of the reasons says so."""
+    if not (why := next(filter(None, reasons), "")):
+        return ""
+    return f"Fits are not cached because {home.path} is not writable ({why}); every command fits again."
+
+
+def unkept_results_note(results: Results) -> str:
+    """The same of what was read of a sweep."""
+    if results.sweep is None:
+        return ""
+    others = results.comparison.others.unkept if results.comparison else ""
+    return unkept_note(results.sweep.home, [*(run.unkept for run in results.runs), others])
+
+
+def joint_note(results: Results) -> str:
+    """What the corrected intervals are; empty where one variant alone is compared."""
+    comparisons = len(results.comparison.variants) - 1 if results.comparison else 0
+    if comparisons < 2:
+        return ""
+    return f"corrected for {comparisons} comparisons (Bonferroni), so that all hold at once in 95 % of studies"

@@ -1,0 +1,172 @@
+"""What a study could see, in words: a line per design, and what the numbers rest on."""
+
+import math
+from dataclasses import dataclass
+
+from ablations.answers.half_widths import POWER, Sight
+from ablations.answers.known import PAPER_BUDGET
+from ablations.answers.run_to_run import PRIOR_SD
+from ablations.findings.earlier import MOST_RUNS
+from ablations.findings.foresee import Foreseen, Prospect
+from ablations.fit.options import MIN_POINTS
+from ablations.study.claims import Quantity
+from ablations.text import compute_text, counted, duration_text
+
+NOT_SEEN = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignLine:
+    """One design as text: DesignLine(seeds="3", budget="1", samples="8", runs="18", cost="18,900", left="6,300", ...).
+
+    What is not known or not seen is "-"; the file's own design has a mark.
+    """
+
+    mark: str
+    seeds: str
+    budget: str
+    samples: str
+    runs: str
+    cost: str
+    left: str
+    time: str
+    level: str
+    ceiling: str
+    compute: str
+
+
+def design_line(prospect: Prospect, one: Foreseen) -> DesignLine:
+    """A design as a line of the table."""
+    unit = prospect.blueprint.unit
+    return DesignLine(
+        mark="file" if one is prospect.own else "",
+        seeds=str(len(one.choice.seeds)),
+        budget=f"{one.choice.budget:g}",
+        samples=str(one.choice.samples),
+        runs=str(one.costs.num_runs),
+        cost=compute_text(one.costs.whole * unit),
+        left=compute_text(one.costs.left * unit),
+        time=NOT_SEEN if one.seconds is None else duration_text(one.seconds, digits=2),
+        level=seen_text("level", one.sights["level"]),
+        ceiling=seen_text("ceiling", one.sights["ceiling"]),
+        compute=seen_text("compute", one.sights["compute"]),
+    )
+
+
+def seen_text(question: Quantity, sight: Sight) -> str:
+    """`0.024`; for compute a factor, `x 1.31`; `-` where no difference is seen."""
+    return NOT_SEEN if sight.seen is None else difference_text_of(question, sight.seen)
+
+
+def difference_text_of(question: Quantity, difference: float) -> str:
+    """A difference in pass rate, or in ln compute as the factor that it is."""
+    return f"x {math.exp(difference):.2f}" if question == "compute" else f"{difference:.3f}"
+
+
+def own_sentence(prospect: Prospect) -> str:
+    """What the file as it is would see: one sentence."""
+    own = prospect.own
+    if not own.can_be_fitted:
+        return f"As written no run can be fitted: {counted(own.num_readings, 'reading')} after step 0, of {MIN_POINTS}."
+    seen = "; ".join(_seen(question, own.sights[question]) for question in own.sights)
+    size = f"{counted(len(own.choice.seeds), 'seed')}, {counted(own.costs.num_runs, 'run')}"
+    return f"As written ({size}) it would see, with {POWER:.0%} power: {seen}."
+
+
+def _seen(question: Quantity, sight: Sight) -> str:
+    no_end = f"{sight.open:.0%} of its intervals without an end" if sight.open else ""
+    if sight.seen is None:
+        return f"no difference in {question}{f' ({no_end})' if no_end else ''}"
+    width = "" if sight.half_width is None else f"intervals {_half(question, sight.half_width)}"
+    said = ", ".join(part for part in (width, no_end) if part)
+    interval = f" ({said})" if said else ""
+    if question == "compute":
+        return f"a compute ratio of {math.exp(sight.seen):.2f}{interval}"
+    return f"a difference in {question} of {sight.seen:.3f}{interval}"
+
+
+def _half(question: Quantity, half_width: float) -> str:
+    return f"to a factor of {math.exp(half_width):.2f}" if question == "compute" else f"±{half_width:.3f}"
+
+
+def source_sentence(prospect: Prospect) -> str:
+    """What the numbers rest on, and how much of it is assumed: one sentence."""
+    known, scale = prospect.known, prospect.blueprint.study.scale
+    spread = known.spread
+    sds = (spread.level, spread.ceiling, spread.target)
+    sd = f"{spread.level:.4f}" if len(set(sds)) == 1 else f"{min(sds):.4f} to {max(sds):.4f}"
+    if known.is_stated:
+        between = f"the stated run-to-run sd of {sd}"
+    elif spread.freedom:
+        between = f"a run-to-run sd of {sd} ({spread.freedom} degrees of freedom)"
+    else:
+        between = f"an assumed run-to-run sd of {sd}"
+    if not known.num_runs:
+        return (
+            f"No earlier run of scale {scale} in this home folder has a fit, so it rests on {between} and on the "
+            f"paper's curve and noise, with its {PAPER_BUDGET:,.0f} GPU-hours as one unit of the scale."
+        )
+    runs = f"{counted(known.num_runs, 'earlier run')} of scale {scale}"
+    most = ", no more are read" if known.num_runs == MOST_RUNS else ""
+    return f"It rests on {runs}{most}: their curves and noise, and {between}."
+
+
+def dry_run_sentences(prospect: Prospect, command: str) -> list[str]:
+    """Three sentences at most: what the file would see, what that rests on, and how to see what else it could be."""
+    return [own_sentence(prospect), source_sentence(prospect), f"`{command}` shows other designs and their cost."]
+
+
+def answer(prospect: Prospect, question: Quantity, detect: float) -> str:
+    """The cheapest design that sees a wanted difference, with what to write; or that none of them does."""
+    wanted = _wanted(question, detect)
+    found = prospect.cheapest(question, detect)
+    if found is None:
+        finest = prospect.finest(question)
+        said = f"None of the {len(prospect.designs)} designs looked at would see {wanted}"
+        if finest is None:
+            return f"{said}: none sees any difference in {question}."
+        smallest = _wanted(question, finest.sights[question].seen or 0.0)
+        return f"{said}; the most that one sees is {smallest}: {settings_text(prospect, finest)}."
+    if found is prospect.own:
+        return f"The file as it is would see {wanted}, and nothing cheaper that was looked at would."
+    spent = "more " if found.costs.left < found.costs.whole else ""
+    unit, name = prospect.blueprint.unit, prospect.blueprint.study.reference.recipe.cluster.compute_name
+    return (
+        f"The cheapest design that would see {wanted}: {settings_text(prospect, found)}, for "
+        f"{compute_text(found.costs.left * unit)} {spent}{name}."
+    )
+
+
+def _wanted(question: Quantity, difference: float) -> str:
+    if question == "compute":
+        return f"a compute ratio of {math.exp(difference):.2f}"
+    return f"a difference in {question} of {difference:.3g}"
+
+
+def settings_text(prospect: Prospect, one: Foreseen) -> str:
+    """What to write: "`seeds: [0, 1, 2]` and `budget: {compute: 2}` in the file, `--set evaluation.samples=32`"."""
+    choice = one.choice
+    written = f"`seeds: {list(choice.seeds)}` and `budget: {{compute: {choice.budget:g}}}` in the file"
+    if choice.samples == prospect.own.choice.samples:
+        return written
+    return f"{written}, `--set evaluation.samples={choice.samples}` with it"
+
+
+def notes(prospect: Prospect) -> list[str]:
+    """What a reader of the table must know."""
+    blueprint = prospect.blueprint
+    name = blueprint.study.reference.recipe.cluster.compute_name
+    found = [
+        f"Level, ceiling, compute: the smallest true difference that the verdict sees with {POWER:.0%} power, in pass "
+        "rate; of compute the ratio. Variants are simulated with it: slower, or with a lower ceiling. -: it sees none. "
+        f"Cost: {name} of {counted(blueprint.num_variants, 'variant')}; evaluations cost none."
+    ]
+    if any(one.costs.left != one.costs.whole for one in prospect.designs):
+        found.append("To train: what this home folder does not have yet.")
+    if prospect.known.speed is not None:
+        found.append("Time: of the runs to train, one after the other, as fast as earlier runs here.")
+    if any(len(one.choice.seeds) == 1 for one in prospect.designs):
+        others = prospect.known.others.sweeps
+        takes = f"take that from {', '.join(others)}" if others else f"assume an sd of {PRIOR_SD}"
+        found.append(f"One seed cannot say how far runs lie apart: its verdicts {takes}.")
+    return [*found, source_sentence(prospect)]

@@ -1,0 +1,394 @@
+"""Forecasts of variants against formulas, roots and normal probabilities; the command and the figure that show them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from curves import eq1, readings
+from fixtures_home import BUDGET, R_0, eval_row, make_home, planned_run
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from typer.testing import CliRunner
+
+from ablations.answers.forecasts import (
+    Crossing,
+    compute_to_reach,
+    cost_of_a_point,
+    crossing,
+    difference_at,
+    is_by_eq1,
+    joint_draws,
+    leaderboard,
+    or_dots,
+    predict,
+)
+from ablations.answers.run_to_run import PRIOR_SD, Repeats, RunToRun, run_to_run
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.findings.results import read_results
+from ablations.fit.curve import Curve
+from ablations.fit.fitting import fit_curve
+from ablations.report.colours import styles
+from ablations.report.forecast import chances_figure, forecast_curves_figure, forecast_figure, wins_title
+
+ASSUMED = run_to_run([])
+MEASURED = run_to_run([Repeats(squares=400 * 0.01**2, freedom=400, own_variance=0.0)])
+
+
+def saturating(seed=0, *, A=0.8, tau=1500.0, sd=0.001):
+    """A fit of readings of 0.2 + (A - 0.2) (1 - exp(-C / tau)), which saturate faster than eq. 1 can."""
+    compute = np.linspace(0, 8000, 81)
+    noise = sd * np.random.default_rng(seed).standard_normal(compute.size)
+    return fit_curve(Curve(name="e", compute=compute, score=0.2 - (A - 0.2) * np.expm1(-compute / tau) + noise))
+
+
+def fitted(seed=0, *, sd=0.0002, fit_from=0.0, end=8000.0, **parameters):
+    """A fit of eq. 1 with little noise, so that answers are those of the formula."""
+    compute = readings(end=end)
+    noise = sd * np.random.default_rng(seed).standard_normal(compute.size)
+    return fit_curve(Curve(name="f", compute=compute, score=eq1(compute, **parameters) + noise), fit_from=fit_from)
+
+
+def test_a_prediction_within_the_readings_is_that_of_eq_1():
+    fit = fitted(sd=0.004, fit_from=1500)
+    found = predict([fit], 6000.0, ASSUMED)
+    lo, hi = fit.predict_interval(6000.0)
+    assert (found.lo, found.hi) == pytest.approx((lo[0], hi[0]), abs=1e-12)
+    assert found.lo < found.lo_80 < found.estimate < found.hi_80 < found.hi
+    assert found.lo < eq1(6000.0) < found.hi
+    assert found.extrapolation == pytest.approx(6000 / 7881)
+
+
+def test_two_seeds_are_averaged_and_never_pooled():
+    fits = [fitted(0, A=0.58), fitted(1, A=0.62)]
+    expected = (eq1(6000.0, A=0.58) + eq1(6000.0, A=0.62)) / 2
+    found = predict(fits, 6000.0, MEASURED)
+    assert found.estimate == pytest.approx(expected, abs=2e-4)
+    # How far the two lie apart says nothing of the mean of these runs: what the sweep says of runs does.
+    assert found.hi - found.lo == pytest.approx(2 * 1.96 * 0.01 / np.sqrt(2), rel=0.1)
+    one = predict(fits[:1], 6000.0, MEASURED)
+    assert one.hi - one.lo < 0.002
+
+
+def begun(start, seed=0, **parameters):
+    """`fitted`, of a run with this start."""
+    fit = fitted(seed, **parameters)
+    return replace(fit, curve=replace(fit.curve, start=start))
+
+
+def test_what_runs_have_of_the_start_they_share_is_in_no_difference_and_no_chance_to_win():
+    spread = RunToRun(values=np.array([0.004]), shared=np.array([0.03]), weights=np.ones(1), freedom=20)
+    ahead = float(eq1(6000.0) - eq1(6000.0, A=0.60))
+    for other, sd in (("one", 0.004), ("another", float(np.hypot(0.004, 0.03)))):
+        up, down = [begun("one", 0)], [begun(other, 1, A=0.60)]
+        found = difference_at(up, down, 6000.0, spread)
+        assert found.hi - found.lo == pytest.approx(2 * 1.96 * sd * np.sqrt(2), rel=0.1)
+        first, _ = leaderboard({"up": up, "down": down}, 6000.0, spread)
+        assert first.wins == pytest.approx(ndtr(ahead / (sd * np.sqrt(2))), abs=0.035)
+
+
+def test_a_difference_holds_the_assumed_run_to_run_sd():
+    up, down = fitted(0), fitted(1, A=0.58)
+    found = difference_at([up], [down], 6000.0, ASSUMED)
+    assert found.estimate == pytest.approx(float(eq1(6000.0) - eq1(6000.0, A=0.58)), abs=1e-3)
+    assert found.hi - found.lo == pytest.approx(2 * 1.96 * PRIOR_SD * np.sqrt(2), rel=0.1)
+    two = difference_at([up, fitted(2)], [down, fitted(3, A=0.58)], 6000.0, ASSUMED)
+    assert two.hi - two.lo == pytest.approx(2 * 1.96 * PRIOR_SD, rel=0.1)
+
+
+def test_compute_to_reach_inverts_eq_1():
+    fit = fitted()
+    found = compute_to_reach([fit], 0.55, ASSUMED)
+    # 2542 ((0.55 - 0.3) / (0.61 - 0.55))^(1 / 1.92)
+    assert found.estimate == pytest.approx(5345, rel=0.005)
+    assert found.lo < 5345 < found.hi
+    assert compute_to_reach([fit], 0.9, ASSUMED) is None
+    assert compute_to_reach([fit], 0.1, ASSUMED).estimate == 0
+
+
+def test_the_cost_of_a_point_is_the_slope_of_eq_1():
+    found = cost_of_a_point([fitted()], 4000.0)
+    # g = 1 / (1 + (2542 / 4000)^1.92) = 0.70486; slope = 0.31 * 1.92 g (1 - g) / 4000
+    assert found.estimate == pytest.approx(323.0, rel=0.01)
+    assert found.lo < 323.0 < found.hi
+
+
+def test_a_point_more_of_a_flat_curve_has_no_price():
+    compute = np.arange(0, 8001, 213.0)
+    score = 0.4 + 0.003 * np.random.default_rng(0).standard_normal(compute.size)
+    found = cost_of_a_point([fit_curve(Curve(name="flat", compute=compute, score=score))], 80_000.0)
+    assert found is None or found.hi is None
+
+
+def test_a_crossing_is_the_root_of_the_difference():
+    slow, fast = fitted(0, fit_from=400), fitted(1, A=0.55, C_mid=1500.0, fit_from=400)
+    root = brentq(lambda C: float(eq1(C) - eq1(C, A=0.55, C_mid=1500.0)), 1000, 20_000)
+    found = crossing([slow], [fast], ASSUMED)
+    assert found.compute == pytest.approx(root, rel=0.02)
+    assert found.lo < root < found.hi
+    assert found.probability == 1
+    assert (found.leads_after, found.leads) == (1, True)
+    back = crossing([fast], [slow], ASSUMED)
+    assert (back.leads_after, back.leads) == (0, False)
+
+
+def test_curves_that_stay_apart_do_not_cross():
+    found = crossing([fitted(0, fit_from=1500)], [fitted(1, A=0.45, fit_from=1500)], ASSUMED)
+    assert found.compute is None
+    assert found.probability == 0
+    assert (found.leads_after, found.leads) == (1, True)
+    assert crossing([fitted(1, A=0.45, fit_from=1500)], [fitted(0, fit_from=1500)], ASSUMED).leads is False
+
+
+def test_who_leads_is_not_told_where_a_tenth_of_the_draws_or_more_say_otherwise():
+    def told(leads_after):
+        return Crossing(compute=900.0, lo=60.0, hi=6000.0, probability=0.9, leads_after=leads_after).leads
+
+    assert [told(share) for share in (0.0, 0.1, 0.11, 0.41, 0.89, 0.9, 1.0)] == [
+        False,
+        False,
+        None,
+        None,
+        None,
+        True,
+        True,
+    ]
+    # Two runs of one recipe cross somewhere, and neither leads for good.
+    assert crossing([saturating(2)], [saturating(3)], ASSUMED).leads is None
+
+
+def last_root_of_eq1(fit, other):
+    """Compute at which each pair of draws of eq. 1 crosses for the last time, by a fine scan to 100 times the last."""
+    compute = np.geomspace(fit.window[0], 100 * fit.window[1], 4000)
+    signs = np.sign(fit.predict_draws(compute) - other.predict_draws(compute))
+    found = [np.flatnonzero(row[1:] != row[:-1]) for row in signs]
+    return np.array([compute[changes[-1]] for changes in found if changes.size])
+
+
+def test_model_error_does_not_narrow_the_band_of_a_crossing():
+    fit, other = saturating(2), saturating(3)
+    found, of_eq1 = crossing([fit], [other], ASSUMED), last_root_of_eq1(fit, other)
+    lo, hi = np.quantile(of_eq1, (0.025, 0.975))
+    assert found.lo <= lo * 1.01
+    assert found.hi >= hi * 0.99
+    assert found.lo <= found.compute <= found.hi
+
+
+def test_estimates_leave_a_law_that_the_readings_speak_against():
+    fit = saturating(0)
+    assert not is_by_eq1([fit])
+    # 0.2 + 0.6 (1 - exp(-16000 / 1500)) = 0.79999; eq. 1, which cannot bend that fast, says 0.84.
+    found = predict([fit], 16_000.0, ASSUMED)
+    assert found.estimate == pytest.approx(0.8, abs=0.002)
+    assert found.lo < found.lo_80 < found.estimate < found.hi_80 < found.hi
+    assert found.hi < np.median(joint_draws([fit], 16_000.0, eq1_alone=True))
+    # 1500 ln(0.6 / 0.01)
+    reached = compute_to_reach([fit], 0.79, ASSUMED)
+    assert reached.lo < reached.estimate < reached.hi
+    assert reached.estimate == pytest.approx(6141.5, rel=0.02)
+    assert cost_of_a_point([fit], 16_000.0) is None
+
+
+def test_a_difference_is_taken_under_one_law():
+    # The truths of both end at their ceilings: 0.80 - 0.78.
+    by_eq1, by_all = fitted(0, A=0.9, C_mid=900.0, B=1.5), saturating(0)
+    assert is_by_eq1([by_eq1])
+    found = difference_at([by_eq1], [by_all], 16_000.0, ASSUMED)
+    drawn = joint_draws([by_eq1], 16_000.0) - joint_draws([by_all], 16_000.0)
+    assert found.estimate == pytest.approx(np.median(drawn), abs=1e-3)
+    assert found.lo < found.estimate < found.hi
+
+
+@pytest.mark.parametrize("times", [1.0, 1.4, 2.0, 10.0, 100.0])
+def test_an_estimate_never_contradicts_its_interval(times):
+    for fit in (saturating(0), saturating(1, sd=0.004), fitted(0, sd=0.004, fit_from=1500), fitted(1, sd=0.004)):
+        found, cost = predict([fit], times * 7881.0, ASSUMED), cost_of_a_point([fit], times * 7881.0)
+        assert found.lo <= found.lo_80 <= found.estimate <= found.hi_80 <= found.hi
+        assert cost is None or (cost.lo <= cost.estimate and (cost.hi is None or cost.estimate <= cost.hi))
+
+
+def test_a_compute_is_written_without_an_exponent():
+    computes = (0.0, 0.012344, 60.111, 878.41, 999.96, 1000.0, 10_384.0, 109_099.0, 1e7, None)
+    assert [or_dots(compute) for compute in computes] == [
+        "0",
+        "0.01234",
+        "60.11",
+        "878.4",
+        "1,000",
+        "1,000",
+        "10,380",
+        "109,100",
+        "10,000,000",
+        "…",
+    ]
+
+
+def test_the_chance_to_win_is_a_normal_probability_where_fits_are_exact():
+    groups = {"b": [fitted(1, A=0.60)], "a": [fitted(0)]}
+    ahead = float(eq1(6000.0) - eq1(6000.0, A=0.60))
+    first, second = leaderboard(groups, 6000.0, ASSUMED)
+    # Monte Carlo sd 0.011
+    assert first.variant == "a"
+    assert first.wins == pytest.approx(ndtr(ahead / (PRIOR_SD * np.sqrt(2))), abs=0.035)
+    assert first.wins + second.wins == pytest.approx(1)
+    assert first.rule == "a run-to-run sd of 0.0075, assumed"
+
+
+def test_what_cannot_be_forecast_is_refused():
+    with pytest.raises(AblationsError, match="compute is -1; a forecast needs a finite number greater than 0"):
+        predict([fitted()], -1.0, ASSUMED)
+    with pytest.raises(AblationsError, match="needs the fit of at least one seed"):
+        compute_to_reach([], 0.5, ASSUMED)
+    with pytest.raises(AblationsError, match="no variant has a fit"):
+        leaderboard({}, 1000.0, ASSUMED)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    path = tmp_path_factory.mktemp("home")
+    make_home(path)
+    return path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["forecast", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_command_forecasts_to_ten_budgets(home):
+    printed = json.loads(run("loo", "--home", home, "--json", "--score", 0.5))
+    assert printed["budgets_gpu_hours"] == [BUDGET, 2 * BUDGET, 10 * BUDGET]
+    reference, loss, curriculum = printed["variants"]
+    assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-loss", "loo-curriculum"]
+    # R_0 0.31; A, B and C_mid as in fixtures_home: 320 (0.19 / 0.11)^(1 / 1.92) and 480 times as much.
+    assert reference["compute_to_reach"]["estimate"] == pytest.approx(425.4, rel=0.05)
+    assert curriculum["compute_to_reach"]["estimate"] == pytest.approx(638.1, rel=0.05)
+    at_budget = loss["budgets"][0]
+    truth = 0.31 + 0.23 / (1 + (320 / BUDGET) ** 1.8)
+    assert at_budget["lo"] < truth < at_budget["hi"]
+    assert at_budget["difference"]["hi"] < 0
+    assert sum(one["budgets"][2]["wins"] for one in printed["variants"]) == pytest.approx(1)
+    assert reference["crossing"] is None
+    assert loss["crossing"]["leads_after"] == 0
+    assert reference["is_by_eq1"]
+    assert reference["budgets"][0]["difference"] is None
+    assert printed["reasons"] == []
+
+
+def test_a_budget_is_in_the_unit_of_the_scale(home):
+    assert json.loads(run("loo", "--home", home, "--json", "--budget", 0.5, "--budget", 3))["budgets_gpu_hours"] == [
+        1000.0,
+        6000.0,
+    ]
+
+
+def test_the_table_says_what_its_numbers_rest_on(home):
+    printed = run("loo", "--home", home)
+    assert "weighed by AICc" in printed
+    assert "a run-to-run sd of 0.0075, assumed" in " ".join(printed.split())
+    assert "P(wins)" in printed
+    assert "no, 0.00" in printed
+
+
+def test_the_table_holds_the_numbers_of_every_budget(home):
+    asked = ("loo", "--home", home, "--budget", 2, "--score", 0.5)
+    printed, lines = json.loads(run(*asked, "--json")), run(*asked).splitlines()
+    # The title is wider than a narrow table would let it be.
+    assert lines[0] == "loo, every run at 4,000 modelled GPU-hours [95 %]"
+    for one in printed["variants"]:
+        (at,) = one["budgets"]
+        (line,) = [line for line in lines[1:6] if line.startswith(f"{one['variant']} ")]
+        assert f"{at['estimate']:.3f} [{at['lo']:.3f}, {at['hi']:.3f}]" in line
+        assert f"{at['wins']:.2f}" in line
+        if less := at["difference"]:
+            assert f"{less['estimate']:+.3f} [{less['lo']:+.3f}, {less['hi']:+.3f}]" in line
+    (reference,) = [line for line in lines[6:] if line.startswith("scalerl ")]
+    assert reference.split()[-3:] == ["eq.", "1", f"{printed['variants'][0]['weights']['sigmoid']:.2f}"]
+
+
+def test_nothing_is_forecast_of_a_curve_that_does_not_rise(tmp_path):
+    home = make_home(tmp_path, seeds=(0, 1)).home
+    flat = planned_run("loo-loss", 1)
+    rng = np.random.default_rng(0)
+    rows = [eval_row(compute, (R_0, 1.8, 320.0), rng) for compute in np.arange(0, BUDGET + 1, 50).tolist()]
+    home.run(flat.id).metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = json.loads(run("loo", "--home", tmp_path, "--json"))
+    # Its other seed alone would flatter the variant.
+    assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
+    (reason,) = printed["reasons"]
+    assert reason.startswith("loo-loss, seed 1: no rise up to compute 2,000: a flat line fits as well")
+
+
+def test_a_run_without_a_fit_is_named_with_its_reason(tmp_path):
+    home = make_home(tmp_path).home
+    home.run(planned_run("loo-loss", 0).id).metrics.unlink()
+    printed = json.loads(run("loo", "--home", tmp_path, "--json"))
+    assert [one["variant"] for one in printed["variants"]] == ["scalerl", "loo-curriculum"]
+    assert len(printed["reasons"]) == 1
+    assert printed["reasons"][0].startswith("loo-loss, seed 0: ")
+    assert "No forecast: loo-loss, seed 0: " in run("loo", "--home", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_backtests_every_finished_run(home):
+    printed = json.loads(run("loo", "--home", home, "--json", "--backtest"))
+    assert [(one["fraction"], one["num_runs"]) for one in printed["scores"]] == [(0.3, 3), (0.5, 3), (0.7, 3)]
+    assert len(printed["checks"]) == 9
+    # 70 % is 1400 of 2000 GPU-hours, over four times the true C_mid of two variants and nearly three times the third's.
+    assert printed["scores"][2]["mean_absolute_error"] < 0.01
+    assert sum(one["is_held"] for one in printed["checks"]) >= 8
+    assert "95 % intervals that held" in run("loo", "--home", home, "--backtest")
+
+
+def test_a_backtest_needs_a_finished_run(tmp_path):
+    make_home(tmp_path, fraction=0.5, state="running")
+    with pytest.raises(AblationsError, match="none of 3 runs has reached its budget of 2000 GPU-hours"):
+        run("loo", "--home", tmp_path, "--backtest")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--budget", "-1"], "--budget: found -1; must be a number greater than 0"),
+        (["--score", "1.5"], r"--score: found 1.5; a pass rate to reach lies in \(0, 1\]"),
+        (["--backtest", "--budget", "2"], "have no effect on --backtest"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(home, arguments, said):
+    with pytest.raises(AblationsError, match=said):
+        run("loo", "--home", home, *arguments)
+
+
+def test_the_figure_reaches_ten_budgets_and_ranks_the_variants(tmp_path):
+    sweep = make_home(tmp_path)
+    plan = sweep.plan
+    results = read_results(sweep)
+    figure = forecast_figure(results, banded=["loo-loss"])
+    look = styles(plan)
+    dashes = [trace for trace in figure.data if trace.type == "scatter" and trace.line.dash == "dash"]
+    assert [(trace.x[0], trace.x[-1]) for trace in dashes] == [pytest.approx((BUDGET, 10 * BUDGET))] * 3
+    assert [trace.line.color for trace in dashes] == [look[name].colour for name in look]
+    (bars,) = [trace for trace in figure.data if trace.type == "bar"]
+    assert [trace.legendgroup for trace in figure.data if trace is not bars and trace.fill == "toself"] == ["loo-loss"]
+    assert sum(bars.x) == pytest.approx(1)
+    assert list(bars.x) == sorted(bars.x, reverse=True)
+    assert bars.y[-1] == "loo-loss"
+
+
+def test_a_page_draws_the_same_in_two_figures(tmp_path):
+    results = read_results(make_home(tmp_path))
+    both = forecast_figure(results, banded=["loo-loss"], compute=3000).to_dict()
+    curves = forecast_curves_figure(results, banded=["loo-loss"]).to_dict()
+    chances = chances_figure(results, compute=3000).to_dict()
+
+    def drawn(figure):
+        places = ("xaxis", "yaxis")
+        return json.loads(
+            json.dumps([{k: v for k, v in one.items() if k not in places} for one in figure["data"]], default=list)
+        )
+
+    assert drawn(both) == drawn(curves) + drawn(chances)
+    assert both["layout"]["annotations"][0]["text"] == wins_title(results, 3000) == "P(wins) at 3,000 GPU-hours"
+    assert curves["layout"]["shapes"][0]["x0"] == BUDGET

@@ -1,0 +1,58 @@
+"""Levels at equal compute, by hand and by quadrature."""
+
+import numpy as np
+import pytest
+from fixtures_spread import exact_margin
+from scipy.integrate import quad
+
+from ablations.answers.level import Level, level_difference, level_of, level_repeats, mean_weights
+from ablations.answers.run_to_run import run_to_run
+from ablations.fit.curve import Curve
+
+
+def curve(compute, score, samples=None) -> Curve:
+    given = None if samples is None else np.full(len(compute), samples)
+    return Curve(name="c", compute=np.array(compute), score=np.array(score), samples=given)
+
+
+def test_the_level_is_the_mean_of_the_last_third():
+    # Over [6, 9]: .5 at 6 and .6 at 9, a line between them.
+    found = level_of(curve([0.0, 3, 6, 9], [0.1, 0.3, 0.5, 0.6], samples=100), 9.0)
+    assert found is not None
+    assert found.value == pytest.approx(0.55)
+    assert found.variance == pytest.approx((0.5 * 0.5 + 0.6 * 0.4) / 4 / 100)
+
+
+def test_runs_that_were_read_at_other_computes_are_compared_at_the_same():
+    compute = np.array([0, 100.0, 370, 480, 655, 810, 1000, 1300])
+    score = np.array([0.3, 0.35, 0.4, 0.5, 0.47, 0.52, 0.55, 0.6])
+    found = level_of(curve(compute, score), 900.0)
+    assert found is not None
+    exact = quad(np.interp, 600, 900, args=(compute, score), points=[655, 810], epsabs=1e-12)[0] / 300
+    assert found.value == pytest.approx(exact, abs=1e-12)
+    weights = mean_weights(compute, 600, 900)
+    assert weights.sum() == pytest.approx(1)
+    assert not weights[[0, 1, 2, 7]].any()
+
+
+@pytest.mark.parametrize("compute", [[650.0, 800, 1000], [0.0, 400, 899]])
+def test_readings_that_begin_too_late_or_end_too_early_have_no_level(compute):
+    assert level_of(curve(compute, [0.3, 0.4, 0.5]), 900.0) is None
+
+
+def test_the_difference_of_exact_levels_holds_what_the_seeds_say_of_their_spread():
+    groups = [[0.60, 0.62, 0.61], [0.63, 0.65, 0.66], [0.5, 0.5, 0.52]]
+    levels = [[Level(value=value, variance=0.0) for value in group] for group in groups]
+    found = level_difference(levels[1], levels[0], run_to_run([level_repeats(one) for one in levels]))
+    margin = exact_margin(groups) * np.sqrt(2 / 3)
+    estimate = (0.63 + 0.65 + 0.66 - 0.60 - 0.62 - 0.61) / 3
+    assert found.estimate == pytest.approx(estimate)
+    assert found.lo == pytest.approx(estimate - margin, abs=0.03 * margin)
+    assert found.hi == pytest.approx(estimate + margin, abs=0.03 * margin)
+
+
+def test_finite_samples_widen_the_interval_of_a_single_seed():
+    one, other = Level(value=0.60, variance=1e-4), Level(value=0.58, variance=4e-5)
+    found = level_difference([one], [other], run_to_run([]))
+    margin = 1.96 * np.sqrt(1e-4 + 4e-5 + 2 * 0.0075**2)
+    assert found.lo == pytest.approx(0.02 - margin, abs=0.02 * margin)

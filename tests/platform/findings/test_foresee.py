@@ -1,0 +1,213 @@
+"""The table of designs, the cheapest of them, and the words for it; the command as a user calls it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from fixtures_design import study_of, trained_home
+from formats_page import section
+from typer.testing import CliRunner
+
+from ablations.answers.half_widths import Sight
+from ablations.answers.run_to_run import PRIOR_SD
+from ablations.cli import app
+from ablations.findings.choices import Blueprint, Costs, StudyDesign
+from ablations.findings.foresee import Foreseen, Prospect, assumed_of, foresee, settings_of
+from ablations.findings.results import read_results
+from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
+from ablations.report.words.design import answer, design_line, own_sentence, source_sentence
+
+DESIGN = section("`platform design --json`")
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A sweep file, and a home in which another sweep of the scale has trained."""
+    path = tmp_path_factory.mktemp("design")
+    study_of(path, name="next", seeds="[0, 1]")
+    trained_home(path / "home", study_of(path), sd=0.01)
+    return path
+
+
+@pytest.fixture(scope="module")
+def printed(folder):
+    """Of six simulated runs each, as what is looked at here are levels."""
+    asked = ("--detect", "0.04", "--home", folder / "home", "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ablations.answers.simulated_runs.NUM_CURVES", 6)
+        return json.loads(run("design", folder / "next.yaml", *asked))
+
+
+def test_the_json_has_the_keys_of_the_page(printed):
+    assert printed.keys() == DESIGN.outline()
+    assert all(one.keys() == DESIGN.after("A design: ").listed() for one in printed["designs"])
+    sights = [one[question] for one in printed["designs"] for question in ("level", "ceiling", "compute")]
+    assert all(sight.keys() == DESIGN.after("last three has ").quoted() for sight in sights)
+    assert printed["known"].keys() == DESIGN.after("`known` has ").quoted()
+    assert printed["known"]["run_to_run"].keys() == DESIGN.after("`run_to_run` of it has ").quoted()
+
+
+def test_the_cheapest_is_the_first_that_sees_it(printed):
+    designs = printed["designs"]
+    lefts = [one["left"] for one in designs]
+    assert lefts == sorted(lefts)
+    seeing = [one for one in designs if one["level"]["seen"] is not None and one["level"]["seen"] <= 0.04]
+    assert printed["cheapest"] == seeing[0]
+    assert printed["known"]["source"] == "earlier runs"
+    # Runs of seeds 0 to 2 are trained: those of the file cost nothing more.
+    own = next(one for one in designs if (one["seeds"], one["budget"], one["samples"]) == ([0, 1], 1.0, 4))
+    assert (own["cost"], own["left"]) == (4.0, 0.0)
+    assert own["seconds"] == 0.0
+
+
+def test_more_of_anything_sees_smaller_levels(printed):
+    def seen(seeds, budget, samples):
+        designs = {(len(one["seeds"]), one["budget"], one["samples"]): one for one in printed["designs"]}
+        return designs[seeds, budget, samples]["level"]["seen"]
+
+    assert seen(5, 1.0, 4) < seen(3, 1.0, 4) < seen(2, 1.0, 4)
+    assert seen(3, 1.0, 16) < seen(3, 1.0, 4)
+    assert seen(3, 2.0, 4) < seen(3, 1.0, 4)  # twice the readings in the last third
+
+
+def test_a_dry_run_says_what_the_file_would_see(folder):
+    arguments = ("sweep", folder / "next.yaml", "--dry-run", "--home", folder / "home")
+    said = run(*arguments)
+    assert "As written (2 seeds, 4 runs) it would see, with 80% power: a difference in level of 0.0" in said
+    assert "It rests on 6 earlier runs of scale smoke" in said
+    assert "shows other designs and their cost." in said
+    assert len(json.loads(run(*arguments, "--json"))["runs"]) == 4
+
+
+def test_without_earlier_runs_a_dry_run_names_the_command_alone(folder, tmp_path):
+    said = run("sweep", folder / "next.yaml", "--dry-run", "--home", tmp_path)
+    assert "says what it could see; no earlier run of scale smoke is in this home folder." in said
+    assert "with 80% power" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--detect", "0"), "--detect: found 0; a difference in pass rate lies between 0 and 1"),
+        (("--detect", "0.9", "--question", "compute"), "--detect: found 0.9; of compute it is a ratio above 1"),
+        (("--noise", "2"), "--noise: found 2; a standard deviation of pass rates lies between 0 and 1"),
+        (("--budget", "-1"), "--budget: found -1; must be a number greater than 0"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(folder, options, said):
+    result = CliRunner().invoke(app, ["design", str(folder / "next.yaml"), *options])
+    assert said in str(result.exception)
+
+
+def prospect_of(tmp_path, *sights: Sight, costs=(6.0, 4.0, 12.0)) -> Prospect:
+    """Designs of 3, 2 and 6 seeds that see these differences in everything."""
+    blueprint = Blueprint(study=study_of(tmp_path), home=Home(tmp_path), budget=1.0)
+    sizes = ((0, 1, 2), (0, 1), (0, 1, 2, 3, 4, 5))
+    designs = tuple(
+        Foreseen(
+            choice=StudyDesign(seeds=seeds, budget=1.0, samples=16 if len(seeds) == 6 else 4),
+            costs=Costs(whole=cost, left=cost, num_runs=2 * len(seeds), left_share=1.0),
+            seconds=None,
+            num_readings=20,
+            sights={"level": sight, "ceiling": sight, "compute": sight},
+        )
+        for seeds, sight, cost in zip(sizes, sights, costs, strict=True)
+    )
+    return Prospect(blueprint=blueprint, known=assumed_of(blueprint.study.reference.recipe), designs=designs)
+
+
+def sights(*seen):
+    return [Sight(half_width=None if one is None else one / 1.4, seen=one) for one in seen]
+
+
+def test_the_answer_names_what_to_write(tmp_path):
+    prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
+    assert answer(prospect, "level", 0.02) == (
+        "The cheapest design that would see a difference in level of 0.02: `seeds: [0, 1, 2, 3, 4, 5]` and "
+        "`budget: {compute: 1}` in the file, `--set evaluation.samples=16` with it, for 7,500 modelled GPU-hours."
+    )
+    assert answer(prospect, "ceiling", 0.05).startswith(
+        "The cheapest design that would see a difference in ceiling of 0.05: `seeds: [0, 1]` and `budget: {compute: 1}`"
+    )
+    assert answer(prospect, "level", 0.03) == (
+        "The file as it is would see a difference in level of 0.03, and nothing cheaper that was looked at would."
+    )
+
+
+def test_the_answer_says_that_no_design_sees_it(tmp_path):
+    prospect = prospect_of(tmp_path, *sights(0.03, None, math.log(1.2)))
+    assert answer(prospect, "compute", math.log(1.01)).startswith(
+        "None of the 3 designs looked at would see a compute ratio of 1.01; the most that one sees is a compute ratio "
+        "of 1.03: `seeds: [0, 1, 2]`"
+    )
+    blind = prospect_of(tmp_path, *sights(None, None, None))
+    assert answer(blind, "ceiling", 0.02) == (
+        "None of the 3 designs looked at would see a difference in ceiling of 0.02: none sees any difference in "
+        "ceiling."
+    )
+
+
+def test_a_line_shows_ratios_for_compute_and_a_dash_for_nothing(tmp_path):
+    prospect = prospect_of(tmp_path, *sights(math.log(1.5), None, 0.01))
+    line = design_line(prospect, prospect.designs[0])
+    assert (line.mark, line.seeds, line.runs, line.cost, line.compute) == ("file", "3", "6", "3,750", "x 1.50")
+    assert design_line(prospect, prospect.designs[1]).level == "-"
+
+
+def test_what_is_assumed_is_said(tmp_path):
+    prospect = prospect_of(tmp_path, *sights(0.03, 0.04, 0.01))
+    assert source_sentence(prospect) == (
+        "No earlier run of scale smoke in this home folder has a fit, so it rests on an assumed run-to-run sd of "
+        "0.0075 and on the paper's curve and noise, with its 16,000 GPU-hours as one unit of the scale."
+    )
+
+
+def test_a_design_without_enough_readings_sees_nothing_and_says_so(tmp_path):
+    study = study_of(tmp_path, more="budget: {compute: 0.25}\n")  # an evaluation every .05: five readings
+    told = []
+    prospect = foresee(
+        Blueprint(study=study, home=Home(tmp_path), budget=0.25),
+        only_own=True,
+        done=lambda *counts: told.append(counts),
+    )
+    assert told == [(1, 1)]
+    assert all(sight.seen is None for sight in prospect.own.sights.values())
+    assert own_sentence(prospect) == "As written no run can be fitted: 5 readings after step 0, of 6."
+
+
+def test_the_window_is_that_of_the_file(tmp_path):
+    more = "budget: {compute: 1, fit_from: 0.2, fit_on: 0.72}\nfit: {r0: free, loss: huber, ceiling: 0.8}\n"
+    blueprint = Blueprint(study=study_of(tmp_path, more=more), home=Home(tmp_path), budget=1.0)
+    settings = settings_of(blueprint, blueprint.as_written)
+    assert (settings.r0, settings.loss, settings.ceiling) == ("free", "huber", 0.8)
+    assert settings.fit_from == pytest.approx(125.0)
+    assert settings.fit_to == pytest.approx(0.75 * 625)  # the reading that is due at .72 is taken at .75
+
+
+def test_the_assumed_law_is_the_papers_with_its_budget_as_the_unit(tmp_path):
+    scale = assumed_of(study_of(tmp_path).reference.recipe)
+    # Half of the way from .3 to .61 at C_mid, which is 2542 of 16,000 GPU-hours.
+    assert scale.law(np.array([625.0 * 2542 / 16_000]))[0] == pytest.approx((0.3 + 0.61) / 2)
+    assert scale.prompts == 200
+
+
+def test_one_seed_has_the_half_width_that_the_comparison_finds_with_other_sweeps(tmp_path):
+    """Both take how far runs lie apart from the seeds of `before`."""
+    home = trained_home(tmp_path / "home", study_of(tmp_path, name="before"))
+    study = study_of(tmp_path, name="now", seeds="[7]")
+    found = foresee(Blueprint(study=study, home=home, budget=study.sweep.budget.compute), only_own=True)
+    assert found.known.others.sweeps == ("before",)
+    trained_home(home.path, study)
+    (line,) = read_results(read_sweep(home, "now")).comparison.variants[1:]
+    width = line.answers["level"].hi - line.answers["level"].lo
+    # The comparison has one degree of freedom more of each recipe: its own seed.
+    assert found.own.sights["level"].half_width == pytest.approx(width / 2, rel=0.25)
+    assert found.own.sights["level"].half_width > 3 * 1.96 * PRIOR_SD * np.sqrt(2)

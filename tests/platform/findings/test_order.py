@@ -1,0 +1,87 @@
+"""Variants in another order, and the comparison as a sheet."""
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from fixtures_home import make_home
+from typer.testing import CliRunner
+
+from ablations.cli import app
+from ablations.findings.order import in_order
+from ablations.findings.results import read_results
+from ablations.home.home import Home
+from ablations.home.started_sweep import read_sweep
+from ablations.report.csv_files import comparison_sheet
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """scalerl with A = .61; loo-loss with A = .54; loo-curriculum with A = .61, later: C_mid 480 for 320."""
+    return make_home(tmp_path_factory.mktemp("home")).home.path
+
+
+def compared(home: Path, *options: str) -> str:
+    result = CliRunner().invoke(app, ["compare", "loo", "--home", str(home), *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("level", ["scalerl", "loo-curriculum", "loo-loss"]),
+        ("compute", ["scalerl", "loo-curriculum", "loo-loss"]),
+        ("name", ["loo-curriculum", "loo-loss", "scalerl"]),
+    ],
+)
+def test_the_table_and_json_are_sorted(home, order, names):
+    found = json.loads(compared(home, "--sort", order, "--json"))["variants"]
+    assert [line["curve"] for line in found] == names
+    lines = compared(home, "--sort", order).splitlines()
+    heads = [line.split()[0] for line in lines if line.split() and line.split()[0] in names and "of 1" in line]
+    assert heads == names
+
+
+def test_by_ceiling_the_numbers_shown_fall(home):
+    found = json.loads(compared(home, "--sort", "ceiling", "--json"))["variants"]
+    shown = [line["A_lo"] if line["A"] is None else line["A"] for line in found]
+    assert shown == sorted(shown, reverse=True)
+    assert found[-1]["curve"] == "loo-loss"
+
+
+def test_what_is_not_known_comes_last_and_nothing_is_lost(tmp_path):
+    sweep = make_home(tmp_path)
+    sweep.run("000001000000").metrics.write_text("")  # loo-loss
+    results = read_results(sweep)
+    for by in ("level", "ceiling", "compute"):
+        names = [variant.name for variant in in_order(results, by).variants]
+        assert names[-1] == "loo-loss"
+        assert sorted(names) == ["loo-curriculum", "loo-loss", "scalerl"]
+
+
+def test_the_sheet_has_the_numbers_of_json_and_what_is_changed(home, tmp_path):
+    lines = {line["curve"]: line for line in json.loads(compared(home, "--json"))["variants"]}
+    rows = [*csv.DictReader(StringIO(compared(home, "--csv", "-")))]
+    assert [row["variant"] for row in rows] == ["scalerl", "loo-loss", "loo-curriculum"]
+    assert rows[1]["changes"] == "loss = {type: dapo}"
+    for row in rows:
+        line = lines[row["variant"]]
+        assert row["difference"] == line["difference"]
+        for key in ("A", "A_lo", "level", "delta_level_hi", "compute_ratio", "cost"):
+            assert (float(row[key]) if row[key] else None) == line[key]
+        assert [float(row["window_from"]), float(row["window_to"])] == line["window"]
+    file = tmp_path / "loo.csv"
+    assert compared(home, "--csv", str(file)) == f"{file}\n"
+    assert file.read_text() == comparison_sheet(read_results(read_sweep(Home(home), "loo")))
+
+
+@pytest.mark.parametrize(
+    "options", [["--csv", "-", "--json"], ["--sort", "level", "--paper"], ["--csv", "-", "--paper"]]
+)
+def test_an_option_without_effect_is_refused(home, options):
+    result = CliRunner().invoke(app, ["compare", "loo", "--home", str(home), *options])
+    assert result.exit_code != 0
+    assert "has no effect on --" in str(result.exception)

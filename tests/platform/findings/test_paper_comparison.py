@@ -1,0 +1,300 @@
+"""The paper's own comparison rule, its figure 7, and where they are shown."""
+
+import dataclasses
+import html
+import json
+import math
+import re
+import shutil
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from curves import eq1
+from fixtures_home import changed, make_home, planned_run, write_run
+from places import REPOSITORY
+from scipy.optimize import curve_fit
+from typer.testing import CliRunner
+
+from ablations.answers.paper_grid import paper_fit
+from ablations.cli import app
+from ablations.errors import AblationsError
+from ablations.findings.paper_comparison import WARNING, PaperRun, paper_compare, paper_comparison
+from ablations.findings.results import read_results
+from ablations.fit.curve import Curve
+from ablations.report.colours import styles
+from ablations.report.linearised import linearised_figure, linearised_note, linearised_score
+from ablations.report.page import report_page
+from ablations.report.words.paper import paper_line, paper_notes
+
+SEVENTH = 100 + 6 * (40_000 - 100) / 99
+"""A midpoint of the paper's grid: 2518.18 GPU-hours."""
+COMPUTE = np.arange(0, 8001, 200.0)
+
+
+def run(A=0.61, B=1.92, C_mid=SEVENTH) -> PaperRun:
+    return PaperRun(curve=Curve(name=f"A {A}", compute=COMPUTE, score=eq1(COMPUTE, A, B, C_mid)))
+
+
+def compared(**runs_by_variant):
+    """The lines of a comparison with `ref` by name."""
+    comparison = paper_compare(runs_by_variant, "ref")
+    return comparison, {variant.name: variant for variant in comparison.variants}
+
+
+def test_ceilings_within_0_02_are_equal_and_others_are_up_or_down():
+    _, lines = compared(
+        ref=[run(0.61)], low=[run(0.59)], lower=[run(0.585)], high=[run(0.63)], higher=[run(0.635)]
+    )  # fmt: skip
+    assert {name: line.difference for name, line in lines.items()} == {
+        "ref": "reference",
+        "low": "no difference seen",
+        "lower": "ceiling down",
+        "high": "no difference seen",
+        "higher": "ceiling up",
+    }
+    assert lines["lower"].delta_A == pytest.approx(-0.025, abs=1e-12)
+
+
+@pytest.mark.parametrize("A", [0.47, 0.485, 0.61, 0.755])
+def test_the_margin_itself_is_still_equal(A):
+    # Four grid steps of 0.005; in floating point 0.61 - 0.59 is 0.020000000000000018.
+    _, lines = compared(ref=[run(A)], low=[run(A - 0.02)], high=[run(A + 0.02)])
+    assert {lines["low"].difference, lines["high"].difference} == {"no difference seen"}
+
+
+def test_the_table_says_up_down_or_equal_under_the_rule():
+    comparison, lines = compared(ref=[run(0.61)], lower=[run(0.585)], near=[run(0.62)], higher=[run(0.64)])
+    said = {name: paper_line(comparison, line).paper_rule for name, line in lines.items()}
+    assert said == {"ref": "reference", "lower": "down", "near": "equal", "higher": "up"}
+
+
+def test_b_is_compared_at_the_mean_ceiling_of_those_that_are_equal():
+    comparison, lines = compared(ref=[run(0.61, B=1.9)], near=[run(0.595, B=2.4)], far=[run(0.5, B=1.5)])
+    assert comparison.common_A == pytest.approx((0.61 + 0.595) / 2, abs=1e-12)
+    assert comparison.common_A == lines["near"].refits[0].A
+
+    def refit(score, C_mid):
+        C, R = COMPUTE[COMPUTE > 1500], score[COMPUTE > 1500]
+        (B,), _ = curve_fit(lambda C, B: eq1(C, 0.6025, B, C_mid), C, R, p0=(1.5,), bounds=(0.05, 12))
+        return np.sum((R - eq1(C, 0.6025, B, C_mid)) ** 2), B
+
+    midpoints = 100 + (40_000 - 100) / 99 * np.arange(100)
+    expected = {name: min(refit(lines[name].fits[0].curve.score, C) for C in midpoints)[1] for name in ("ref", "near")}
+    assert lines["near"].B_at_common_A == pytest.approx(expected["near"], rel=1e-5)
+    assert lines["near"].delta_B == pytest.approx(expected["near"] - expected["ref"], abs=1e-4)
+    assert (lines["ref"].delta_B, lines["far"].B_at_common_A, lines["far"].delta_B) == (0, None, None)
+    assert lines["far"].refits == ()
+
+
+def test_seeds_are_fitted_one_by_one_and_averaged():
+    third = 100 + 12 * (40_000 - 100) / 99
+    comparison, lines = compared(ref=[run(0.60, B=1.8), run(0.62, B=2.0, C_mid=third)], other=[run(0.61)])
+    ref = lines["ref"]
+    assert [fit.A for fit in ref.fits] == pytest.approx([0.60, 0.62])
+    assert pytest.approx(0.61) == ref.A
+    assert pytest.approx(1.9, rel=1e-6) == ref.B
+    assert ref.C_mid == pytest.approx(math.sqrt(SEVENTH * third))
+    assert lines["other"].delta_A == pytest.approx(0, abs=1e-12)
+    assert paper_line(comparison, ref).seeds == "2"
+
+
+def test_a_variant_that_cannot_be_fitted_is_left_out_with_its_reason():
+    short = PaperRun(curve=run().curve, fit_to=2000)
+    comparison, lines = compared(ref=[run()], short=[short])
+    assert list(lines) == ["ref"]
+    (reason,) = comparison.reasons
+    assert reason.startswith("short: curve 'A 0.61': 3 readings with compute in (1500, 2000]")
+    assert reason in paper_notes(comparison, "modelled GPU-hours")
+
+
+def test_a_reference_that_cannot_be_fitted_is_an_error_with_its_reason():
+    with pytest.raises(AblationsError, match=r"paper mode compares with 'ref', which has no fit; ref: .* at least 5"):
+        compared(ref=[PaperRun(curve=run().curve, fit_to=2000)], other=[run()])
+    with pytest.raises(AblationsError, match="variants with runs: other"):
+        compared(other=[run()])
+
+
+def test_the_warning_says_what_the_benchmark_measured():
+    measured = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
+    of_B = [round(100 * pair["same_where_A_are_within_0.02"]) for pair in measured]
+    of_A = [round(100 * pair["share_with_A_further_apart_than_0.02"]) for pair in measured]
+    assert "Of all pairs of runs of one recipe, one seed each, " in WARNING
+    assert (
+        f" A differs by more than 0.02 in up to {max(of_A)} %; of those with A within 0.02, B at the common A"
+        in WARNING
+    )
+    assert f" differs by more than 1.96 standard errors in {min(of_B)}-{max(of_B)} %" in WARNING
+
+
+def test_the_statistics_say_which_pairs_the_shares_are_of():
+    measured = json.loads((REPOSITORY / "benchmarks" / "results" / "paper_grid.json").read_text())["equal_pairs"]
+    of_all, of_equal = (
+        [round(100 * pair[key]) for pair in measured]
+        for key in ("B_at_common_A_differs_by_1.96_wald_errors", "same_where_A_are_within_0.02")
+    )
+    text = (REPOSITORY / "docs" / "statistics.md").read_text()
+    assert f"| {min(of_all)} to {max(of_all)} % ({min(of_equal)} to {max(of_equal)} %) |" in text
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The results of a finished sweep."""
+    return read_results(make_home(tmp_path_factory.mktemp("home")))
+
+
+def test_a_sweep_is_fitted_on_the_papers_grid_in_proportion_to_its_budget(finished):
+    comparison = paper_comparison(finished)
+    # Budget 2000 for 16000: cut-off 187.5 for 1500, midpoints 12.5 to 5000 for 100 to 40000.
+    assert (comparison.grid, comparison.fit_from, comparison.budget) == ("stated", 187.5, 2000)
+    midpoints = 12.5 + (5000 - 12.5) / 99 * np.arange(100)
+    for variant in comparison.variants:
+        (fit,) = variant.fits
+        assert fit.window == (200, 2000)
+        assert np.min(np.abs(midpoints / fit.C_mid - 1)) < 1e-12
+    A = {variant.name: variant.A for variant in comparison.variants}
+    assert pytest.approx({"scalerl": 0.61, "loo-loss": 0.54, "loo-curriculum": 0.61}, abs=0.0151) == A
+    assert [variant.difference for variant in comparison.variants] == [
+        "reference",
+        "ceiling down",
+        "no difference seen",
+    ]
+
+
+def test_the_window_of_the_plan_comes_before_the_papers(finished):
+    narrower = changed(finished.sweep, fit_from_gpu_hours=300.0, fit_to_gpu_hours=1500.0)
+    comparison = paper_comparison(read_results(narrower))
+    assert comparison.fit_from == 300
+    assert {variant.fits[0].window for variant in comparison.variants} == {(350, 1500)}
+
+
+def test_a_ceiling_beyond_the_papers_grid_moves_all_variants_to_the_finer_one(tmp_path):
+    sweep = make_home(tmp_path)
+    home = sweep.home
+    run_id = planned_run("loo-loss", 0).id
+    shutil.rmtree(home.run(run_id).path)
+    write_run(home, run_id, (0.88, 1.92, 320.0))
+    comparison = paper_comparison(read_results(sweep))
+    lines = {variant.name: variant for variant in comparison.variants}
+    assert comparison.grid == "finer"
+    assert {fit.grid for line in comparison.variants for fit in line.fits} == {"finer"}
+    assert pytest.approx(0.88, abs=0.01) == lines["loo-loss"].A
+    assert lines["loo-loss"].difference == "ceiling up"
+    assert "a finer grid" in paper_notes(comparison, "modelled GPU-hours")[0]
+
+
+def command(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_compare_paper_prints_a_line_a_variant_and_the_warning(finished):
+    home, results = finished.sweep.home, finished
+    printed = re.sub(r"\s+", " ", command("compare", "loo", "--paper", "--home", str(home.path)))
+    comparison = paper_comparison(results)
+    for variant in comparison.variants:
+        assert (
+            " ".join(cell for cell in dataclasses.asdict(paper_line(comparison, variant)).values() if cell) in printed
+        )
+    assert WARNING in printed
+    assert "loo as arXiv 2510.13786 compares, against scalerl" in printed
+
+
+def test_compare_paper_as_json_has_every_number_and_the_warning(finished):
+    home, results = finished.sweep.home, finished
+    printed = json.loads(command("compare", "loo", "--paper", "--json", "--home", str(home.path)))
+    assert printed == {
+        "sweep": "loo",
+        "together_with": [],
+        **json.loads(json.dumps(paper_comparison(results).to_json())),
+    }
+    assert (printed["mode"], printed["warning"]) == ("paper", WARNING)
+    loss = next(variant for variant in printed["variants"] if variant["curve"] == "loo-loss")
+    assert (loss["difference"], loss["A_margin"], loss["B_at_common_A"]) == ("ceiling down", 0.02, None)
+    assert loss["fits"][0]["window"] == [200, 2000]
+
+
+def test_without_a_fit_of_the_reference_paper_mode_says_why(tmp_path):
+    sweep = make_home(tmp_path)
+    home = sweep.home
+    home.run(planned_run("scalerl", 0).id).metrics.unlink()
+    with pytest.raises(AblationsError, match=r"'scalerl', which has no fit; scalerl, seed 0: done, without"):
+        paper_comparison(read_results(sweep))
+    page = report_page(read_results(sweep), now=datetime(2025, 11, 20, tzinfo=UTC))
+    assert "paper mode compares with 'scalerl', which has no fit" in html.unescape(page)
+
+
+def test_the_report_shows_table_figure_and_warning_of_paper_mode(finished):
+    page = report_page(finished, now=datetime(2025, 11, 20, tzinfo=UTC))
+    section = html.unescape(page[page.index("<h2>Paper mode</h2>") : page.index("<h2>What the verdicts mean</h2>")])
+    comparison = paper_comparison(finished)
+    assert f'<p class="warning">{WARNING}</p>' in section
+    assert section.count("Plotly.newPlot(") == 1
+    assert linearised_note(comparison) in section
+    for variant in comparison.variants:
+        assert f"<td>{variant.A:.3f}</td>" in section
+        assert f"<td>{paper_line(comparison, variant).paper_rule}</td>" in section
+
+
+def test_on_the_axes_of_figure_7_eq_1_is_c_to_the_power_of_b():
+    fit = paper_fit(run(0.61, B=1.92).curve)
+    C = np.array([250.0, 2518.18, 7900.0, 1e5])
+    assert linearised_score(fit, eq1(C, 0.61, 1.92, SEVENTH)) == pytest.approx(C**1.92, rel=1e-6)
+
+
+def test_readings_outside_r_0_and_a_have_no_place_on_these_axes():
+    fit = paper_fit(run(0.61).curve)
+    F = linearised_score(fit, np.array([0.2, 0.3, 0.300001, 0.609999, 0.61, 0.7]))
+    assert list(np.isfinite(F)) == [False, False, True, True, False, False]
+
+
+def test_what_has_no_place_on_the_axes_is_counted():
+    score = np.array(run(0.61).curve.score)
+    score[[2, 3]] = 0.29  # at 400 and 600 GPU-hours, before the cut-off of 1500
+    high = Curve(name="high", compute=np.append(COMPUTE, 9000.0), score=np.append(score, 0.64))
+    comparison, _ = compared(ref=[PaperRun(curve=high, fit_to=8000)], other=[run(0.5)])
+    assert linearised_note(comparison) == (
+        "3 of 81 readings after step 0 have no F and are left out: 2 with R <= R_0, 1 with R >= A."
+    )
+
+
+def test_the_figure_draws_each_fit_as_a_line_of_its_slope_and_its_readings_on_it(finished):
+    comparison, lines = compared(ref=[run(0.61, B=1.92)], far=[run(0.5, B=1.5)])
+    plan = dataclasses.replace(
+        finished.plan,
+        reference="ref",
+        variants=tuple(dataclasses.replace(finished.plan.variants[0], name=name) for name in lines),
+    )
+    figure = linearised_figure(comparison, plan)
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    for name, B in (("ref", 1.92), ("far", 1.5)):
+        traces = [trace for trace in figure.data if trace.legendgroup == name and trace.x[0] is not None]
+        drawn = [trace for trace in traces if trace.mode == "lines"]
+        assert [(line.x[0], line.x[1], line.line.dash) for line in drawn] == [
+            (200.0, 1600.0, "dash"),
+            (1600.0, 8000.0, "solid"),
+        ]
+        for line in drawn:
+            slope = math.log(line.y[1] / line.y[0]) / math.log(line.x[1] / line.x[0])
+            assert slope == pytest.approx(B, rel=1e-6)
+        (points,) = [trace for trace in traces if trace.mode == "markers"]
+        assert list(points.x) == list(COMPUTE[1:])
+        assert np.array(points.y) == pytest.approx(COMPUTE[1:] ** B, rel=1e-5)
+        assert points.marker.color.count("white") == 7
+        assert points.marker.symbol == styles(plan)[name].symbol
+    assert [trace.name for trace in figure.data if trace.name] == ["ref: B 1.92 at A 0.610", "far: B 1.50 at A 0.500"]
+
+
+def test_variants_that_are_equal_are_drawn_at_the_common_ceiling(finished):
+    comparison = paper_comparison(finished)
+    figure = linearised_figure(comparison, finished.plan)
+    names = {trace.legendgroup: trace.name for trace in figure.data if trace.name}
+    equal = next(variant for variant in comparison.variants if variant.name == "loo-curriculum")
+    assert names["loo-curriculum"] == f"loo-curriculum: B {equal.B_at_common_A:.2f} at A {comparison.common_A:.3f}"
+    (points,) = [t for t in figure.data if (t.legendgroup, t.mode) == ("loo-curriculum", "markers")]
+    (refit,) = equal.refits
+    score = refit.curve.score[1:]
+    # F(R) with the common A; a little algebra away from how it is written in the code.
+    odds = (score - refit.R_0) / (comparison.common_A - score)
+    assert np.array(points.y) == pytest.approx(refit.C_mid**refit.B * odds)

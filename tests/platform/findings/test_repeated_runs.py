@@ -1,0 +1,237 @@
+"""Repeated runs of other sweeps of a scale, against the numbers that they were drawn from."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fixtures_design import BUDGET, EVERY, study_of, trained_home
+from typer.testing import CliRunner
+
+from ablations.answers.run_to_run import ENOUGH_FREEDOM, PRIOR_SD, Repeats, run_to_run
+from ablations.cli import app
+from ablations.findings import repeated_runs
+from ablations.findings.results import read_results
+from ablations.home.home import Home
+from ablations.home.started_sweep import StartedSweep, read_sweep
+from ablations.report.words.comparison import method, unkept_results_note
+from scalerl.run.metrics import read_rows
+
+
+@pytest.fixture
+def home(tmp_path) -> Home:
+    """A sweep `before` of two variants with three seeds, and `now` with one."""
+    place = tmp_path / "runs-are-here"
+    trained_home(place, study_of(tmp_path, name="before"))
+    return trained_home(place, study_of(tmp_path, name="now", seeds="[7]"))
+
+
+def now(home: Home) -> StartedSweep:
+    return read_sweep(home, "now")
+
+
+def level_by_hand(home: Home, run_id: str) -> float:
+    """The mean over the last third of the budget of the lines that join the readings."""
+    rows = [row for row in read_rows(home.run(run_id).metrics) if row["kind"] == "eval"]
+    x = np.linspace(2 / 3 * BUDGET, BUDGET, 20_001)
+    return float(np.interp(x, [row["compute_gpu_hours"] for row in rows], [row["pass_rate"] for row in rows]).mean())
+
+
+def shortened(home: Home, run_id: str, share: float) -> None:
+    """The run log as it was when so much of the budget was spent."""
+    path = home.run(run_id).metrics
+    rows = [row for row in read_rows(path) if row["compute_gpu_hours"] <= share * BUDGET]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_one_seed_takes_the_spread_of_the_seeds_of_another_sweep(home):
+    found = read_results(now(home)).comparison
+    variants = zip(read_sweep(home, "before").plan.variants, now(home).plan.variants, strict=True)
+    recipes = [(*variant.runs, *more.runs) for variant, more in variants]  # seed 7 is one more of the same recipe
+    squares = [float(np.var([level_by_hand(home, run.id) for run in runs])) * 4 for runs in recipes]
+    # Sampling errors of .0065 add to runs that lie .05 apart, so they are left out of the expected posterior.
+    expected = run_to_run([Repeats(squares=one, freedom=3, own_variance=0.0) for one in squares])
+    assert found.spreads["level"].sd == pytest.approx(expected.sd, rel=0.03)
+    assert found.spreads["level"].sd > 3 * PRIOR_SD
+    assert (found.spreads["level"].freedom, found.spreads["level"].num_runs, found.spreads["level"].num_other_runs) == (
+        6,
+        8,
+        6,
+    )
+    assert found.others.sweeps == ("before",)
+    assert found.to_json()["run_to_run"]["other_sweeps"] == ["before"]
+
+
+def test_alone_a_sweep_of_one_seed_assumes_its_spread(home):
+    found = read_results(now(home), alone=True).comparison
+    assert str(found.spreads["level"]) == f"{PRIOR_SD}, assumed"
+    assert found.others.sweeps == ()
+
+
+def test_the_intervals_hold_the_spread_that_is_found(home):
+    width = {
+        alone: line.answers["level"].hi - line.answers["level"].lo
+        for alone in (False, True)
+        if (line := read_results(now(home), alone=alone).comparison.variants[1])
+    }
+    assert width[False] > 2 * width[True]
+
+
+def test_the_seeds_of_the_sweep_itself_count_once(home):
+    found = read_results(read_sweep(home, "before")).comparison
+    assert (found.spreads["level"].freedom, found.spreads["level"].num_other_runs) == (4, 0)
+    assert found.others.sweeps == ()
+
+
+def test_a_run_of_two_sweeps_counts_once_and_as_one_of_the_other(home):
+    first = tuple(replace(variant, runs=variant.runs[:1]) for variant in read_sweep(home, "before").plan.variants)
+    again = StartedSweep(home=home, plan=replace(now(home).plan, sweep="again", variants=first))
+    again.write_plan()
+    found = read_results(again).comparison
+    assert (found.spreads["level"].freedom, found.spreads["level"].num_runs, found.spreads["level"].num_other_runs) == (
+        6,
+        8,
+        8,
+    )
+    assert set(found.others.sweeps) == {"before", "now"}
+
+
+def test_runs_that_have_not_come_far_say_nothing_and_are_no_fault(home):
+    for run in read_sweep(home, "before").plan.variants[0].runs:
+        shortened(home, run.id, 0.5)
+    found = read_results(now(home)).comparison
+    assert (found.spreads["level"].freedom, found.spreads["level"].num_other_runs) == (3, 3)
+    assert found.others.left_out == ()
+
+
+def test_a_longer_run_is_read_in_the_window_of_the_sweep(home):
+    sweep = now(home)
+    half = StartedSweep(home=home, plan=replace(sweep.plan, fit_to_gpu_hours=BUDGET / 2, sweep="half"))
+    half.write_plan()
+    short = read_results(half).comparison.spreads["level"]
+    for run in read_sweep(home, "before").plan.runs:
+        shortened(home, run.id, (BUDGET / 2 + EVERY / 2) / BUDGET)
+    assert read_results(half).comparison.spreads["level"].sd == pytest.approx(short.sd, rel=1e-12)
+
+
+@pytest.mark.parametrize("changes", [{"evaluation": {"samples": 5}}, {"compute_unit_gpu_hours": 1.0}])
+def test_runs_with_other_evaluations_or_of_another_unit_say_nothing(home, changes, monkeypatch):
+    recipe = home.run(now(home).plan.runs[0].id).read_recipe()[0]
+    update = {
+        name: value if not isinstance(value, dict) else getattr(recipe, name).model_copy(update=value)
+        for name, value in changes.items()
+    }
+    like = recipe.model_copy(update=update)
+    asked = {"sweep": "now", "settings": now(home).plan.fit_settings, "own": (), "freedom": 0}
+    assert repeated_runs.repeats_of_home(home, "smoke", like=like, **asked).of("level") == ()
+    assert repeated_runs.repeats_of_home(home, "laptop", like=recipe, **asked).of("level") == ()
+    assert len(repeated_runs.repeats_of_home(home, "smoke", like=recipe, **asked).of("level")) == 2
+
+
+def test_runs_of_two_versions_of_the_code_do_not_repeat_each_other(home):
+    for number, run in enumerate(read_sweep(home, "before").plan.runs):
+        folder = home.run(run.id)
+        folder.write_status(replace(folder.read_status(), code_versions=(f"version {number}",)))
+    found = read_results(now(home)).comparison
+    assert str(found.spreads["level"]) == f"{PRIOR_SD}, assumed"
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "recipe.json", "status.json"])
+def test_a_broken_run_is_left_out_and_named(home, name):
+    (run, *_) = read_sweep(home, "before").plan.variants[0].runs
+    path = home.run(run.id).path / name
+    path.write_bytes(b"{" + path.read_bytes()[: path.stat().st_size // 2] + b"\n\n{}")
+    results = read_results(now(home))
+    left_out = results.comparison.others.left_out
+    if name == "status.json":  # it only says which code has trained the run
+        assert results.comparison.spreads["level"].num_other_runs >= 5
+        return
+    assert results.comparison.spreads["level"].num_other_runs == 5
+    assert len(left_out) == 1
+    assert left_out[0].startswith("before, scalerl, seed 0: ")
+    assert "Left out because unreadable: 1 run of other sweeps (before, scalerl, seed 0" in method(results)
+
+
+def test_findings_are_kept_until_a_log_changes(home, monkeypatch):
+    before = read_results(now(home)).comparison.spreads["level"]
+    assert (home.sweep("now") / "repeated_runs.json").exists()
+    real, read = repeated_runs.read_run, []
+    monkeypatch.setattr(repeated_runs, "read_run", lambda *given: read.append(given[0].path.name) or real(*given))
+    again = read_results(now(home)).comparison.spreads["level"]
+    assert (again.sd, read) == (before.sd, [])
+    variants = read_sweep(home, "before").plan.variants
+    shortened(home, variants[0].runs[0].id, 0.9)
+    assert read_results(now(home)).comparison.spreads["level"].num_other_runs == before.num_other_runs
+    assert {run.id for run in variants[0].runs} <= set(read)
+    assert not {run.id for run in variants[1].runs} & set(read)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}', '{"a": {"level": 3}}'])
+def test_a_damaged_file_of_findings_is_made_again(home, content):
+    before = read_results(now(home)).comparison.spreads["level"].sd
+    kept = home.sweep("now") / "repeated_runs.json"
+    kept.write_text(content)
+    assert read_results(now(home)).comparison.spreads["level"].sd == before
+    assert len(json.loads(kept.read_text())) == 2
+
+
+def test_a_home_that_cannot_be_written_is_read(home, monkeypatch):
+    def refuse(path, content):
+        raise PermissionError(f"{path} is read-only")
+
+    monkeypatch.setattr(repeated_runs, "write_atomically", refuse)
+    results = read_results(now(home))
+    assert results.comparison.spreads["level"].num_other_runs == 6
+    assert f"as {home.path} cannot be written ({home.sweep('now')}" in unkept_results_note(results)
+    monkeypatch.undo()
+    assert unkept_results_note(read_results(now(home))) == ""
+
+
+def test_a_sweep_with_seeds_enough_reads_no_other(home, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("no plan is read")
+
+    monkeypatch.setattr(repeated_runs, "plans_of", refuse)
+    assert repeated_runs.of_other_sweeps(now(home), (), ENOUGH_FREEDOM).of("level") == ()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("last_started", ["before", "now"])
+def test_the_recipe_that_differs_least_counts_first_whenever_it_was_trained(home, number, last_started):
+    read_sweep(home, last_started).write_plan()
+    sweep = now(home)
+    like = home.run(sweep.plan.variants[number].runs[0].id).read_recipe()[0]
+    found = repeated_runs.repeats_of_home(
+        home,
+        sweep.plan.scale,
+        sweep="now",
+        like=like,
+        settings=sweep.plan.fit_settings,
+        own=(),
+        freedom=ENOUGH_FREEDOM - 1,
+    )
+    runs = [*read_sweep(home, "before").plan.variants[number].runs, *sweep.plan.variants[number].runs]
+    (nearest,) = found.of("level")
+    assert nearest.squares == pytest.approx(float(np.var([level_by_hand(home, run.id) for run in runs])) * 4, rel=1e-3)
+
+
+def test_no_more_recipes_are_taken_than_are_wanted():
+    one = Repeats(squares=8e-4, freedom=8, own_variance=0.0)
+    assert run_to_run([one], [one] * 5).freedom == 24  # 8 and 8 are under 18
+    assert run_to_run([one] * 3, [one] * 5).num_other_runs == 0
+
+
+def test_the_table_says_how_many_runs_of_which_sweeps_count(home):
+    said = CliRunner().invoke(app, ["compare", "now", "--home", str(home.path)]).output
+    text = " ".join(said.split())
+    assert "from 8 repeated runs, 6 of them of other sweeps" in text
+    assert "Repeated runs of before count too; --alone leaves them out." in text
+    alone = CliRunner().invoke(app, ["compare", "now", "--alone", "--home", str(home.path)]).output
+    assert f"of levels {PRIOR_SD}, assumed" in " ".join(alone.split())
+
+
+def test_alone_is_refused_where_it_has_no_effect(tmp_path):
+    file = tmp_path / "curves.csv"
+    file.write_text("curve,compute,score\n")
+    found = CliRunner().invoke(app, ["compare", str(file), "--alone"])
+    assert found.exit_code != 0
