@@ -14,8 +14,13 @@ MAX_INT_BITS = 10_000
 """Longer integers are written with their hexadecimal digits: Python refuses more than 4,300 decimal ones."""
 
 
-def plain(value, depth=0):
-    """`value` in JSON, with lists, tuples, dicts and sets told apart."""
+def named(value):
+    """The name of a type that JSON has no form for."""
+    return {"other": type(value).__name__}
+
+
+def plain(value, other=named, depth=0):
+    """`(1, {2})` as `{"tuple": [1, {"set": [2]}]}`; `other` writes what has no such form or is nested too deep."""
     if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
         return {"int": format(value, "x")}
     if value is None or isinstance(value, bool | int | float | str):
@@ -25,13 +30,12 @@ def plain(value, depth=0):
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if depth < MAX_DEPTH:
-        if isinstance(value, list | tuple):
-            return {"list": [plain(item, depth + 1) for item in value]}
         if isinstance(value, dict):
-            return {"dict": [[plain(key, depth + 1), plain(item, depth + 1)] for key, item in value.items()]}
-        if isinstance(value, set | frozenset):
-            return {"set": [plain(item, depth + 1) for item in value]}
-    return {"other": type(value).__name__}
+            return {"dict": [[plain(part, other, depth + 1) for part in pair] for pair in value.items()]}
+        for kind in (list, tuple, set, frozenset):
+            if isinstance(value, kind):
+                return {kind.__name__: [plain(item, other, depth + 1) for item in value]}
+    return other(value)
 
 
 KINDS = {

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scalerl.sandbox import Limits, Sandbox, SandboxError, SandboxTimedOut
+from scalerl.verifiers.code_harness import MAX_DEPTH, MAX_INT_BITS, plain
 
 if TYPE_CHECKING:  # batch loads torch
     from scalerl.rollout import Outcome
@@ -84,7 +85,7 @@ def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest,
 
 def _refuse_what_cannot_travel(value: Any, where: str) -> None:
     try:
-        encoded(value)
+        plain(value, _refused)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
@@ -137,7 +138,7 @@ def judge_code(
 def _question(test: CodeTest) -> dict[str, Any]:
     """What the program may know of a test."""
     if isinstance(test, CallTest):
-        return {"call": test.call, "args": [encoded(value) for value in test.args]}
+        return {"call": test.call, "args": [plain(value, _refused) for value in test.args]}
     return {"stdin": test.stdin}
 
 
@@ -182,29 +183,10 @@ OTHER = object()
 """Stands for a value that is none of those the harness can write, and equals nothing."""
 
 
-MAX_DEPTH = 100
-"""Of lists in lists, as in the harness."""
-MAX_INT_BITS = 10_000
-"""Longer integers travel as hexadecimal digits: Python refuses more than 4,300 decimal ones."""
-
-
-def encoded(value: Any, depth: int = 0) -> Any:
-    """An argument for the harness: `(1, {2})` is `{"tuple": [1, {"set": [2]}]}`; ValueError where it cannot travel."""
-    if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
-        return {"int": format(value, "x")}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if depth >= MAX_DEPTH:
+def _refused(value: Any) -> NoReturn:
+    """Raise ValueError for an argument that cannot travel."""
+    if isinstance(value, dict | list | tuple | set | frozenset):
         raise ValueError(f"a value is nested more than {MAX_DEPTH} deep")
-    if isinstance(value, dict):
-        return {"dict": [[encoded(key, depth + 1), encoded(item, depth + 1)] for key, item in value.items()]}
-    for kind in (list, tuple, set, frozenset):
-        if isinstance(value, kind):
-            return {kind.__name__: [encoded(item, depth + 1) for item in value]}
     raise ValueError(
         f"a value is of type {type(value).__name__}; it may be None, a number, text, bytes, list, tuple, set or dict"
     )
@@ -220,9 +202,9 @@ def decoded(wire: Any, depth: int = 0) -> Any:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     depth += 1
     match list(wire.items()):
-        case [("list", list(items))]:
+        case [("list" | "tuple", list(items))]:
             return [decoded(item, depth) for item in items]
-        case [("set", list(items))]:
+        case [("set" | "frozenset", list(items))]:
             return {_as_key(decoded(item, depth)) for item in items}
         case [("dict", list(items))] if all(isinstance(item, list) and len(item) == 2 for item in items):
             return {_as_key(decoded(key, depth)): decoded(value, depth) for key, value in items}
