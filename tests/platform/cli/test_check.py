@@ -59,7 +59,7 @@ def test_a_shipped_scale_passes_every_check():
 def test_the_table_names_ten_rows_and_json_all(scale):
     where = scale(good=90, bad=14)
     printed = run("check", "scalerl", "--scale", where, "--quick")
-    assert "90 of 104 written answers are right by their own verifier" in printed
+    assert "90 of 104 written answers are judged right" in printed
     assert "sums.jsonl:100:" in printed
     assert "sums.jsonl:101:" not in printed
     assert "and 4 more; --json lists all" in printed
@@ -112,7 +112,7 @@ def test_a_missing_sandbox_is_refused_here_and_a_warning_for_runs_that_train_els
     out = Console(file=io.StringIO(), width=200)
     refuse_early({"scalerl": recipe}, out, trains_here=False)
     assert "warning: sandbox, isolation" in out.file.getvalue()
-    assert "code: not examined: its programs cannot be run on this machine" in out.file.getvalue()
+    assert "code: not examined: this machine cannot run the task's programs" in out.file.getvalue()
 
 
 def test_a_sweep_file_is_checked_variant_by_variant():

@@ -263,10 +263,10 @@ WALL = {"cluster": {"type": "wall", "generators": 3, "generator_threads": 2}, "t
     ("device", "block", "why"),
     [
         ("cpu", "{nodes: 4}", ""),
-        ("cpu", "{nodes: 5}", "nodes: found 5; 4 trainers and generators do not occupy 5 nodes"),
+        ("cpu", "{nodes: 5}", "nodes: found 5; 4 trainers and generators cannot occupy 5 nodes"),
         ("cuda", "{nodes: 2, gpus: 2}", ""),
         ("cuda", "{nodes: 4, gpus: 1}", ""),
-        ("cuda", "{nodes: 2, gpus: 1}", "nodes: found 2; 3 generators of 1 device each, on one node, do not fit"),
+        ("cuda", "{nodes: 2, gpus: 1}", "nodes: found 2; 3 generators with 1 device each, on one node, do not fit"),
         ("cuda", "{nodes: 2, gpus: 4}", "gpus: found 4 on each of 2 nodes; a run uses 4 GPUs"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_sound_recipe_is_ok_in_all_parts():
     assert {one.level for one in found.values()} == {"ok"}
     assert {part for part, _ in found} == {"tokenizer", "data", "answers", "lengths", "evaluation", "memory", "step"}
     assert found["data", "k_smallest"].found == "600 prompts to train on, 30 held out"
-    assert found["answers", "k_smallest"].found.startswith("630 of 630 written answers are right")
+    assert found["answers", "k_smallest"].found.startswith("630 of 630 written answers are judged right")
 
 
 def test_an_answer_that_its_own_verifier_refuses_is_named_by_file_and_line(tmp_path):
@@ -63,7 +63,7 @@ def test_refused_demonstrations_are_named_and_a_warm_start_without_any_is_refuse
     taught = [task.written(prompt).where for prompt in task.train if prompt.answer == OPEN]
     finding = found_in(recipe)["answers", "math demonstrations"]
     num_train = len(task.train)
-    assert finding.found == f"{num_train - len(taught)} of {num_train} demonstrations are right by the verifier"
+    assert finding.found == f"{num_train - len(taught)} of {num_train} demonstrations are judged right"
     assert [fault.where for fault in finding.faults] == sorted(taught)
     for row in rows:
         del row["solution"]

@@ -44,10 +44,10 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_unless_there_is_a_gp
     [
         # vllm/config/model.py and models/llama.py ask for these: heads, then keys and values, then the columns.
         ((32, 8, 14336, 16), ""),  # two devices have the same head of keys and values
-        ((32, 8, 14336, 3), "the model's 32 heads cannot be shared equally by 3 devices"),
-        ((24, 8, 14336, 6), "the model's 14336 units of the feed-forward layer cannot be shared"),
-        ((24, 8, 14400, 6), "the model's 8 heads of keys and values cannot be shared equally"),
-        ((2, 2, 96, 4), "use a number that divides 2"),
+        ((32, 8, 14336, 3), "the model's 32 heads cannot be divided equally among 3 devices"),
+        ((24, 8, 14336, 6), "the model's 14336 units of the feed-forward layer cannot be divided"),
+        ((24, 8, 14400, 6), "the model's 8 key-value heads cannot be divided equally"),
+        ((2, 2, 96, 4), "use a divisor of 2"),
     ],
 )
 def test_a_model_that_devices_cannot_share_equally_is_refused(sizes, said, monkeypatch, tmp_path):

@@ -120,7 +120,7 @@ EXPECTED = {
     "train.jsonl:45": "held out: the same problem as other_held.jsonl:1",
     "train.jsonl:46": "nan",
     "train.jsonl:47": "answer",
-    "train.jsonl:48": "its own answer",
+    "train.jsonl:48": "the written answer",
     "train.jsonl:49": "max_prompt_tokens is 200",
     "train.jsonl:50": "not JSON",
     "train.jsonl:51": "no answer in column",
@@ -128,7 +128,7 @@ EXPECTED = {
     "train.jsonl:53": "id '3' already belongs to train.jsonl:4",
     "train.jsonl:54": "60 are allowed",
     "code.jsonl:31": "no assertion",
-    "code.jsonl:32": "its own answer",
+    "code.jsonl:32": "the written answer",
     "qa": "1 held-out prompt",
 }
 
@@ -231,7 +231,7 @@ def test_a_gold_answer_that_is_compared_with_more_than_itself_is_named(tmp_path)
     (finding,) = check_other_forms(subject, lambda _: None)
     assert finding.level == "error"
     assert {"train.jsonl:1", "held.jsonl:28"} <= {fault.where for fault in finding.faults}
-    assert "does not take" in finding.faults[0].what
+    assert "rejects" in finding.faults[0].what
 
 
 def test_a_gold_answer_that_is_met_without_its_unit_is_listed(tmp_path):

@@ -30,9 +30,9 @@ def test_rows_whose_tests_accept_a_wrong_program_are_named_by_file_and_line(tmp_
     subject = Subject(tiny_recipe(model=CHARACTERS, tasks=[settings], **usual))
     said = []
     (finding,) = check_tests(subject, said.append)
-    assert said == ["proving the tests of 5 problems of code"]
+    assert said == ["checking the tests of 5 problems of code"]
     assert finding.level == "warning"
-    assert finding.found == "the tests of 3 of 5 problems refuse wrong programs; 2 problems cannot be judged"
+    assert finding.found == "the tests of 3 of 5 problems reject wrong programs; 2 problems cannot be judged"
     assert [(fault.where, fault.what) for fault in finding.faults] == [
         ("code.jsonl:3", "the tests accept a program that returns None"),
         ("code.jsonl:5", "the tests accept the solution with its last return negated"),

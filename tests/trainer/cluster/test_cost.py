@@ -94,7 +94,7 @@ def test_a_token_that_stands_for_many_attends_to_as_many_positions_as_these_do()
     # The last of them stands for four that attend to 9, 10, 11 and 12.
     assert modelled_positions(1, 3, 4) == 9 + 10 + 11 + 12
     assert modelled_positions(5, 17, 1) == 17
-    with pytest.raises(AssertionError, match="each attends to itself"):
+    with pytest.raises(AssertionError, match="each attends at least to itself"):
         modelled_positions(5, 4, 1)
 
 

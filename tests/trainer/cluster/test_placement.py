@@ -74,7 +74,7 @@ def test_whatever_is_asked_for_is_placed_whole_or_refused_with_a_reason(nodes, t
             assert count == sum(nodes) - needed
             if more := re.search(r"; generators: (\d+) would use them", said):  # then they leave none idle
                 place(nodes, trainers=trainers, generators=int(more[1]), tensor_parallel=width, evaluator=evaluator)
-        elif "trainers need a device" in said:
+        elif "trainers need one device" in said:
             assert trainers > sum(nodes)
         else:
             assert re.search(rf"do not fit beside {trainers} trainers?: \d+ of {generators + evaluator} do", said)
@@ -113,39 +113,39 @@ def test_one_small_cluster_by_hand():
         (
             [8, 8],
             {"trainers": 4, "generators": 5, "tensor_parallel": 2},
-            "2 devices would have no work (node 1: 6, 7) and be paid for; generators: 6 would use them, or ask for "
+            "2 devices would have no work (node 1: 6, 7) but cost as much; generators: 6 would use them, or ask for "
             "fewer devices",
         ),
         (
             [4, 3],
             {"trainers": 4, "generators": 1, "tensor_parallel": 2},
-            "1 device would have no work (node 1: 2) and be paid for; a generator takes 2 devices of one node, or "
+            "1 device would have no work (node 1: 2) but cost as much; a generator takes 2 devices of one node, or "
             "ask for fewer devices",
         ),
         (
             [4],
             {"trainers": 2, "generators": 3, "evaluator": True},
-            "3 generators and an evaluator of 1 device each, on one node, do not fit beside 2 trainers: 2 of 4 do; the "
-            "trainers leave 2 devices (2 on node 0)",
+            "3 generators and an evaluator with 1 device each, on one node, do not fit beside 2 trainers: 2 of 4 do; "
+            "the trainers leave 2 devices (2 on node 0)",
         ),
         (
             [2, 2],
             {"trainers": 1, "generators": 1, "tensor_parallel": 3},
-            "1 generator of 3 devices each, on one node, do not fit beside 1 trainer: 0 of 1 do; the trainers leave 3 "
-            "devices (1 on node 0, 2 on node 1)",
+            "1 generator with 3 devices each, on one node, do not fit beside 1 trainer: 0 of 1 do; the trainers "
+            "leave 3 devices (1 on node 0, 2 on node 1)",
         ),
         (
             [2, 1],
             {"trainers": 4, "generators": 1},
-            "4 trainers need a device each; the nodes have 3 devices (2 on node 0, 1 on node 1)",
+            "4 trainers need one device each; the nodes have 3 devices (2 on node 0, 1 on node 1)",
         ),
         ([2], {"trainers": 0, "generators": 1}, "trainers: found 0; must be at least 1"),
         (
             [2, 0],
             {"trainers": 1, "generators": 1},
-            "every node needs a device to work with; found [2, 0] devices by node",
+            "every node needs a device; found [2, 0] devices by node",
         ),
-        ([], {"trainers": 1, "generators": 1}, "every node needs a device to work with; found [] devices by node"),
+        ([], {"trainers": 1, "generators": 1}, "every node needs a device; found [] devices by node"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_would(nodes, counts, message):
@@ -169,7 +169,7 @@ def test_units_without_fixed_devices_are_shared_out_evenly_and_every_node_has_on
 def test_ten_units_on_four_nodes_by_hand_and_fewer_units_than_nodes_are_refused():
     assert split(4, trainers=2, generators=4, tensor_parallel=2) == (2, 2, 2, 4)
     assert split(4, trainers=2, generators=2) == (1, 1, 1, 1)
-    with pytest.raises(ValueError, match="2 trainers and generators do not occupy 3 nodes"):
+    with pytest.raises(ValueError, match="2 trainers and generators cannot occupy 3 nodes"):
         split(3, trainers=1, generators=1)
 
 

@@ -30,5 +30,5 @@ def test_a_gap_beyond_rounding_ends_the_run_and_so_does_one_that_is_not_a_number
     rounded = tiny_recipe(parameters="mixed")
     refuse_to_disagree(rounded, 0.09, 3)
     for recipe, gap in ((RECIPE, 1.1e-3), (rounded, 0.11), (RECIPE, float("nan"))):
-        with pytest.raises(GeneratorDisagrees, match="with weights 7 the generator's log-probs are"):
+        with pytest.raises(GeneratorDisagrees, match="with weights 7 the generator's log-probabilities differ"):
             refuse_to_disagree(recipe, gap, 7)

@@ -118,7 +118,7 @@ def test_it_changes_nothing_of_the_run_and_goes_on_after_a_resume_where_it_was(f
         ({"weight": 2.0}, "weight has no effect on a file that is only measured"),
         ({"validation": 0.1}, "validation has no effect on a file that is only measured"),
         ({"solution": "s"}, "solution has no effect on a file that is only measured"),
-        ({"name": "k_smallest"}, "two are called 'k_smallest'"),
+        ({"name": "k_smallest"}, "two tasks are called 'k_smallest'"),
         ({"k": []}, "at least 1 item"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_rollout_without_room_in_the_cache_is_preempted_counted_and_scored_by_
         finished = run(generator, requests_of(40), between=update)
         counted = engine.preemptions
     times = [preempted(one.rollout) for one in finished]
-    warned = [int(count) for count in re.findall(r"cache was full (\d+) times", capsys.readouterr().out)]
+    warned = [int(count) for count in re.findall(r"cache has been full (\d+) times", capsys.readouterr().out)]
     print("preemptions", counted, "that changed a log-prob", sum(times))
     assert len(finished) == 120
     assert 0 < sum(times) <= counted

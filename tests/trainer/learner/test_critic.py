@@ -317,7 +317,7 @@ def test_normalisations_of_a_groups_rewards_are_refused_with_a_critic(advantage)
 
 
 def test_a_value_clip_is_refused_where_values_cannot_have_moved():
-    with pytest.raises(ValidationError, match=r"critic.value_clip 0.5: has no effect .* value_clip: null"):
+    with pytest.raises(ValidationError, match=r"critic.value_clip 0.5 has no effect .* value_clip: null"):
         ResolvedRecipe.model_validate({"critic": PPO["critic"]})
     for fits in ({"epochs": 2}, {"off_policy": {"type": "ppo_off_policy", "k": 2}}):
         ResolvedRecipe.model_validate({"critic": PPO["critic"], **fits})

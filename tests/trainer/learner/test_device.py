@@ -59,7 +59,7 @@ def test_a_device_left_out_is_found_and_one_that_is_not_there_is_refused(monkeyp
         assert device_of(tiny_recipe(device="cpu")) == CPU
     assert device_of(tiny_recipe(device="cuda")).type == "cuda"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="sees no GPU on this machine; write device: cpu, or leave it out"):
+    with pytest.raises(ValueError, match="sees no GPU on this machine; write device: cpu, or omit device"):
         device_of(tiny_recipe(device="cuda"))
 
 

@@ -86,7 +86,7 @@ def test_the_horizon_is_part_of_what_a_run_is():
 
 
 def test_a_horizon_inside_warm_up_is_refused():
-    with pytest.raises(ValidationError, match=r"horizon 100 steps must lie after warm-up, which takes 100"):
+    with pytest.raises(ValidationError, match=r"horizon 100 steps must come after warm-up, which takes 100"):
         ResolvedRecipe.model_validate({"optimiser": {"schedule": {"type": "cosine", "horizon": 100, "unit": "steps"}}})
 
 

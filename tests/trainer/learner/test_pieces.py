@@ -37,7 +37,7 @@ def test_any_run_of_numbers_is_read_whoever_kept_them(tmp_path):
 
 def test_a_gap_is_refused_with_its_numbers(tmp_path):
     paths = written(tmp_path, [piece(0, 4)], [piece(6, 10)])
-    with PieceFiles(paths) as files, pytest.raises(ValueError, match=r"^no rank has kept numbers 4 to 8 of layer$"):
+    with PieceFiles(paths) as files, pytest.raises(ValueError, match=r"^no rank kept elements 4 to 8 of layer$"):
         files.of("policy", "weights").read("layer", 2, 8)
 
 

@@ -126,7 +126,8 @@ def test_weights_that_do_not_fit_are_refused_by_name(pair):
     weights[norm] = torch.zeros(5)
     before = {name: tensor.clone() for name, tensor in other.state_dict().items()}
     refusal = (
-        "these weights are of another model: missing: model.layers.0.input_layernorm.weight; unexpected: extra; "
+        "these weights: tensors do not fit this model: missing: model.layers.0.input_layernorm.weight; "
+        "unexpected: extra; "
         f"of another shape: {norm} ([5] instead of [{width}])"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(refusal)}$"):

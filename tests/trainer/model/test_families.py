@@ -26,14 +26,14 @@ WORK: dict[str, dict[str, Any]] = {
     "glm4_moe": {**EXPERTS, "n_routed_experts": 4, "n_group": 2, "topk_group": 1, "head_dim": 8},
 }
 REFUSED = {
-    "mamba": "only attention is supported",
-    "rwkv": "cache something else than keys and values",
-    "bloom": "cannot be computed with our masks and cache",
-    "nanochat": "it has final_logit_softcapping",
-    "llama4_text": "has no language-model head over a body",
+    "mamba": "attention is supported",
+    "rwkv": "unsupported KV cache",
+    "bloom": "does not work with our masks and cache",
+    "nanochat": "final_logit_softcapping is not supported",
+    "llama4_text": "has no body with a language-model head",
     "bert": "differ from the model's own",
-    "olmo_hybrid": "only attention is supported",
-    "t5": "transformers makes no causal language model",
+    "olmo_hybrid": "attention is supported",
+    "t5": "transformers has no causal language model",
 }
 
 

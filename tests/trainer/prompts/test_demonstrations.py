@@ -43,7 +43,7 @@ def test_solutions_that_fail_their_own_tests_teach_no_more_and_are_named(tmp_pat
     keep_right_demonstrations(task)
     assert [n for n in NUMBERS if any(f"x + {n}\n" in text for text in taught(task))] == sorted(set(shown) - set(wrong))
     said = capsys.readouterr().out
-    assert f"{len(wrong)} of {len(shown)} written solutions do not teach" in said
+    assert f"{len(wrong)} of {len(shown)} written solutions are not used" in said
     assert f"{len(wrong)} wrong; the first: code.jsonl:{wrong[0] + 1}" in said
     assert len(task.train) == len(shown)  # their problems are trained on all the same
 
@@ -53,7 +53,7 @@ def test_a_task_of_which_every_solution_is_refused_ends_the_run(tmp_path):
     both = [settings_of(right), settings_of(wrong, wrong=NUMBERS, name="hopeless", template="In Python: {question}")]
     mix = all_tasks(both, (), TOKENIZER).trained
     with pytest.raises(
-        TaskError, match=r"refuses every one of the \d+ written solutions of task 'hopeless' \(\d+ wrong"
+        TaskError, match=r"rejected every one of the \d+ written solutions of task 'hopeless' \(\d+ wrong"
     ):
         keep_right_demonstrations(mix)
 
@@ -65,7 +65,7 @@ def test_solutions_that_could_not_be_judged_end_the_run_rather_than_change_what_
         raise SandboxFailed("no")
 
     monkeypatch.setattr(Sandbox, "run", fail)
-    with pytest.raises(VerifierFailed, match=r"did not judge all \d+ written solutions \(\d+ crashed"):
+    with pytest.raises(VerifierFailed, match=r"failed to judge all \d+ written solutions \(\d+ crashed"):
         keep_right_demonstrations(task)
 
 
@@ -74,7 +74,7 @@ def test_solutions_of_mathematics_that_end_in_another_answer_than_the_right_one_
     rows = [{"question": f"{n} + 1?", "solution": f"It is {n}.", "answer": str(n + 1)} for n in NUMBERS]
     (tmp_path / "math.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     keep_right_demonstrations(make_task(Math(path=str(tmp_path / "math.jsonl"), validation=0.3), TOKENIZER))
-    assert "do not teach" not in capsys.readouterr().out
+    assert "are not used" not in capsys.readouterr().out
 
 
 def test_tasks_that_write_their_own_demonstrations_are_left_alone():

@@ -39,7 +39,7 @@ def test_a_model_without_a_type_is_a_llama_and_writing_the_type_is_not_another_r
     [
         ({"type": "llama", "experts": 4}, "Extra inputs are not permitted"),
         ({"type": "llama", "router_loss": 0.1}, "Extra inputs are not permitted"),
-        ({"type": "moe", "experts": 4, "experts_per_token": 4}, "experts_per_token 4 must lie below experts 4"),
+        ({"type": "moe", "experts": 4, "experts_per_token": 4}, "experts_per_token 4 must be below experts 4"),
         ({"type": "moe", "hidden": 72, "heads": 5}, "hidden 72 must divide into 5 heads of even size"),
         ({"type": "mamba"}, "does not match any of the expected tags: 'llama', 'moe', 'pretrained'"),
         ({"type": "pretrained", "path": "/nowhere"}, "/nowhere is not a folder"),

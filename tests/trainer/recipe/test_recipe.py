@@ -184,7 +184,7 @@ ZERO = [{"type": "deepspeed", "zero": 2}, {"type": "deepspeed", "zero": 3}]
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parameters": "bf16"}, "learner 'deepspeed' keeps weights and moments in FP32, and parameters is 'bf16'"),
+        ({"parameters": "bf16"}, "learner 'deepspeed' keeps weights and moments in FP32, but parameters is 'bf16'"),
         ({"parameters": "fp16"}, "use parameters 'mixed'"),
         (
             {"critic": {"type": "value_network", "parameters": "bf16", "value_clip": None}, "advantage": "batch"},
@@ -238,11 +238,11 @@ def test_a_model_that_vllm_cannot_serve_on_a_cpu_is_refused_when_the_recipe_is_r
         ResolvedRecipe.model_validate(of_cpu)
     odd = {**of_cpu, "model": {"heads": 2}, "generator": {"type": "vllm", "block_size": 48}}
     with pytest.raises(
-        ValidationError, match=r"generator\.block_size 48 cannot be served on a CPU; use a multiple of 32"
+        ValidationError, match=r"generator\.block_size 48 is not supported on a CPU; use a multiple of 32"
     ):
         ResolvedRecipe.model_validate(odd)
     shared = {"model": {"heads": 2}, "generator": {"type": "vllm", "tensor_parallel": 3}}
-    with pytest.raises(ValidationError, match="the model's 2 heads cannot be shared equally by 3 devices"):
+    with pytest.raises(ValidationError, match="the model's 2 heads cannot be divided equally among 3 devices"):
         ResolvedRecipe.model_validate(shared)
 
 

@@ -113,7 +113,7 @@ def test_a_warm_start_without_demonstrations_is_refused_and_one_of_no_steps_begi
     path = lines(tmp_path / "bare.jsonl", [{"question": f"{a}+1=", "answer": str(a + 1)} for a in range(50)])
     recipe = recipe_for([{"type": "math", "path": path}])
     task = all_tasks(recipe.tasks, (), make_tokenizer(recipe.model)).trained
-    with pytest.raises(ValueError, match=r"no task has written solutions.*`solution`, or set warm_start.steps to 0"):
+    with pytest.raises(ValueError, match=r"no task has written solutions.*`solution`.*, or set warm_start.steps to 0"):
         load_or_train(new_policy(recipe), task, recipe, 0, tmp_path / "starts")
     untaught = recipe.model_copy(update={"warm_start": recipe.warm_start.model_copy(update={"steps": 0})})
     policy, drawn = new_policy(untaught), new_policy(untaught)

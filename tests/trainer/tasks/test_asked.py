@@ -83,7 +83,7 @@ def test_one_question_about_two_articles_is_two_problems(tmp_path):
 def test_a_row_without_the_column_is_named(tmp_path):
     rows = [dict(row) for row in SHELVES]
     rows[5]["context"] = None
-    with pytest.raises(TaskError, match=r"train.jsonl:4: template shows \{context\}, and this row has nothing in it"):
+    with pytest.raises(TaskError, match=r"train.jsonl:4: template shows \{context\}, but this row has no value there"):
         task_of(Qa, tmp_path, rows, template="{context}\n\n{question}")
     rows[5]["context"] = ["Two", "paragraphs"]
     texts = [TOKENIZER.decode(p.tokens) for p in task_of(Qa, tmp_path, rows, template="{context} {question}").train]

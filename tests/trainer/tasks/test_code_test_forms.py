@@ -105,9 +105,9 @@ def test_what_stands_before_the_tests_belongs_to_neither_program_nor_tests():
     [
         (
             "import numpy as np\nassert np.allclose(f(1), 1)",
-            "import numpy, and the sandbox has the standard library only",
+            "import numpy, but the sandbox has only the standard library",
         ),
-        ("assert len([1]) == 1 and True", "tests use nothing of the program"),
+        ("assert len([1]) == 1 and True", "tests use nothing from the program"),
     ],
 )
 def test_python_that_cannot_judge_makes_the_problem_unusable(text, message):
@@ -175,12 +175,12 @@ def test_the_module_of_the_program_is_not_missing():
     [
         (
             "def test_f(tmp_path):\n    assert f(tmp_path) != 2",
-            "nobody calls the tests in 'test_f', which wants tmp_path",
+            "nobody calls the tests in 'test_f', which needs tmp_path",
         ),
         ("def check(candidate):\n    assert candidate(1) != 2", "nobody calls the tests in 'check'"),
-        ("class Odd:\n    def look(self):\n        assert f(1) == 2", "stands in the class 'Odd', which nobody uses"),
+        ("class Odd:\n    def look(self):\n        assert f(1) == 2", "is in the class 'Odd', which nobody uses"),
         ("def test():\n    assert f(1)\ndef test():\n    assert f(2)", "define 'test' 2 times"),
-        ("import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_f(n):\n    assert f(n)", "wants n|import pytest"),
+        ("import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_f(n):\n    assert f(n)", "needs n|import pytest"),
         ("from area import f\nassert f(1) != 2", "import area"),
     ],
 )

@@ -191,11 +191,15 @@ def test_a_demonstration_of_gsm8k_has_no_notes_of_the_calculator(tmp_path):
 @pytest.mark.parametrize(
     ("form", "row", "message"),
     [
-        ("gsm8k", GSM8K | {"answer": "It is 12."}, r"rows\.jsonl:1: an answer of gsm8k ends in '#### NUMBER'"),
-        ("math", MATH | {"solution": "It is 12."}, r"rows\.jsonl:1: a solution of math has its answer in \\boxed"),
+        ("gsm8k", GSM8K | {"answer": "It is 12."}, r"rows\.jsonl:1: an answer of gsm8k must end in '#### NUMBER'"),
+        (
+            "math",
+            MATH | {"solution": "It is 12."},
+            r"rows\.jsonl:1: a solution of math must have its answer in \\boxed",
+        ),
         ("math500", MATH, r"rows\.jsonl:1: no answer in column one of answer"),
-        ("aime", AIME_2025 | {"answer": 1000}, r"rows\.jsonl:1: an answer of aime is an integer from 0 to 999"),
-        ("aime", AIME_2025 | {"answer": "7.5"}, r"rows\.jsonl:1: an answer of aime is an integer from 0 to 999"),
+        ("aime", AIME_2025 | {"answer": 1000}, r"rows\.jsonl:1: an answer of aime must be an integer from 0 to 999"),
+        ("aime", AIME_2025 | {"answer": "7.5"}, r"rows\.jsonl:1: an answer of aime must be an integer from 0 to 999"),
         ("gsm8k", MATH, r"rows\.jsonl:1: no question in column one of question"),
     ],
 )
@@ -222,7 +226,7 @@ def test_a_damaged_compressed_file_is_named(tmp_path):
     whole = (tmp_path / "rows.jsonl.gz").read_bytes()
     for content in (whole[:-20], b"no gzip"):
         (tmp_path / "rows.jsonl.gz").write_bytes(content)
-        with pytest.raises(TaskError, match=r"rows\.jsonl\.gz: not a gzip file that can be read"):
+        with pytest.raises(TaskError, match=r"rows\.jsonl\.gz: not a readable gzip file"):
             make({"type": "math", "form": "gsm8k", **settings})
 
 
@@ -277,7 +281,7 @@ def test_a_demonstration_is_the_whole_program_and_passes_its_own_tests(tmp_path,
 def test_the_prompt_of_mbpp_shows_its_tests_which_alone_name_the_function(tmp_path):
     settings = {"type": "code", "form": "mbpp", **in_json_lines(tmp_path, rows_of(MBPP_SANITIZED))}
     assert MBPP_SANITIZED["test_list"][0] in TOKENIZER.decode(make(settings).train[0].tokens)
-    with pytest.raises(ValidationError, match="mbpp names the function to write in its tests alone"):
+    with pytest.raises(ValidationError, match="only the tests of mbpp name the function to write"):
         make(settings | {"template": "{question}"})
 
 
@@ -296,8 +300,8 @@ class Attack:
     ("column", "value", "message"),
     [
         ("private_test_cases", base64.b64encode(zlib.compress(pickle.dumps(Attack()))).decode(), "more than a string"),
-        ("private_test_cases", base64.b64encode(zlib.compress(pickle.dumps("[]"))[:-6]).decode(), "cut short"),
-        ("private_test_cases", "not base64!", "neither JSON nor what is published compressed"),
+        ("private_test_cases", base64.b64encode(zlib.compress(pickle.dumps("[]"))[:-6]).decode(), "truncated"),
+        ("private_test_cases", "not base64!", "neither JSON nor in the published compressed form"),
         ("private_test_cases", json.dumps([{"input": "1", "output": 1, "testtype": "stdin"}]), "test 0 is"),
         ("metadata", "{", "metadata is not JSON"),
         ("public_test_cases", "5", "neither JSON nor"),
@@ -316,7 +320,7 @@ def test_tests_of_livecodebench_that_cannot_be_read_are_named_and_no_pickle_is_o
 
 def test_a_functional_test_without_a_name_to_call_is_refused(tmp_path):
     settings = in_json_lines(tmp_path, [LIVE_CODE_BENCH_CALLS | {"metadata": "{}"}])
-    with pytest.raises(TaskError, match="metadata names no func_name"):
+    with pytest.raises(TaskError, match="metadata has no func_name"):
         make({"type": "code", "form": "livecodebench", **settings})
 
 

@@ -104,10 +104,10 @@ def test_choices_are_lettered_and_the_gold_is_a_label_or_a_position(tmp_path, ro
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (ARC | {"answerKey": "4"}, r"answer is '4'; one of 1, 2, 3 is needed"),
-        (ARC | {"choices": ["iron"]}, "2 to 26 texts are needed"),
+        (ARC | {"answerKey": "4"}, r"answer is '4'; expected one of 1, 2, 3"),
+        (ARC | {"choices": ["iron"]}, "expected 2 to 26 texts"),
         (ARC | {"choices": {"text": ["a", "b"], "label": ["A"]}}, "as many of both"),
-        (HELLASWAG | {"label": "5"}, "answer is '5'; one of A, B, C, D is needed"),
+        (HELLASWAG | {"label": "5"}, "answer is '5'; expected one of A, B, C, D"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused_with_their_line(tmp_path, row, message):
@@ -258,11 +258,11 @@ def test_assertions_that_never_run_make_no_program_right(tmp_path):
     [
         (
             "def test_odd(number):\n    assert is_odd(number)\n",
-            "nobody calls the tests in 'test_odd', which wants number",
+            "nobody calls the tests in 'test_odd', which needs number",
         ),
         (
             "class Odd:\n    def holds(self):\n        assert is_odd(3)\n",
-            "an assertion stands in the class 'Odd', which nobody uses",
+            "an assertion is in the class 'Odd', which nobody uses",
         ),
     ],
 )

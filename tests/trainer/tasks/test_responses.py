@@ -90,7 +90,7 @@ def test_a_template_that_opens_thinking_is_refused_where_there_is_none(tmp_path)
         ("{% for x in %}", "fails on a single user's turn"),
         ("{{ messages[3].content }}", "fails on a single user's turn"),
         ("{{ messages[0].content + 1 }}", "fails on a single user's turn"),
-        ("<|im_start|>assistant\n", "leaves out the question 'What is 2"),
+        ("<|im_start|>assistant\n", "omits the question 'What is 2"),
     ],
 )
 def test_a_broken_template_is_named(tmp_path, template, message):

@@ -37,7 +37,7 @@ def test_todays_date_is_the_same_day_every_day(tmp_path):
 def test_a_clock_that_no_template_has_and_what_is_drawn_at_random_are_refused(tmp_path):
     with pytest.raises(ValueError, match="'now' is undefined"):
         tokenizer_of(tmp_path / "now", "{{ now() }}" + TEMPLATE)
-    with pytest.raises(ValueError, match="asks one question in several ways"):
+    with pytest.raises(ValueError, match="renders one question in different ways"):
         tokenizer_of(tmp_path / "random", "{{ ['Hello', 'Good day'] | random }}" + TEMPLATE)
 
 

@@ -172,7 +172,7 @@ def test_a_tokenizer_that_cannot_write_the_end_of_thinking_is_refused_unless_the
     inner.model.unk_token = "<unk>"
     PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=END, unk_token="<unk>").save_pretrained(folder)
     (folder / "generation_config.json").unlink()
-    with pytest.raises(ValueError, match=r"writes '</think>' as '.*/think>', so the end of thinking cannot be told"):
+    with pytest.raises(ValueError, match=r"writes '</think>' as '.*/think>', so the end of thinking cannot be found"):
         PretrainedTokenizer(folder)
     answers = PretrainedTokenizer(folder, thinks=False)
     assert answers.reader.text(answers.encode("4 > 3")) == "4 > 3"

@@ -52,5 +52,5 @@ def test_the_paper_s_phrase_is_the_interruption_of_text():
 
 
 def test_symbols_refuse_what_they_cannot_write():
-    with pytest.raises(ValueError, match=r"'A' in 'A1' is none of the symbols .* `model.tokenizer: characters`"):
+    with pytest.raises(ValueError, match=r"'A' in 'A1' is not one of the symbols .* `model.tokenizer: characters`"):
         SymbolTokenizer().encode("A1")

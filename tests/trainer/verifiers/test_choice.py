@@ -100,5 +100,5 @@ def test_long_answers_end_in_their_letter(text):
 
 @pytest.mark.parametrize("gold", ["E", "b", "", "AB", "1"])
 def test_a_gold_letter_that_is_no_choice_is_refused(gold):
-    with pytest.raises(ValueError, match=r"one of the letters A to D is needed"):
+    with pytest.raises(ValueError, match=r"expected one of the letters A to D"):
         verify_choice("A", gold, num_choices=4)

@@ -76,7 +76,9 @@ def test_ranks_publish_their_shares_and_what_lacks_one_is_torn(store, ranks):
 def test_a_late_reader_is_told_that_a_publication_is_gone_and_gets_the_newest(store):
     for publication in range(1, 6):
         store.publish(publication, publication + 10, weights_of(publication))
-    with pytest.raises(UnusablePublication, match=r"publication 3 is (gone: number 5|not in .*holds 4, 5)"):
+    with pytest.raises(
+        UnusablePublication, match=r"publication 3 is (gone: overwritten by publication 5|not in .*has 4, 5)"
+    ):
         store.fetch(3, 13)
     assert_equal(store.fetch(5, 15), weights_of(5))
 
@@ -93,7 +95,7 @@ def test_what_is_not_finite_is_refused_by_name(store, name, value):
     weights = weights_of(1)
     weights[name].view(-1)[-1] = value
     store.publish(1, 1, weights)
-    with pytest.raises(UnusablePublication, match=f"publication 1 has NaN or infinite numbers in {name};"):
+    with pytest.raises(UnusablePublication, match=f"publication 1 has NaN or infinite values in {name};"):
         store.fetch(1, 1)
 
 
@@ -193,17 +195,17 @@ def no_tensors(path):
 
 DAMAGE = {
     cut_off: r"0-of-1\.safetensors of publication 1 has \d+ bytes instead of \d+",
-    flip_a_bit: f"publication 1 are damaged, .*: {NAMES[2]}$",
-    flip_a_bit_of_the_header: "publication 1 in .* cannot be read",
-    other_shape: rf"publication 1 are of another model: of another shape: {NAMES[0]} \(\[3, 5\] instead of \[5, 3\]\)",
+    flip_a_bit: f"publication 1 are damaged .*: {NAMES[2]}$",
+    flip_a_bit_of_the_header: "cannot read publication 1 in .*",
+    other_shape: rf"tensors do not fit this model: of another shape: {NAMES[0]} \(\[3, 5\] instead of \[5, 3\]\)",
     other_type: rf"publication 1 are of another type: {NAMES[1]} \(torch.float16 instead of torch.bfloat16\)",
-    other_content: f"publication 1 are damaged, their checksums are not those that were written: {', '.join(NAMES)}",
-    tensor_missing: f"another model: missing: {NAMES[2]}$",
-    tensor_unknown: "another model: unexpected: model.other$",
-    cut_off_manifest: "publication 1 in .* cannot be read: JSONDecodeError",
-    emptied_manifest: "publication 1 in .* cannot be read: KeyError",
-    no_manifest: r"publication 1 is torn: .* lacks 0-of-1\.json",
-    no_tensors: "publication 1 in .* cannot be read: FileNotFoundError",
+    other_content: rf"publication 1 are damaged \(checksum mismatch\): {', '.join(NAMES)}",
+    tensor_missing: f"tensors do not fit this model: missing: {NAMES[2]}$",
+    tensor_unknown: "tensors do not fit this model: unexpected: model.other$",
+    cut_off_manifest: "cannot read publication 1 in .*: JSONDecodeError",
+    emptied_manifest: "cannot read publication 1 in .*: KeyError",
+    no_manifest: r"publication 1 is incomplete: .* lacks 0-of-1\.json",
+    no_tensors: "cannot read publication 1 in .*: FileNotFoundError",
 }
 
 
@@ -232,7 +234,7 @@ def test_a_folder_keeps_two_publications_and_none_of_an_earlier_attempt(folder):
         numbers = sorted(int(path.name) for path in folder.folder.iterdir())
         assert numbers == [number for number in (publication - 1, publication) if number]
     again = FolderStore(folder.folder, weights_of(0))
-    with pytest.raises(UnusablePublication, match=r"publication 7 is not in .*, which holds none"):
+    with pytest.raises(UnusablePublication, match=r"publication 7 is not in .*, which has none"):
         again.fetch(7, 7)
 
 
@@ -253,7 +255,7 @@ def test_a_publication_that_a_rank_left_half_written_is_refused_by_name():
     shared.publish(2, 2, weights_of(2))
     with pytest.raises(KeyboardInterrupt):
         shared.publish(3, 3, Torn(weights_of(3)))
-    with pytest.raises(UnusablePublication, match=f"publication 3 is torn: it lacks {NAMES[2]}, {NAMES[3]}$"):
+    with pytest.raises(UnusablePublication, match=f"publication 3 is incomplete: it lacks {NAMES[2]}, {NAMES[3]}$"):
         shared.fetch(3, 3)
     assert_equal(shared.fetch(2, 2), weights_of(2))
 
@@ -262,7 +264,7 @@ def test_bytes_that_change_after_they_were_sealed_are_noticed():
     shared = SharedMemoryStore(weights_of(0))
     shared.publish(1, 1, weights_of(1))
     shared.fetch(1, 1)[NAMES[2]][3] += 1
-    with pytest.raises(UnusablePublication, match=f"publication 1 are damaged, .*: {NAMES[2]}$"):
+    with pytest.raises(UnusablePublication, match=f"publication 1 are damaged .*: {NAMES[2]}$"):
         shared.fetch(1, 1)
 
 

@@ -1,18 +1,18 @@
-"""What can be known before training: `platform check` and, without torch, the start of `platform sweep`. A map:
+"""Checks before training: `platform check` and, without torch, the start of `platform sweep`. A map of the room:
 
-examine      every check, each once for all recipes that it cannot tell apart
+examine      runs every check once for all recipes that it cannot tell apart
 subject      a recipe, its tokenizer and its tasks, each made once
-finding      what a check says
+finding      the result of a check
 the checks
-  data         prompts counted: kept, left out and why
-  answers      written answers, judged by the verifier of their own task
-  other_forms  right answers in forms that do not come from the task, judged so too
-  curriculum   whether the prompts have the order that a curriculum asks for
-  round_trip   text comes back from the tokenizer as it went in
+  data         numbers of prompts kept and left out, with reasons
+  answers      written answers, judged by their own verifier
+  other_forms  right answers in forms that do not come from the task, judged by the same verifier
+  curriculum   the order of prompts that a curriculum needs
+  round_trip   text that comes back unchanged from the tokenizer
   lengths      prompts and answers against budget and context
   noise        the standard error of an evaluation
-  programs     the sandbox; tests that wrong programs pass
-  engines      vLLM and DeepSpeed, where a recipe names them
+  programs     the sandbox, and tests that wrong programs pass
+  engines      vLLM and DeepSpeed, if a recipe names them
   peak         the forecast of peak memory against this machine
-  step         one optimiser step; the only one that loads torch
+  step         one optimiser step; the only check that loads torch
 """

@@ -1,7 +1,7 @@
-"""Every right answer that is written down, judged by the verifier of its own task: all should be right.
+"""Judges every written right answer with its task's own verifier: all should be right.
 
-An answer that its own verifier refuses belongs to a prompt that no policy can be rewarded for. A demonstration that it
-refuses teaches what is never rewarded; it is judged whole, the written thought before the answer.
+An answer that its verifier rejects belongs to a prompt for which no policy can be rewarded. A rejected demonstration
+teaches what is never rewarded; demonstrations are judged whole, with the written thought before the answer.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,17 +20,17 @@ from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 LEAST_ACCEPTED = 0.5
-"""Below this share the column, the form or the verifier is the wrong one, not a row."""
+"""Smallest share of right answers that suggests bad rows; below it, the column, form or verifier must be wrong."""
 OUTCOME_FAULTS = {
-    "wrong": "the verifier calls its own answer wrong",
-    "unparsable": "the verifier finds no answer in its own answer",
-    "timed_out": "the verifier did not judge its own answer in time",
-    "crashed": "the verifier failed at its own answer",
+    "wrong": "the verifier calls the written answer wrong",
+    "unparsable": "the verifier finds no answer in the written answer",
+    "timed_out": "the verifier did not judge the written answer in time",
+    "crashed": "the verifier crashed on the written answer",
 }
 
 
 def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
-    """A line on the answers of each task, and one on the demonstrations that a warm start learns from."""
+    """Yields a line for the answers of each task, and one for the demonstrations of the warm start."""
     assert not isinstance(subject.tokenizer, str)
     teaches = subject.recipe.warm_start.steps > 0
     for made in subject.tasks:
@@ -47,14 +47,14 @@ def check_answers(subject: Subject, say: Callable[[str], None]) -> Iterator[Find
             found, _, remedy = str(error).partition("; ")
             yield Finding(part="answers", check="demonstrations", level="error", found=found, remedy=remedy)
     elif trained and subject.recipe.model.type != "pretrained":
-        found = "a model made from scratch begins with random weights, and no warm start teaches it to answer"
+        found = "a model made from scratch starts with random weights, and no warm start teaches it to answer"
         remedy = "set warm_start.steps, unless a right answer can be found by chance"
         yield Finding(part="answers", check="demonstrations", level="warning", found=found, remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedAnswer:
-    """What its own verifier says of a written answer, None where no answer is written."""
+    """Outcome of a written answer under its own verifier; None if no answer is written."""
 
     prompt: Prompt
     written: Written
@@ -62,11 +62,11 @@ class JudgedAnswer:
 
     @property
     def is_refused(self) -> bool:
-        """Whether an answer is written and not taken as right."""
+        """True if an answer is written and not judged right."""
         return self.outcome not in ("right", None)
 
     def fault(self) -> Fault:
-        """The refused answer as a fault."""
+        """The rejected answer as a fault."""
         assert self.outcome is not None
         return Fault(
             where=self.written.where, what=f"{OUTCOME_FAULTS[self.outcome]}: {_shortened(self.written.answer or '')}"
@@ -74,7 +74,7 @@ class JudgedAnswer:
 
 
 def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callable[[str], None]) -> list[JudgedAnswer]:
-    """Every prompt of the task with the verdict on its written answer, after its written thought if it has one."""
+    """Judge the written answer of every prompt of the task, after its written thought if it has one."""
     asked = [(prompt, task.written(prompt)) for prompt in made.prompts()]
     num_answers = sum(written.answer is not None for _, written in asked)
     if num_answers:
@@ -97,11 +97,11 @@ def judged_answers(made: MadeTask, task: Task, tokenizer: Tokenizer, say: Callab
 def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:
     answered = [one for one in judged if one.outcome is not None]
     if not answered:
-        found = "no written answers, so nothing to judge"
+        found = "no written answers to judge"
         return Finding(part="answers", check=made.name, level="ok", found=found)
     refused = [one for one in answered if one.is_refused]
     num_right = len(answered) - len(refused)
-    found = f"{num_right:,} of {len(answered):,} written answers are right by their own verifier"
+    found = f"{num_right:,} of {len(answered):,} written answers are judged right"
     if without := len(judged) - len(answered):
         found += f"; {counted(without, 'prompt')} without one"
     if not refused:
@@ -111,8 +111,8 @@ def _of_answers(made: MadeTask, judged: list[JudgedAnswer]) -> Finding:
     if is_worthless:
         remedy = "check the column of the answers and the task's type"
     if num_failed := sum(one.outcome in NOT_JUDGED for one in refused):
-        found += f"; the verifier failed at {num_failed:,}"
-        remedy = "run the command again; if the verifier fails again, its own messages on standard error say why"
+        found += f"; the verifier crashed on {num_failed:,}"
+        remedy = "repeat the command; if the verifier crashes again, its messages on standard error say why"
     return Finding(
         part="answers",
         check=made.name,
@@ -133,14 +133,14 @@ def _of_demonstrations(made: MadeTask, task: Task, judged: list[JudgedAnswer]) -
     refused = [one for one in demonstrated if one.is_refused]
     num_right = len(demonstrated) - len(refused)
     level: Severity = "warning"
-    remedy = "correct these solutions, or name another column by the task's `solution`"
+    remedy = "correct these solutions, or set the task's `solution` to another column"
     try:
         refuse_demonstrations(task.name, [(one.written.where, one.outcome) for one in demonstrated if one.outcome])
     except VerifierFailed:
-        level, remedy = "error", "run the command again; `platform doctor` says whether programs can be run here"
+        level, remedy = "error", "repeat the command; `platform doctor` checks whether programs can run here"
     except TaskError:
         level = "error"
-    found = f"{num_right:,} of {counted(len(demonstrated), 'demonstration')} are right by the verifier"
+    found = f"{num_right:,} of {counted(len(demonstrated), 'demonstration')} are judged right"
     if not refused:
         return Finding(part="answers", check=name, level="ok", found=found)
     return Finding(

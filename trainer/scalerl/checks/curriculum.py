@@ -1,4 +1,4 @@
-"""Whether the training prompts have the order that a curriculum asks for."""
+"""Checks that the training prompts have the order that a curriculum needs."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from scalerl.prompts.ordered_pool import pool_of
 
 
 def check_curriculum(subject: Subject) -> Iterator[Finding]:
-    """A line for each task whose prompts cannot be drawn so; none if all can."""
+    """Yields a line for each task whose prompts have no such order."""
     for made in subject.tasks:
         if made.task is None or made.is_downstream:
             continue

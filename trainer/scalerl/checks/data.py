@@ -1,4 +1,4 @@
-"""The tasks' prompts, counted: how many there are, and how many were left out for which reason."""
+"""Counts the tasks' prompts: those kept, and those left out by reason."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from scalerl.tasks.left_out import LeftOut, reasons_text
 
 
 def check_data(subject: Subject) -> Iterator[Finding]:
-    """A line for each task."""
+    """Yields a line for each task, and one for its unused columns."""
     for made in subject.tasks:
         yield _of_task(made)
         if isinstance(made.task, FileTask) and made.task.never_shown:
@@ -19,7 +19,7 @@ def check_data(subject: Subject) -> Iterator[Finding]:
 
 def _of_task(made: MadeTask) -> Finding:
     if made.lacks_sandbox:
-        found = "not examined: its programs cannot be run on this machine"
+        found = "not examined: this machine cannot run the task's programs"
         return Finding(part="data", check=made.name, level="warning", found=found)
     if made.task is None:
         return Finding(
@@ -39,7 +39,7 @@ def _of_task(made: MadeTask) -> Finding:
     if made.rows:
         found = f"{counted(len(made.rows), 'row')} cannot be used; without them {kept}"
         found += f"; left out: {reasons_text(left_out)}" if left_out else ""
-        remedy = "correct or remove these rows: a run refuses the whole task"
+        remedy = "correct or remove these rows: a run rejects the whole task"
         faults = _faults([*made.rows, *left_out])
         return Finding(part="data", check=made.name, level="error", found=found, remedy=remedy, faults=faults)
     if not left_out:
@@ -51,7 +51,7 @@ def _of_task(made: MadeTask) -> Finding:
 def _of_columns(made: MadeTask, task: FileTask) -> Finding:
     columns = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in task.never_shown.items())
     name = next(iter(task.never_shown))
-    remedy = f"write {{{name}}} into the task's `template` to show it, or take the column out of the file"
+    remedy = f"write {{{name}}} into the task's `template` to show it, or remove the column from the file"
     found = f"no prompt shows the column {columns}"
     return Finding(part="data", check=f"{made.name} columns", level="warning", found=found, remedy=remedy)
 

@@ -1,4 +1,4 @@
-"""Whether vLLM and DeepSpeed are installed where a recipe asks for them, and can serve its model here."""
+"""Checks that vLLM and DeepSpeed are installed if a recipe asks for them, and that vLLM can serve the model here."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -14,11 +14,11 @@ INSTALL = (
     "on a machine without a GPU `make engines` installs it, elsewhere `pip install --constraint constraints.txt {}`"
 )
 DRIVER = Path("/dev/nvidiactl")
-"""Is there where NVIDIA's driver is loaded."""
+"""Path that exists if NVIDIA's driver is loaded."""
 
 
 def check_engines(subject: Subject) -> Iterator[Finding]:
-    """One line an engine; none for a recipe that names none. Neither is imported: that takes many seconds."""
+    """Yields one line per engine that the recipe names. Imports neither engine, since that takes many seconds."""
     recipe = subject.recipe
     if recipe.learner.type == "deepspeed":
         yield installed("DeepSpeed", "learner: {type: deepspeed}")
@@ -28,12 +28,12 @@ def check_engines(subject: Subject) -> Iterator[Finding]:
 
 
 def served(recipe: ResolvedRecipe, settings: Vllm) -> Finding:
-    """Whether vLLM can serve the model here."""
+    """Check that vLLM can serve the model here."""
     shape, remedy = shape_of(recipe.model), ""
     try:
         refuse_split(settings, heads=shape.heads, kv_heads=shape.kv_heads, mlp=shape.mlp)
         if recipe.device == "cpu" or (recipe.device is None and not DRIVER.exists()):
-            remedy = "if the runs train on GPUs that this machine does not have, write `device: cuda`"
+            remedy = "if the runs train on GPUs that this machine does not have, set `device: cuda`"
             refuse_on_cpu(settings, shape.head_size)
     except ValueError as error:
         return Finding(part="engines", check="vLLM", level="error", found=str(error), remedy=remedy)
@@ -41,11 +41,11 @@ def served(recipe: ResolvedRecipe, settings: Vllm) -> Finding:
 
 
 def installed(name: str, setting: str) -> Finding:
-    """Whether the engine of this name is in this environment."""
+    """Check that this engine is in the environment."""
     package = name.lower()
     if find_spec(package) is None:
         found, remedy = (
-            f"the recipe has `{setting}`, and {name} is not installed here",
+            f"the recipe has `{setting}`, but {name} is not installed",
             INSTALL.format(f"'.[{package}]'"),
         )
         return Finding(part="engines", check=name, level="error", found=found, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Every check of some recipes, each once for all recipes that it cannot tell apart."""
+"""All checks of some recipes, each run once for all recipes that it cannot tell apart."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +24,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """One check and what decides its outcome."""
+    """One check, and the settings that determine its outcome."""
 
     run: Callable[[Subject, Say], Iterator[Finding]]
     blocks: tuple[str, ...]
-    """The settings that it depends on beside the tasks and the tokenizer."""
+    """Settings that it depends on, apart from tasks and tokenizer."""
     is_quick: bool = True
-    """Whether it needs neither torch nor the model's weights."""
+    """True if it needs neither torch nor the model's weights."""
     needs_tokenizer: bool = True
 
 
@@ -60,11 +60,10 @@ CHECKS = (
 
 
 def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: Say) -> Iterator[Finding]:
-    """What the checks find, in their order; `say` gets a line about what takes long, an empty one
-    when that is done.
+    """Findings in the order of the checks; `say` gets a line at the start of slow work, and an empty one at its end.
 
-    Recipes that agree in all that a check depends on are examined together, so forty variants of a sweep have their
-    data read once.
+    Recipes that agree in all settings of a check are examined together, so forty variants of a sweep have their data
+    read once.
     """
     subjects: dict[str, Subject] = {}
     for check in CHECKS:
@@ -75,7 +74,7 @@ def examine_recipes(recipes: Mapping[str, ResolvedRecipe], *, quick: bool, say: 
 def _examine(
     check: Examination, recipes: Mapping[str, ResolvedRecipe], subjects: dict[str, Subject], say: Say
 ) -> Iterator[Finding]:
-    """What one check finds; a finding that several groups of recipes share is given once."""
+    """Findings of one check; a finding shared by several groups of recipes is returned once."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, recipe in recipes.items():
         groups.setdefault((data_key(recipe), _key(recipe, check.blocks)), []).append(name)
@@ -92,7 +91,7 @@ def _examine(
 
 
 def data_key(recipe: ResolvedRecipe) -> str:
-    """What decides tasks and tokenizer: the files by their content, and of a model made from scratch its tokenizer."""
+    """Key of tasks and tokenizer: files by content, and the tokenizer's name for a model made from scratch."""
     model: Any = recipe.model
     tokenizer = model.path_sha256 if model.type == "pretrained" else model.tokenizer
     blocks = recipe.canonical("tasks", "evaluation")

@@ -1,4 +1,4 @@
-"""One line of what `platform check` or `platform doctor` says, and the rows that the line names."""
+"""One finding of `platform check` or `platform doctor`, and the rows that it concerns."""
 
 import re
 from collections.abc import Iterable
@@ -11,33 +11,35 @@ Severity = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """`Fault(where="gsm8k.jsonl:3", what="the verifier calls its own answer '4 or so' wrong")`."""
+    """One faulty row: `Fault(where="gsm8k.jsonl:3", what="the verifier calls the written answer wrong: '4 or so'")`."""
 
     where: str
     """File and line, or the prompt."""
     what: str
     kind: str = ""
-    """What faults of one finding are counted by: `duplicate`, `too long`; empty if all are of one kind."""
+    """Kind by which faults are counted, such as `duplicate` or `too long`; empty if all are of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """`Finding(part="answers", check="math", level="warning", found="7,472 of 7,473 right", faults=(...))`.
+    """One finding.
 
-    With an error no run can finish, or its result would be worthless. A warning may cost data, compute or information,
-    or is easily overlooked.
+    Finding(part="answers", check="math", level="warning", found="7,472 of 7,473 right", faults=(...))
+
+    An error means that no run can finish, or that its result would be worthless. A warning may cost data, compute or
+    information, or is easily overlooked.
     """
 
     part: str
-    """What was examined: data, answers, this machine, Slurm, a node of a partition."""
+    """Subject of the check: data, answers, this machine, Slurm, a node of a partition."""
     check: str
-    """The task, or what of the part."""
+    """The task, or another part of the subject."""
     level: Severity
     found: str
     remedy: str = ""
-    """What to do about it; empty if nothing is wrong."""
+    """Advice; empty if nothing is wrong."""
     faults: tuple[Fault, ...] = ()
-    """Every row concerned, in the order of the files."""
+    """All rows concerned, in the order of the files."""
     log: tuple[str, ...] = ()
     """The last lines that a probe job printed, if they explain the problem."""
     variants: tuple[str, ...] = ()
@@ -52,7 +54,7 @@ def judged(part: str, check: str, problem: str, found: str, remedy: str, *, leve
 
 
 def in_file_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Faults by file, and by line as a number: `train.jsonl:9` before `train.jsonl:10`."""
+    """Sort faults by file, and by line as a number: `train.jsonl:9` before `train.jsonl:10`."""
 
     def place(fault: Fault) -> list[str | int]:
         return [int(part) if part.isdecimal() else part for part in _NUMBER.split(fault.where)]

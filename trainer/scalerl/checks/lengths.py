@@ -1,4 +1,4 @@
-"""Lengths in tokens: prompts, written answers, the budget, and the context that the model was made for."""
+"""Compares token counts of prompts and written answers with the budget and the model's context."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from scalerl.tokens import Tokenizer
 
 
 def check_lengths(subject: Subject) -> Iterator[Finding]:
-    """For each task its prompts against the context, and its written answers against the answer budget."""
+    """Yields for each task its prompts against the context, and its written answers against the answer budget."""
     assert not isinstance(subject.tokenizer, str)
     try:
         budget = most_tokens(subject.recipe, subject.tokenizer)
@@ -35,17 +35,17 @@ def check_lengths(subject: Subject) -> Iterator[Finding]:
 
 
 def quantile(sorted_lengths: Sequence[int], share: float) -> int:
-    """The shortest length that this share of them does not exceed: `quantile([3, 4, 9], 0.5)` is 4."""
+    """Shortest length that at least this share does not exceed: `quantile([3, 4, 9], 0.5)` is 4."""
     return sorted_lengths[max(0, -(-len(sorted_lengths) * round(share * 100) // 100) - 1)]
 
 
 def most_tokens(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> int:
-    """The most tokens of one rollout: thinking, what an interruption forces, and the answer."""
+    """Most tokens of one rollout: thinking, the forced phrase of an interruption, and the answer."""
     return tokens_with_phrase(recipe.generation, rollout_phrase(recipe, tokenizer))
 
 
 def context_of(recipe: ResolvedRecipe) -> int | None:
-    """The positions that a pretrained model was made for; None for a model made from scratch, which has no limit."""
+    """Maximum positions of a pretrained model; None for a model made from scratch, which has no limit."""
     if recipe.model.type != "pretrained":
         return None
     config = read_config(Path(recipe.model.path))
@@ -100,7 +100,7 @@ def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
         f"{len(too_long):,} of {counted(len(lengths), 'written answer')} exceed the answer budget of {budget:,} tokens"
     )
     if not isinstance(made.settings, TaskFile):
-        # Such a prompt has one right answer, and the budget sets a ceiling on purpose.
+        # Such a prompt has one right answer, and the budget limits the pass rate on purpose.
         measured = [prompt for prompt in task.validation if prompt in too_long]
         found += f", so no pass rate can exceed {1 - len(measured) / len(task.validation):.2f}"
         return Finding(part="lengths", check=name, level="ok", found=found)
@@ -117,6 +117,6 @@ def _of_answers(made: MadeTask, task: Task, recipe: ResolvedRecipe, tokenizer: T
 
 
 def _answer_lengths(made: MadeTask, task: Task, tokenizer: Tokenizer) -> dict[Prompt, int]:
-    """Tokens of each written answer, the end of the sequence included."""
+    """Number of tokens in each written answer, including the end of the sequence."""
     written = [(prompt, task.written(prompt).answer) for prompt in made.prompts()]
     return {prompt: len(tokenizer.encode(answer)) + 1 for prompt, answer in written if answer is not None}

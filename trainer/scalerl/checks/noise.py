@@ -1,4 +1,4 @@
-"""How finely an evaluation can tell pass rates apart: its standard error, from its size alone."""
+"""Computes an evaluation's standard error from its size alone."""
 
 import math
 from collections.abc import Iterator
@@ -8,25 +8,25 @@ from scalerl.checks.subject import MadeTask, Subject
 from scalerl.quantities import counted
 
 FEWEST_HELD_OUT = 2
-"""One held-out prompt says nothing of others."""
+"""Fewest held-out prompts allowed: a single one says nothing about others."""
 FEW = 30
-"""Below it one prompt moves the pass rate by more than three points."""
+"""Number of prompts below which one prompt moves the pass rate by more than three points."""
 
 
 def check_noise(subject: Subject) -> Iterator[Finding]:
-    """A line for each task."""
+    """Yields a line for each task."""
     for made in subject.tasks:
         if made.task is not None:
             yield _of_task(made, len(made.task.validation), num_samples(subject, made))
 
 
 def num_samples(subject: Subject, made: MadeTask) -> int:
-    """Samples of each held-out prompt."""
+    """Number of samples per held-out prompt."""
     return getattr(made.settings, "samples", subject.recipe.evaluation.samples)
 
 
 def standard_errors(num_prompts: int, samples: int, rate: float = 0.5) -> tuple[float, float]:
-    """Of a pass rate: from sampling alone, prompts being the same; and at most, prompts being drawn anew.
+    """Standard errors of a pass rate: from sampling alone with fixed prompts, and at most with newly drawn prompts.
 
     sqrt(p (1 - p) / (n k)), and sqrt(p (1 - p) / n): all samples of a prompt may agree.
     """
@@ -49,5 +49,5 @@ def _of_task(made: MadeTask, num_prompts: int, samples: int) -> Finding:
         check=made.name,
         level="error" if num_prompts < FEWEST_HELD_OUT else "warning",
         found=found,
-        remedy=f"hold out at least {FEW} prompts: raise the task's validation, or name a larger validation_path",
+        remedy=f"hold out at least {FEW} prompts: raise the task's validation, or use a larger validation_path",
     )

@@ -1,13 +1,13 @@
-r"""Right answers in forms that do not come from the task, judged by the task's own verifier: all should be right.
+r"""Judges right answers in forms that do not come from the task, with its own verifier: all should be right.
 
-A demonstration repeats the answer as the task reads it, so a wrong reading agrees with itself. The forms here are made
-from the written answer alone:
+A demonstration repeats the answer as the task reads it, so a misreading agrees with itself. The forms here are made
+only from the written answer:
 
     27                     \boxed{27}, "The answer is 27.", 27 on a line of its own; 12345 also as 12,345
-    The answer is: 27      the same, of the number that the phrase ends with
+    The answer is: 27      the same forms of the number at the end
     x^2 + 1                "The answer is $x^2 + 1$."
     a letter, a text       "The answer is (B).", \boxed{B}; "The answer is Paris.", \boxed{Paris}
-    a program              the program without a fence
+    a program              the program without a code fence
 """
 
 import re
@@ -27,18 +27,18 @@ from scalerl.tasks.written import Written
 from scalerl.tokens import Tokenizer
 
 MOST_PROGRAMS = 20
-"""Programs of one task that are judged once more: each runs all its tests."""
+"""Most programs of one task that are judged again, since each runs all its tests."""
 LONGEST = 100
-"""Characters of an answer that a sentence would hold."""
+"""Most characters of an answer that is put into a sentence."""
 Gold = tuple[Prompt, Written, tuple[str, ...]]
-"""A prompt, what is written of it, and the forms that its right answer may have."""
+"""A prompt, its written answer, and other forms of its right answer."""
 _NUMBER = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?")
 _BEGINS = re.compile(rf"\\?\$?({_NUMBER.pattern})(?=\D)")
 _PHRASE = re.compile(rf"[^\d\\$]*(?:[:=>]|\bis)\s*(?P<number>{_NUMBER.pattern})\s*(?:</\w+>)?\s*\.?")
 
 
 def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
-    """A line for each task in a file, and one on right answers that are read only in part."""
+    """Yields a line for each task in a file, and one for right answers that are read only in part."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if made.task is not None and (golds := distinct_golds(made, made.task)):
@@ -47,7 +47,7 @@ def check_other_forms(subject: Subject, say: Callable[[str], None]) -> Iterator[
 
 
 def other_forms(settings: object, answer: Any, written: Written) -> tuple[str, ...]:
-    """How else a right answer might be written; none for a task that makes its prompts."""
+    """Other forms of a right answer; empty for a task that generates its prompts."""
     match settings:
         case Math():
             return _of_mathematics(str(answer))
@@ -77,7 +77,7 @@ def _of_mathematics(gold: str) -> tuple[str, ...]:
 
 
 def distinct_golds(made: MadeTask, task: Task) -> list[Gold]:
-    """One prompt for each right answer, with the forms that it may have."""
+    """One prompt for each right answer, with its other forms."""
     found: dict[str, Gold] = {}
     for prompt in made.prompts():
         written = task.written(prompt)
@@ -88,13 +88,13 @@ def distinct_golds(made: MadeTask, task: Task) -> list[Gold]:
 
 
 def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer) -> Iterator[Finding]:
-    """What is refused in another form, and what is read only in part."""
+    """Yields a finding on rejected forms, and one on answers that are read only in part."""
 
     def judge(prompt: Prompt, form: str, thought: str = "") -> Judgement:
         return task.judge(prompt, list(demonstrated_solution(tokenizer, thought, form)))
 
     def examined(gold: Gold) -> tuple[list[str], str] | None:
-        """The forms that are not right, and what was left out; None for an answer that its own verifier refuses."""
+        """Forms that are not judged right, and the text left out; None if the verifier rejects the written answer."""
         prompt, written, forms = gold
         if judge(prompt, written.answer or "", written.thought or "").outcome != "right":
             return None
@@ -109,7 +109,7 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
         found = list(threads.map(examined, golds))
     both = [(prompt, written.where, *one) for (prompt, written, _), one in zip(golds, found, strict=True) if one]
     faults = [
-        Fault(where=where, what=f"the verifier does not take {_shortened(forms[0])} for {_gold(prompt)}")
+        Fault(where=where, what=f"the verifier rejects {_shortened(forms[0])} for {_gold(prompt)}")
         for prompt, where, forms, _ in both
         if forms
     ]
@@ -119,14 +119,14 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
         if left_out
     ]
     name, num_right = f"{made.name} in other forms", len(both) - len(faults)
-    said = f"{num_right:,} of {counted(len(both), 'different right answer')} are right however they are written"
+    said = f"{num_right:,} of {counted(len(both), 'different right answer')} are judged right in every form"
     if faults:
         yield Finding(
             part="answers",
             check=name,
             level="error" if num_right < LEAST_ACCEPTED * len(both) else "warning",
             found=said,
-            remedy="write the answers alone into their column: all that stands there is compared",
+            remedy="write only answers into their column: everything in it is compared",
             faults=in_file_order(faults),
         )
     elif both:
@@ -136,9 +136,8 @@ def _of_task(made: MadeTask, task: Task, golds: list[Gold], tokenizer: Tokenizer
             part="answers",
             check=f"{made.name} read in part",
             level="warning",
-            found=f"{len(partly):,} of {counted(len(both), 'different right answer')} may be met without a part of "
-            "them",
-            remedy="if that part matters, ask for it in another way; if not, take it out of the file",
+            found=f"{len(partly):,} of {counted(len(both), 'different right answer')} can be matched only in part",
+            remedy="if that part matters, ask for it in another way; if not, remove it from the file",
             faults=in_file_order(partly),
         )
 

@@ -1,4 +1,4 @@
-"""The forecast of a run's peak memory, against what this machine has."""
+"""Compares a run's forecast peak memory with this machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from scalerl.memory.forecast import MIB, MemoryForecast, ProcessMemory, PromptLe
 
 GIB = 2**30
 MOST_PARTS = 4
-"""Parts of a process that are named; the rest are added up."""
+"""Most parts of a process that are named; the rest are added up."""
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def check_memory(subject: Subject) -> Iterator[Finding]:
-    """A line for each kind of process, and one for all of them against this machine."""
+    """Yields a line for each kind of process, and one for all of them against this machine."""
     if not any(prompt for made in subject.tasks for prompt in made.prompts()):
         return
     try:
@@ -29,7 +29,7 @@ def check_memory(subject: Subject) -> Iterator[Finding]:
 
 
 def prompt_lengths(subject: Subject) -> PromptLengths:
-    """What of the tasks decides memory."""
+    """Properties of the tasks that determine memory."""
     trained = [len(prompt.tokens) for made in subject.tasks if not made.is_downstream for prompt in made.prompts()]
     measured = [len(prompt.tokens) for made in subject.tasks for prompt in made.prompts()]
     held_out = [
@@ -43,7 +43,7 @@ def prompt_lengths(subject: Subject) -> PromptLengths:
 
 
 def against_machine(forecast: MemoryForecast, limit: int | None, available: int | None) -> Finding:
-    """The total against the most that this machine, or the limit of this job, allows, and what of it is free."""
+    """Compare the total with the machine's or the job's limit, and with free memory."""
     total = forecast.total
     found = f"{size_text(total)} at the peak of a run"
     level: Severity = "ok"
@@ -58,18 +58,18 @@ def against_machine(forecast: MemoryForecast, limit: int | None, available: int 
 
 
 def memory_limit() -> int | None:
-    """Bytes that processes here may use: those of the machine, or fewer if a cgroup says so; None if unknown."""
+    """Bytes that processes here may use: the machine's memory, or less by a cgroup; None if unknown."""
     limits = [_meminfo("MemTotal"), *map(_number, _limit_files())]
     return min((one for one in limits if one is not None), default=None)
 
 
 def memory_available() -> int | None:
-    """Bytes that are free now; None if unknown."""
+    """Free memory in bytes; None if unknown."""
     return _meminfo("MemAvailable")
 
 
 def size_text(number: int) -> str:
-    """`310 MiB`, `4.2 GiB`."""
+    """Size as text, such as `310 MiB` or `4.2 GiB`."""
     return f"{number / GIB:.1f} GiB" if number >= GIB else f"{number / MIB:.0f} MiB"
 
 
@@ -83,7 +83,7 @@ def _of_process(process: ProcessMemory) -> str:
 
 
 def _meminfo(name: str) -> int | None:
-    """A line of /proc/meminfo in bytes; None where the system has no such file."""
+    """A line of /proc/meminfo in bytes; None if the system has no such file."""
     try:
         lines = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines())
         return int(lines[name].split()[0]) * 1024
@@ -92,7 +92,7 @@ def _meminfo(name: str) -> int | None:
 
 
 def _limit_files() -> Iterator[Path]:
-    """The files that may limit this process: of its cgroup and of those around it, in both versions of cgroups."""
+    """Files that may limit this process: those of its cgroup and its ancestors, in both versions of cgroups."""
     yield CGROUP / "memory" / "memory.limit_in_bytes"
     try:
         own = next(
@@ -105,7 +105,7 @@ def _limit_files() -> Iterator[Path]:
 
 
 def _number(path: Path) -> int | None:
-    """The bytes in such a file; None for `max`, or where it does not exist."""
+    """Number of bytes in such a file; None for `max` or a missing file."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):

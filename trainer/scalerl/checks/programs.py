@@ -1,4 +1,4 @@
-"""Whether programs that the policy writes can be run here, and whether the tests tell wrong ones from right ones."""
+"""Checks that programs written by the policy can run here, and that tests reject wrong programs."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from scalerl.tokens import Tokenizer
 
 
 def check_sandbox(subject: Subject) -> Iterator[Finding]:
-    """One line; none for a recipe without code tasks."""
+    """Yields one line; none for a recipe without code tasks."""
     if not any(isinstance(one, Code) for one in (*subject.recipe.tasks, *subject.recipe.evaluation.downstream)):
         return
     try:
@@ -30,16 +30,16 @@ def check_sandbox(subject: Subject) -> Iterator[Finding]:
 
 
 def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
-    """A line on the tests of each task of programs: none may accept a program that is wrong on purpose."""
+    """Yields a line for the tests of each code task; none may accept a deliberately wrong program."""
     assert not isinstance(subject.tokenizer, str)
     for made in subject.tasks:
         if not isinstance(made.settings, Code) or made.task is None:
             continue
         prompts = list(made.prompts())
-        say(f"proving the tests of {counted(len(prompts), 'problem')} of {made.name}")
+        say(f"checking the tests of {counted(len(prompts), 'problem')} of {made.name}")
         faults = _passed_by_wrong_programs(made.task, prompts, subject.tokenizer)
         found = (
-            f"the tests of {len(prompts) - len(faults):,} of {counted(len(prompts), 'problem')} refuse wrong programs"
+            f"the tests of {len(prompts) - len(faults):,} of {counted(len(prompts), 'problem')} reject wrong programs"
         )
         if not faults:
             yield Finding(part="tests", check=made.name, level="ok", found=found)
@@ -49,7 +49,7 @@ def check_tests(subject: Subject, say: Callable[[str], None]) -> Iterator[Findin
             check=made.name,
             level="error" if len(faults) == len(prompts) else "warning",
             found=f"{found}; {counted(len(faults), 'problem')} cannot be judged",
-            remedy="correct or remove these rows: their pass rate says nothing of the policy",
+            remedy="correct or remove these rows: their pass rate says nothing about the policy",
             faults=in_file_order(faults),
         )
 

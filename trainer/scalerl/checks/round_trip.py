@@ -1,4 +1,4 @@
-"""Whether text comes back from the tokenizer as it went in, and whether its chat template is as others are."""
+"""Checks that text comes back unchanged from the tokenizer, and that its chat template has no oddities."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from scalerl.quantities import counted
 from scalerl.tasks import Task
 from scalerl.tokens import Tokenizer
 
-DOUBT = "mend chat_template.jinja, or chat_template in tokenizer_config.json, unless the model was trained so"
+DOUBT = "fix chat_template.jinja, or chat_template in tokenizer_config.json, unless the model was trained with it"
 
 
 def check_tokenizer(subject: Subject) -> Iterator[Finding]:
-    """A line on the tokenizer itself, then one for each task."""
+    """Yields a line for the tokenizer, one for each oddity of its template, and one for each task."""
     tokenizer = subject.tokenizer
     if isinstance(tokenizer, str):
-        remedy = "name a folder whose tokenizer transformers can load"
+        remedy = "use a folder whose tokenizer transformers can load"
         yield Finding(part="tokenizer", check="model", level="error", found=tokenizer, remedy=remedy)
         return
     ends = ", ".join(map(str, tokenizer.eos_ids))
@@ -38,10 +38,10 @@ def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Finding:
             if (back := tokenizer.decode(tokenizer.encode(text))) != text:
                 faults.append(Fault(where=written.where, what=f"the {what} reads {_differs(text, back)}"))
     if not faults:
-        found = f"{counted(len(prompts), 'prompt')} and their answers come back as they are written"
+        found = f"{counted(len(prompts), 'prompt')} and their answers come back unchanged"
         return Finding(part="tokenizer", check=made.name, level="ok", found=found)
     found = f"{counted(len(faults), 'text')} of {counted(len(prompts), 'prompt')} and their answers come back changed"
-    remedy = "the policy sees and writes other text than the file; take out what the tokenizer cannot write"
+    remedy = "the policy reads and writes other text than the file; remove what the tokenizer cannot write"
     level = "error" if len(faults) > len(prompts) else "warning"
     return Finding(
         part="tokenizer", check=made.name, level=level, found=found, remedy=remedy, faults=in_file_order(faults)
@@ -49,7 +49,7 @@ def _of_task(made: MadeTask, task: Task, tokenizer: Tokenizer) -> Finding:
 
 
 def _differs(text: str, back: str) -> str:
-    """Where two texts begin to differ: `'caf\ufffd' instead of 'café'`."""
+    """First difference of two texts: `'caf\ufffd' instead of 'café'`."""
     start = next((i for i, (one, other) in enumerate(zip(text, back, strict=False)) if one != other), None)
     start = max(0, (min(len(text), len(back)) if start is None else start) - 10)
     return f"{back[start : start + 30]!r} instead of {text[start : start + 30]!r}"

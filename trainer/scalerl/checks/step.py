@@ -1,4 +1,4 @@
-"""One optimiser step of the recipe's own shapes, before anything depends on it."""
+"""Tries one optimiser step with the recipe's own shapes, before anything depends on it."""
 
 import math
 import time
@@ -24,32 +24,32 @@ from scalerl.rollout import Group, Prompt, Rollout
 from scalerl.tokens import Tokenizer
 
 MOST_FLOPS = 1e12
-"""A step that would take more is tried with fewer and shorter rollouts: some ten seconds of a processor core or two."""
+"""FLOPs above which a step is tried with fewer and shorter rollouts: some ten seconds on one or two CPU cores."""
 FEWEST_TOKENS = 8
 MOST_GROUPS_TRIED = 20
-"""Steps until the loss scale of FP16 fits."""
+"""Most steps to find the loss scale of FP16."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """The part of a step that is tried: `Tried(groups=2, rollouts=8, answer=11)`."""
+    """Size of the step that is tried: `Tried(groups=2, rollouts=8, answer=11)`."""
 
     groups: int
     rollouts: int
-    """Of each group."""
+    """Rollouts per group."""
     answer: int
-    """Tokens of each rollout."""
+    """Answer tokens per rollout."""
 
 
 def check_step(subject: Subject, say: Callable[[str], None]) -> Iterator[Finding]:
-    """One line: it runs and is finite, in so many seconds."""
+    """Yields one line: whether a step runs and is finite, and its seconds."""
     prompts = [prompt for made in subject.tasks if not made.is_downstream for prompt in made.prompts()]
     if not prompts:
         return
     assert not isinstance(subject.tokenizer, str)
     total, free = peak_memory(subject.recipe, prompt_lengths(subject)).total, memory_available()
     if free is not None and total > free:
-        found = f"not tried: a run takes {size_text(total)} of memory, and {size_text(free)} are free"
+        found = f"not tried: a run takes {size_text(total)} of memory, but only {size_text(free)} are free"
         yield Finding(part="step", check="optimiser", level="warning", found=found)
         return
     try:
@@ -82,7 +82,7 @@ def _try_step(
     loss, norm = update.metrics["loss"], update.metrics["grad_norm"]
     if update.metrics["skipped"] or not (math.isfinite(loss) and math.isfinite(norm)):
         found = f"the loss or the gradient of one step is not finite: loss {loss}, gradient norm {norm}"
-        remedy = "look for values that are not finite in the weights, or use parameters: fp32"
+        remedy = "look for non-finite values in the weights, or use parameters: fp32"
         return Finding(part="step", check="optimiser", level="error", found=found, remedy=remedy)
     whole = recipe.batch.prompts * recipe.batch.generations * (len(longest.tokens) + most_tokens(recipe, tokenizer))
     part = tried.groups * tried.rollouts * (len(longest.tokens) + tried.answer)
@@ -106,9 +106,9 @@ def first_policy(recipe: ResolvedRecipe) -> Policy:
 
 
 def part_of_step(recipe: ResolvedRecipe, parameters: int, prompt: int, answer: int) -> Tried:
-    """The whole batch if it takes at most MOST_FLOPS, else fewer groups, then two shorter rollouts of one group.
+    """The whole batch if it takes at most MOST_FLOPS, else fewer groups, else two shorter rollouts of one group.
 
-    6 FLOPs per parameter and token, for each epoch.
+    Counts 6 FLOPs per parameter and token, for each epoch.
     """
     most = int(MOST_FLOPS / (6 * parameters * recipe.epochs))
     rollouts = recipe.batch.generations
@@ -119,7 +119,7 @@ def part_of_step(recipe: ResolvedRecipe, parameters: int, prompt: int, answer: i
 
 
 def random_groups(tried: Tried, prompt: Prompt, vocabulary: int) -> list[Group]:
-    """Groups of random tokens; every other rollout is right, so that each group teaches something."""
+    """Groups of random tokens; every other rollout is right, so that each group has a learning signal."""
     rng = np.random.default_rng(0)
     return [
         Group(

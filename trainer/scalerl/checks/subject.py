@@ -1,4 +1,4 @@
-"""What the checks look at: a recipe, its tokenizer and its tasks, each made once."""
+"""Subject of the checks: a recipe, its tokenizer and its tasks, each made once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,24 +17,24 @@ from scalerl.tokens import Tokenizer, make_tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class MadeTask:
-    """A task of the recipe, or why it cannot be made."""
+    """A task of the recipe, or the reason why it cannot be made."""
 
     settings: AnyTask | Downstream
     is_downstream: bool
     task: Task | None = None
     error: str = ""
     lacks_sandbox: bool = False
-    """Whether it cannot be made because programs cannot be run here."""
+    """True if it cannot be made because this machine cannot run programs."""
     rows: tuple[LeftOut, ...] = ()
-    """Rows of its files that cannot be used: a run refuses the task for them, the checks look at the others too."""
+    """Rows of its files that cannot be used: a run rejects the task for them, but the checks examine the others too."""
 
     @property
     def name(self) -> str:
-        """The task's name; a file that is only measured is marked."""
+        """Name of the task, with a mark on files that are only measured."""
         return f"{self.settings.title} (downstream)" if self.is_downstream else self.settings.title
 
     def prompts(self) -> Iterator[Prompt]:
-        """Those to train on, then those held out."""
+        """Training prompts, then held-out ones."""
         if self.task is not None:
             yield from self.task.train
             yield from self.task.validation
@@ -47,14 +47,14 @@ class Subject:
         self.recipe = recipe
 
     def of(self, recipe: ResolvedRecipe) -> "Subject":
-        """Another recipe with the same tokenizer and tasks."""
+        """Subject for another recipe with the same tokenizer and tasks."""
         other = Subject(recipe)
         other.tokenizer, other.tasks = self.tokenizer, self.tasks
         return other
 
     @cached_property
     def tokenizer(self) -> Tokenizer | str:
-        """The model's tokenizer, or why it cannot be used."""
+        """The model's tokenizer, or the reason why it cannot be used."""
         try:
             return make_tokenizer(self.recipe.model, thinks=self.recipe.generation.thinks)
         except (ValueError, OSError, KeyError, ImportError) as error:
@@ -62,7 +62,7 @@ class Subject:
 
     @cached_property
     def tasks(self) -> tuple[MadeTask, ...]:
-        """The tasks that are trained on, then those that are only measured; none without a tokenizer."""
+        """Training tasks, then tasks that are only measured; empty without a tokenizer."""
         if isinstance(self.tokenizer, str):
             return ()
         made = [self._made(settings, self.tokenizer, is_downstream=False) for settings in self.recipe.tasks]
@@ -70,7 +70,7 @@ class Subject:
         return self._without_leaks(made)
 
     def _without_leaks(self, made: list[MadeTask]) -> tuple[MadeTask, ...]:
-        """The tasks without training problems that one of them measures; an error where nothing is left to train on."""
+        """Tasks without training problems that another one measures; an error if nothing is left to train on."""
         pairs = [(one, one.task) for one in made if isinstance(one.task, FileTask)]
         try:
             leave_out_leaks(

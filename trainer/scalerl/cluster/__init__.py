@@ -1,14 +1,14 @@
 """Generators and a trainer together. A map of the room:
 
-cluster               what is between them, whatever the clock
-virtual_cluster       played by one process, time modelled
-device_seconds        where the hours go: device-seconds by role and activity
-probe                 whether a generator of another engine computes what the learner computes
-placement             which process has which devices of which node
-node_of_run           which of the nodes a process is on
-unit_state            what one of them was last known to do
-peak_rate             what a device of the wall clock could do at most
-cost                  what work costs on the modelled device
-step_time             how long an optimiser step would take by it
-free_attention_clock  what the same work would have cost had attention been free
+cluster               the parts common to both clocks
+virtual_cluster       a cluster simulated by one process with modelled time
+device_seconds        accounts of device-seconds by role and activity
+probe                 check that another engine's generator agrees with the learner
+placement             assignment of devices and nodes to processes
+node_of_run           the node that a process is on
+unit_state            last known state of a process
+peak_rate             measured peak rate of a device on the wall clock
+cost                  cost of work on the modelled device
+step_time             duration of an optimiser step by this cost model
+free_attention_clock  cost of the same work if attention were free
 """

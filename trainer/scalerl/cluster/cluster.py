@@ -1,8 +1,8 @@
-"""What generators and a trainer share whatever clock they run by: prompts, groups, the optimiser step, what is counted.
+"""The parts of generators and a trainer common to both clocks: prompts, groups, the optimiser step, counters.
 
-`scalerl.cluster.virtual_cluster` plays the devices on a modelled clock; `scalerl.processes` runs them as processes on
-the real one. A schedule (`scalerl.schedules`) sees only what is here. Elapsed time counts on every device, busy or not
-(ScaleRL §2: idle time is compute).
+`scalerl.cluster.virtual_cluster` simulates the devices on a modelled clock; `scalerl.processes` runs them as processes
+on the real one. A schedule (`scalerl.schedules`) sees only this interface. Elapsed time counts on every device, busy or
+not (ScaleRL §2: idle time is compute).
 """
 
 from abc import ABC, abstractmethod
@@ -34,36 +34,36 @@ class Assembly:
 
     prompt: Prompt
     start_version: int
-    """Weights it may have been begun under, at the earliest."""
+    """Oldest version of the weights that its rollouts may have started with."""
     rollouts: list[Rollout | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedStep:
-    """One optimiser step as the schedule saw it."""
+    """One optimiser step as the schedule sees it."""
 
     groups: list[Group]
     update: Update
     version: int
-    """Trainer version the groups were consumed at."""
+    """Trainer version at which the groups were consumed."""
 
 
 @dataclass(kw_only=True)
 class Clock:
-    """Seconds, virtual or real, and what was done in them."""
+    """Virtual or real seconds, and the work done in them."""
 
     now: float = 0.0
-    """Time the generators have reached."""
+    """Time that the generators have reached."""
     trainer_free: float = 0.0
-    """Time the trainer's last step ends."""
+    """Time at which the trainer's last step ends."""
     generator_busy: float = 0.0
-    """Device-seconds."""
+    """Device-seconds in which generators were busy."""
     trainer_busy: float = 0.0
-    """Device-seconds."""
+    """Device-seconds in which trainers were busy."""
     tokens: int = 0
     flops: int = 0
     trainer_flops: int = 0
-    """Those of training and scoring."""
+    """FLOPs of training and scoring."""
 
 
 @dataclass(kw_only=True)
@@ -76,7 +76,7 @@ class Cluster(ABC):
     task: Task
     rng: np.random.Generator
     off_clock: Generator
-    """Decodes what costs no compute: evaluations."""
+    """Generator for work that costs no compute: evaluations."""
     clock: Clock = field(default_factory=Clock)
     assembling: dict[int, Assembly] = field(default_factory=dict)
     ready: list[tuple[int, Group]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Cluster(ABC):
     """Batches generated but not yet trained on (PPO-off-policy-k)."""
     next_group: int = 0
     news: list[str] = field(default_factory=list)
-    """What befell the processes since the run last took note of it."""
+    """Events of the processes since the run last collected them."""
 
     def __post_init__(self) -> None:
         self.size = self.learner.size
@@ -93,13 +93,13 @@ class Cluster(ABC):
 
     @property
     def compute_gpu_hours(self) -> float:
-        """Device-hours up to the end of the last optimiser step, all devices, idle time included."""
+        """Device-hours up to the end of the last optimiser step, of all devices, including idle time."""
         devices = self.recipe.cluster.generators + self.recipe.trainers
         return devices * self.elapsed_s / 3600
 
     @property
     def num_devices(self) -> dict[Role, int]:
-        """Devices by role."""
+        """Number of devices by role."""
         return {"generator": self.recipe.cluster.generators, "trainer": self.recipe.trainers}
 
     @property
@@ -109,70 +109,70 @@ class Cluster(ABC):
 
     @abstractmethod
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
-        """Where the hours went: device-seconds up to the end of the last optimiser step, by role and activity."""
+        """Device-seconds up to the end of the last optimiser step, by role and activity."""
 
     @abstractmethod
     def model_flops_utilisation(self) -> dict[Role, float]:
-        """Share of the devices' peak rate that went into the model's FLOPs, by role."""
+        """Model FLOPs as a share of the devices' peak rate, by role."""
 
     def units(self) -> tuple[UnitState, ...]:
-        """Where each unit of the run is and what it does; none where one process plays all of them."""
+        """Place and state of each unit of the run; empty if one process simulates all of them."""
         return ()
 
     @property
     def tokens_per_s(self) -> float:
-        """Tokens generated in a second of that time, idle time included."""
+        """Tokens generated per second up to the end of the last optimiser step, including idle time."""
         return self.clock.tokens / self.elapsed_s
 
     @property
     def compute_without_attention_gpu_hours(self) -> float | None:
-        """A second account of that time, without what attention takes, where the clock has one."""
+        """Compute without the time for attention, if the clock keeps this second account; else None."""
         return None
 
     @property
     def groups_in_system(self) -> int:
-        """Groups started and not yet trained on."""
+        """Number of groups started and not yet trained on."""
         return len(self.assembling) + len(self.ready)
 
-    # --- what a schedule asks of the generators ---------------------------------------------------------------------
+    # --- interface to the generators, for schedules ------------------------------------------------------------------
 
     @property
     @abstractmethod
     def generator_version(self) -> int:
-        """The oldest weights that a generator decodes with."""
+        """Oldest version of the weights in use by a generator."""
 
     @property
     @abstractmethod
     def has_room(self) -> bool:
-        """Whether the generators could do with one more group."""
+        """True if the generators have room for one more group."""
 
     @property
     @abstractmethod
     def is_generating(self) -> bool:
-        """Whether rollouts that were asked for are not finished."""
+        """True if requested rollouts are unfinished."""
 
     @abstractmethod
     def catch_up(self) -> None:
-        """Take note of what has happened up to now: weights that arrived, rollouts that were finished."""
+        """Process what has happened up to now: arrived weights and finished rollouts."""
 
     @abstractmethod
     def advance(self) -> None:
-        """Let time pass until something new has happened to the generators."""
+        """Let time pass until the generators have news."""
 
     @abstractmethod
     def push_weights(self) -> None:
-        """Send the trainer's weights off; generators take them between two decode steps."""
+        """Send the trainer's weights; generators take them between two decode steps."""
 
     @abstractmethod
     def synchronise(self) -> None:
-        """Push the trainer's weights and wait until every generator decodes with them."""
+        """Push the trainer's weights and wait until every generator uses them."""
 
     @abstractmethod
     def submit(self, requests: list[Request]) -> None:
-        """Ask the generators for the rollouts of one group."""
+        """Request the rollouts of one group from the generators."""
 
     def admit(self) -> None:
-        """Draw a prompt and ask the generators for one group of rollouts."""
+        """Draw a prompt and request one group of rollouts from the generators."""
         prompt = self.pool.draw()
         self.assembling[self.next_group] = Assembly(
             prompt=prompt, start_version=self.generator_version, rollouts=[None] * self.recipe.batch.generations
@@ -181,7 +181,6 @@ class Cluster(ABC):
         self.next_group += 1
 
     def _requests(self, group: int, prompt: Prompt) -> list[Request]:
-        """The rollouts of a group, with newly drawn seeds and interruptions."""
         generations = self.recipe.batch.generations
         cuts, seeds = draw_cuts(self.recipe, self.rng, generations), draw_seeds(self.rng, generations)
         return [Request(prompt=prompt, group=group, index=i, seed=seeds[i], cut=cuts[i]) for i in range(generations)]
@@ -205,7 +204,7 @@ class Cluster(ABC):
             self.ready.append((number, group))
 
     def train(self, groups: list[Group], start: float) -> TrainedStep:
-        """One optimiser step that starts at time `start` of the clock."""
+        """Take one optimiser step, starting at time `start` of the clock."""
         version = self.learner.version
         update = self.learner.step(groups, self.compute_gpu_hours)
         self.trained(update, start)
@@ -217,24 +216,24 @@ class Cluster(ABC):
 
     @abstractmethod
     def trained(self, update: Update, start: float) -> None:
-        """Put the time of an optimiser step that began at `start` on the clock."""
+        """Add the time of an optimiser step that began at `start` to the clock."""
 
     @abstractmethod
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do."""
+        """Shares of idle time so far, of the generators' and of the trainers' devices."""
 
-    # --- what a run asks ---------------------------------------------------------------------------------------------
+    # --- interface for a run -----------------------------------------------------------------------------------------
 
     @abstractmethod
     def start(self) -> None:
-        """Let generators generate and the clock run."""
+        """Start the generators and the clock."""
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
-        """Inside, no time passes and no generator decodes: for what costs no compute, evaluations and checkpoints."""
+        """Context in which no time passes and no generator decodes, for work that costs no compute."""
 
     def probe(self) -> WeightProbe | None:
-        """What the learner's present weights make of some tokens; None where generators decode by the same code."""
+        """Probe of the learner's current weights; None if generators use the learner's code."""
         if self.recipe.generator.type == "torch":
             return None
         tokens = probe_tokens(self.recipe, self.task.train)
@@ -242,17 +241,18 @@ class Cluster(ABC):
         return WeightProbe(tokens=tokens, expected=self.off_clock.score(tokens))
 
     def sample(self, requests: list[Request]) -> list[Finished]:
-        """Decode requests off the clock under the trainer's present weights; in the order in which rollouts end."""
+        """Decode requests off the clock with the trainer's current weights; rollouts in the order in which they
+        finish."""
         with self.paused():
             self.off_clock.set_weights(self.learner.weights(), self.learner.version)
             return decode_all(self.off_clock, requests)
 
     @abstractmethod
     def close(self) -> None:
-        """End what runs beside this process."""
+        """End everything that runs beside this process."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on."""
+        """Everything that the next step depends on."""
         return {
             "learner": self.learner.state_dict(),
             "pool": self.pool.state_dict(),
@@ -263,7 +263,7 @@ class Cluster(ABC):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         self.learner.load_state_dict(state["learner"])
         self.pool.load_state_dict(state["pool"])
         self.judge.load_state_dict(state["judge"])

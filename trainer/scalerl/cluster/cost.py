@@ -1,19 +1,19 @@
-"""What decoding, training and weight pushes cost on the modelled device: seconds and floating-point operations.
+"""Cost of decoding, training and weight pushes on the modelled device, in seconds and FLOPs.
 
-    decode step of n sequences on one generator   a + b n + r per cached position of theirs
+    decode step of n sequences on one generator   a + b n + r per cached position of the sequences
     prefill                                       c per token + f per position that a token attends to
     update                                        d per token + 3 f per position, divided by the trainers
     weight push                                   e
 
-The terms of a decode step add up because a device does them one after another: in every layer the matrix products read
-the weights (a) and multiply with them (b), then attention reads keys and values (r). Multiplying with these is not
-charged: Llama 3 8B on an H100 does it in a thirtieth of the time that reading them takes.
+The terms of a decode step add up because a device executes them one after another: in every layer the matrix products
+read the weights (a) and multiply with them (b), then attention reads keys and values (r). Multiplying with keys and
+values is not charged: for Llama 3 8B on an H100 this takes a thirtieth of the time needed to read them.
 
-At 7k positions and 108 sequences that model reads 108 x 7,000 x 131,072 bytes = 99 GB of keys and values in a decode
-step, six times its 16 GB of weights. A tiny model that plays it has factors for its parameters, its attention width and
-its cache, because these three do not grow alike (`scalerl.recipe.cluster`).
+At 7k positions and 108 sequences that model reads 108 x 7,000 x 131,072 bytes = 99 GB of keys and values per decode
+step, six times its 16 GB of weights. A tiny model that stands for it has separate factors for parameters, attention
+width and cache, because these do not grow alike (`scalerl.recipe.cluster`).
 
-Compute counted with it is *modelled* GPU-hours and is never mixed with measured ones.
+The resulting compute is in *modelled* GPU-hours and is never mixed with measured ones.
 """
 
 from dataclasses import dataclass, replace
@@ -26,18 +26,18 @@ from scalerl.recipe import Virtual
 
 @dataclass(frozen=True, kw_only=True)
 class CostModel:
-    """Seconds for each kind of work on one device; tokens are those of the real model, positions of the modelled."""
+    """Seconds of each kind of work on one device, per token of the real model and per position of the modelled one."""
 
     decode_base_s: float
-    """a: the weights are read once, whatever the number of sequences."""
+    """a: reading the weights once, for any number of sequences."""
     decode_sequence_s: float
     """b: one token of one sequence."""
     cached_position_s: float
-    """r: keys and values of one position are read."""
+    """r: reading keys and values of one position."""
     prefill_token_s: float
     """c: one prompt token."""
     attended_position_s: float
-    """f: one token attends to one position, forward."""
+    """f: attention of one token to one position, forward."""
     train_token_s: float
     """d: one token forward and backward."""
     push_s: float
@@ -45,10 +45,10 @@ class CostModel:
     tokens_stand_for: float
     """Modelled tokens per token."""
     flops_per_s: float
-    """What the device reaches in prefill and training."""
+    """FLOPs per second reached in prefill and training."""
 
     def decode_s(self, work: StepWork, generators: int) -> float:
-        """How long a decode step takes if its sequences, of mean length, are spread evenly over the generators."""
+        """Duration of a decode step whose sequences, of mean length, are spread evenly over the generators."""
         fullest = -(-work.sequences // generators)
         return (
             self.decode_base_s
@@ -58,7 +58,7 @@ class CostModel:
         )
 
     def decode_busy_s(self, work: StepWork, generators: int) -> float:
-        """Device-seconds of that step in which a generator has something to do."""
+        """Device-seconds of a decode step in which generators are busy."""
         return (
             self.decode_base_s * min(work.sequences, generators)
             + self.decode_sequence_s * work.sequences
@@ -67,7 +67,7 @@ class CostModel:
         )
 
     def train_s(self, update: Update, trainers: int) -> float:
-        """How long an optimiser step takes."""
+        """Duration of an optimiser step."""
         trained = modelled_positions(update.trained_tokens, update.context_tokens, self.tokens_stand_for)
         scored = modelled_positions(update.scored_tokens, update.scored_context_tokens, self.tokens_stand_for)
         seconds = (
@@ -78,7 +78,7 @@ class CostModel:
         return seconds / trainers
 
     def decode_flops(self, work: StepWork) -> float:
-        """FLOPs of the modelled model in a decode step; those of attention are counted though they take no time."""
+        """FLOPs of the modelled model in a decode step, including those of attention, which are not charged."""
         attended = modelled_positions(work.sequences, work.context_tokens, self.tokens_stand_for)
         seconds = self.decode_sequence_s * work.sequences + self.attended_position_s * attended + self._prefill_s(work)
         return self.flops_per_s * seconds
@@ -88,7 +88,7 @@ class CostModel:
         return self.flops_per_s * self.train_s(update, trainers=1)
 
     def with_free_attention(self) -> "CostModel":
-        """The same device, where attention takes no time."""
+        """Costs of the same device with free attention."""
         return replace(self, cached_position_s=0.0, attended_position_s=0.0)
 
     def _prefill_s(self, work: StepWork) -> float:
@@ -101,12 +101,12 @@ class CostModel:
 
 
 def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
-    """Roofline costs: bytes of weights and cache over bandwidth; 2 FLOPs an active parameter and token forward, 6 in
-    training, and 4 FLOPs a number of the attention width and position attended to.
+    """Roofline costs: bytes of weights and cache over bandwidth; 2 FLOPs per active parameter and token forward, 6 in
+    training; 4 FLOPs per number of the attention width and position attended to.
 
-    Weights and cache are charged as BF16 whatever precision the recipe has, so that precisions are compared at equal
-    cost. A decode step is charged all experts: a batch of any size sends some token to each. Attention over a sliding
-    window is charged as if it reached back to the start.
+    Weights and cache are charged as BF16 for any recipe, so that precisions are compared at equal cost. A decode step
+    is charged for all experts, because a batch of any size routes some token to each. Sliding-window attention is
+    charged as full attention.
     """
     device = cluster.device
     parameters = size.parameters * cluster.parameters_stand_for
@@ -135,15 +135,15 @@ def cost_model(cluster: Virtual, size: ModelSize) -> CostModel:
 
 
 def modelled_positions(tokens: int, positions: int, stand_for: float) -> float:
-    """Positions that the modelled tokens attend to: T^2 p - n T (T - 1) / 2 for n tokens that attend to p in all.
+    """Positions that the modelled tokens attend to: T^2 p - n T (T - 1) / 2 for n tokens that attend to p in total.
 
-    A token that stands for T is T tokens in a row, each of which attends to itself and to all before it. So one that
+    A token that stands for T is T consecutive tokens, each attending to itself and to all before it. So a token that
     attends to p positions stands for tokens that attend to (p - 1) T + 1, ..., (p - 1) T + T.
     """
-    assert positions >= tokens, f"{tokens} tokens attend to {positions} positions, but each attends to itself at least"
+    assert positions >= tokens, f"{tokens} tokens attend to {positions} positions, but each attends at least to itself"
     return stand_for**2 * positions - tokens * stand_for * (stand_for - 1) / 2
 
 
 def forward_flops(size: ModelSize, tokens: int, context_tokens: int) -> int:
-    """2 N per token, and 4 x attention width for each cached position a token attends to."""
+    """Forward FLOPs: 2 N per token, and 4 x attention width per cached position that a token attends to."""
     return 2 * size.active_parameters * tokens + 4 * size.attention_width * context_tokens

@@ -1,23 +1,23 @@
-"""Where the hours go: device-seconds by role and activity, on either clock.
+"""Accounts of device-seconds by role and activity, on either clock.
 
-    generator   decode             sequences are decoded, their prompts prefilled
+    generator   decode             decoding sequences and prefilling their prompts
                 wait_prompts       no prompt may be admitted, or the fullest generator takes longer
-                wait_weights       all that was asked for is generated, and the next weights are not there
-                sync               weights are sent or taken, and nothing else is done
-                unplayed           on the virtual clock, decode steps during the last optimiser step, played later
+                wait_weights       all requests are finished, and the next weights are not there
+                sync               sending or receiving weights, with no other work
+                unplayed           virtual clock: decode steps during the last optimiser step, simulated later
     trainer     forward_backward   an optimiser step
                 wait_rollouts      no batch is full
-                sync               weights are sent, and nothing else is done
-                wait_evaluator     as many evaluations as may be kept are not measured yet, and the next is due
-                coordinate         on the wall clock, prompts, verifiers, the publication of weights and the run log
-    evaluator   evaluate           answers to the measured prompts are decoded and judged
-                sync               the weights to be measured are fetched
+                sync               sending weights, with no other work
+                wait_evaluator     the next evaluation is due, but too many are still unfinished
+                coordinate         wall clock: prompts, verifiers, publication of weights and the run log
+    evaluator   evaluate           decoding and judging answers to the measured prompts
+                sync               fetching the weights to be measured
                 wait_weights       no evaluation is due
-    all         dead               from a process's death to the first word of its successor
+    all         dead               from a process's death to the first message of its successor
 
-Every second of every device is booked on one activity, so those of a role add up to its devices times the time that
-has passed. What costs no compute, checkpoints and evaluations without an evaluator, stops the clock and is not in here.
-The evaluator's seconds are no compute either: `scalerl.recipe.Wall.evaluator`.
+Every second of every device is booked to one activity, so the seconds of a role add up to its devices times the elapsed
+time. Work that costs no compute, checkpoints and evaluations without an evaluator, stops the clock and is not included.
+An evaluator's seconds are not compute either: `scalerl.recipe.Wall.evaluator`.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ Activity = Literal[
 ]  # fmt: skip
 Role = Literal["generator", "trainer", "evaluator"]
 MOMENT_ROUNDING = 1e-14
-"""Relative error of a difference of two moments: less time than that has not passed."""
+"""Relative rounding error of the difference of two times; a shorter stretch counts as zero."""
 NOTHING: Mapping[Activity, float] = {}
 
 
 @dataclass(kw_only=True)
 class Account:
-    """The device-seconds of some devices, booked one stretch of time after the other.
+    """Device-seconds of some devices, booked one stretch of time after the other.
 
     >>> account = Account(devices=2)
     >>> account.book("wait_prompts", until=3.0, of_which={"decode": 5.0})
@@ -47,18 +47,18 @@ class Account:
 
     devices: int = 1
     until: float = 0.0
-    """The moment up to which all is booked."""
+    """Time up to which everything is booked."""
     seconds: dict[Activity, float] = field(default_factory=dict)
     flops: float = 0.0
-    """Done in that time."""
+    """FLOPs done up to that time."""
     last_from: float = 0.0
-    """The moment at which the last stretch began."""
+    """Time at which the last stretch began."""
     last: dict[Activity, float] = field(default_factory=dict)
-    """Device-seconds of the last stretch, which `seconds` has too."""
+    """Device-seconds of the last stretch, also included in `seconds`."""
 
     def book(self, activity: Activity, until: float, of_which: Mapping[Activity, float] = NOTHING) -> None:
-        """Spend the time up to `until` with `activity`, but for the device-seconds that `of_which` names."""
-        assert until >= self.until, f"all is booked up to {self.until}, so no stretch can end at {until}"
+        """Book the time up to `until` to `activity`, except the device-seconds in `of_which`."""
+        assert until >= self.until, f"everything is booked up to {self.until}, so no stretch can end at {until}"
         if until == self.until:
             return
         rest = self.devices * (until - self.until) - sum(of_which.values())
@@ -71,8 +71,8 @@ class Account:
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def at(self, moment: float, then: Activity) -> dict[Activity, float]:
-        """The seconds up to `moment`: the last stretch cut off there, or the time since then spent with `then`."""
-        assert moment >= self.last_from, f"the account can be cut from {self.last_from} on, not at {moment}"
+        """Seconds up to `moment`: the last stretch is cut off there, or the time after it is booked to `then`."""
+        assert moment >= self.last_from, f"the account can only be cut from {self.last_from} on, not at {moment}"
         seconds = dict(self.seconds)
         if moment > self.until:
             seconds[then] = seconds.get(then, 0.0) + self.devices * (moment - self.until)
@@ -83,5 +83,5 @@ class Account:
         return seconds
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """State as plain values."""
         return {**vars(self), "seconds": dict(self.seconds), "last": dict(self.last)}

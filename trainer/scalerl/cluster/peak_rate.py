@@ -1,4 +1,4 @@
-"""What a device of the wall clock could do at most: the rate of large matrix products, measured."""
+"""Peak rate of a device on the wall clock, measured with large matrix products."""
 
 import time
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ REPETITIONS = 4
 
 
 def peak_rates(recipe: ResolvedRecipe, threads: Mapping[Role, int]) -> dict[Role, float]:
-    """Of a device of each role with so many threads, in the recipe's precision; equal ones are measured once."""
+    """Peak rate of one device of each role, in the recipe's precision; equal thread counts are measured once."""
     device, dtype = device_of(recipe), precision_of(recipe).products
     rates = {number: peak_flops_per_s(number, device, dtype) for number in set(threads.values())}
     return {role: rates[number] for role, number in threads.items()}
 
 
 def peak_flops_per_s(threads: int, device: torch.device, dtype: torch.dtype) -> float:
-    """FLOPs a second of the fastest of a few matrix products, on so many threads where `device` is the processor."""
+    """FLOPs per second of the fastest of a few matrix products; `threads` applies if `device` is the CPU."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -41,6 +41,6 @@ def _rate(size: int, device: torch.device, dtype: torch.dtype) -> float:
 
 
 def _finish(device: torch.device) -> None:
-    """A GPU works on its own; its time is known when it is done."""
+    """Wait for a GPU to finish, since it works asynchronously."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -1,8 +1,8 @@
-"""How long an optimiser step of a cluster takes by the cost model, before anything has run.
+"""Duration of an optimiser step of a cluster by the cost model, before anything has run.
 
 Every slot decodes a rollout of mean length whose cache is half full on average; the trainers share the batch evenly.
 PipelineRL generates and trains at once, so a step takes as long as the slower of the two; PPO-off-policy does one after
-the other. Evaluations, verification and what devices wait for each other are not in it.
+the other. Evaluation, verification and waiting are not included.
 """
 
 from dataclasses import dataclass
@@ -14,30 +14,31 @@ from scalerl.model.size import ModelSize
 from scalerl.recipe import Accelerator, ResolvedRecipe, Virtual
 
 RECOMPUTED = 4 / 3
-"""Training with gradient checkpointing: each block's forward pass a second time."""
+"""Factor for gradient checkpointing, which runs each block's forward pass twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepTime:
-    """`StepTime(generating_s=48.6, training_s=43.9, pushing_s=0.3, at_once=True, devices=80)` takes 48.6 s."""
+    """Durations of a step's parts: `StepTime(generating_s=48.6, training_s=43.9, pushing_s=0.3, at_once=True,
+    devices=80)` takes 48.6 s."""
 
     generating_s: float
     training_s: float
     pushing_s: float
     at_once: bool
-    """Whether generators generate while trainers train."""
+    """True if generators generate while trainers train."""
     devices: int
 
     @property
     def seconds(self) -> float:
-        """From one step to the next."""
+        """Time between two steps."""
         if self.at_once:
             return max(self.generating_s, self.training_s)
         return self.generating_s + self.training_s + self.pushing_s
 
     @property
     def gpu_hours(self) -> float:
-        """Of all devices, idle or not."""
+        """GPU-hours of all devices, idle or not."""
         return self.devices * self.seconds / 3600
 
 
@@ -50,9 +51,9 @@ def step_time(
     prompt_tokens: float,
     response_tokens: float,
 ) -> StepTime:
-    """Of one step of `recipe` whose prompts and responses have these lengths on average.
+    """Duration of one step of `recipe` with prompts and responses of these mean lengths.
 
-    A generator over several devices is charged as if they made it as many times faster.
+    A generator over several devices is charged as if they sped it up by their number.
     """
     cluster = recipe.cluster if recipe.cluster.type == "virtual" else Virtual(device=Accelerator())
     cost = cost_model(cluster, size)

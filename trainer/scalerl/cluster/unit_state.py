@@ -1,18 +1,18 @@
-"""What a unit of a run was last known to do; nothing here imports torch, so that the platform reads it."""
+"""Last known state of a unit of a run; imports no torch, so that the platform can read it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitState:
-    """`UnitState(unit="generator 3", node="n2", state="at work", doing="decode", deaths=1)`."""
+    """State of one unit: `UnitState(unit="generator 3", node="n2", state="at work", doing="decode", deaths=1)`."""
 
     unit: str
     node: str
-    """What people call it."""
+    """Name of the node for people."""
     state: str
-    """`starting`, `catching up` (it takes the newest weights), `at work`, or `gone` for good."""
+    """`starting`, `catching up` (taking the newest weights), `at work`, or `gone` for good."""
     doing: str
-    """An activity (`scalerl.cluster.device_seconds`) of one at work, or `paused`; empty for others."""
+    """Activity of a unit at work (`scalerl.cluster.device_seconds`), or `paused`; otherwise empty."""
     deaths: int
-    """Of processes in this place, in this attempt."""
+    """Number of processes that died in this place during this attempt."""

@@ -1,8 +1,8 @@
-"""The virtual cluster: one process that plays n generators and m trainers over one modelled clock.
+"""The virtual cluster: one process that simulates n generators and m trainers on one modelled clock.
 
-Generators decode in lockstep, sequences spread evenly over them: a decode step of S active sequences takes
-a + b ceil(S / n), plus prefill and the reading of keys and values (`scalerl.cluster.cost`). New weights reach all of
-them at once, at their virtual time, between two decode steps.
+Generators decode in lockstep, with sequences spread evenly over them: a decode step of S active sequences takes
+a + b ceil(S / n), plus prefill and the reading of keys and values (`scalerl.cluster.cost`). New weights reach all
+generators at once, at their virtual time, between two decode steps.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -25,13 +25,13 @@ from scalerl.recipe import Virtual
 
 @dataclass(kw_only=True)
 class VirtualCluster(Cluster):
-    """Modelled devices: what they compute is real, the time it takes is the cost model's."""
+    """Modelled devices: results are computed, durations come from the cost model."""
 
     generator: Generator
     pushes: list[tuple[float, int, dict[str, Tensor]]] = field(default_factory=list)
-    """Weights under way: arrival time, version, state."""
+    """Weights in transit: arrival time, version, state."""
     probes: dict[int, WeightProbe] = field(default_factory=dict)
-    """Of the weights under way, by version, for generators of another engine."""
+    """Probes of the weights in transit, by version, for generators of another engine."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,28 +44,28 @@ class VirtualCluster(Cluster):
 
     @property
     def compute_without_attention_gpu_hours(self) -> float | None:
-        """What the run's work would have cost had attention been free; None if it is."""
+        """Cost of the run's work if attention were free; None if it is."""
         if self.free_attention is None:
             return None
         return (self.devices.generators + self.devices.trainers) * self.free_attention.trainer_free / 3600
 
     @property
     def generator_version(self) -> int:
-        """All generators take new weights at once."""
+        """Version of the weights in use; all generators take new weights at once."""
         return self.generator.version
 
     @property
     def has_room(self) -> bool:
-        """Whether a slot is free that no request waits for."""
+        """True if a slot is free and no request waits for it."""
         return self.generator.has_room
 
     @property
     def is_generating(self) -> bool:
-        """Whether a decode step has anything to do."""
+        """True if a decode step has work to do."""
         return self.generator.busy
 
     def submit(self, requests: list[Request]) -> None:
-        """Requests start as slots become free."""
+        """Submit requests, which start as slots become free."""
         self.generator.submit(requests)
 
     def catch_up(self) -> None:
@@ -82,13 +82,13 @@ class VirtualCluster(Cluster):
             self.pushes = self.pushes[len(arrived) :]
 
     def advance(self) -> None:
-        """One decode step, or on to the trainer's or the weights' next moment when there is nothing to decode."""
+        """Take one decode step; with nothing to decode, advance to the next event of the trainer or the weights."""
         if self.generator.busy:
             self.decode()
             return
         moments = [(self.clock.trainer_free, None), *((arrival, version) for arrival, version, _ in self.pushes)]
         ahead = [moment for moment in moments if moment[0] > self.clock.now]
-        assert ahead, "generators are blocked and nothing is under way"
+        assert ahead, "generators are blocked and nothing is in transit"
         self.clock.now, version = min(ahead, key=itemgetter(0))
         self.accounts["generator"].book("wait_prompts" if version is None else "wait_weights", self.clock.now)
         if self.free_attention and version is None:
@@ -97,7 +97,7 @@ class VirtualCluster(Cluster):
             self.free_attention.waited_for_weights(version)
 
     def decode(self) -> None:
-        """One decode step of all generators."""
+        """Take one decode step of all generators."""
         finished, work = self.generator.step()
         generators = self.devices.generators
         busy = self.cost.decode_busy_s(work, generators)
@@ -112,7 +112,7 @@ class VirtualCluster(Cluster):
             self._collect(one)
 
     def trained(self, update: Update, start: float) -> None:
-        """The cost of the step's tokens, divided by the trainers."""
+        """Add the cost of the step's tokens, divided among the trainers."""
         trainers = self.devices.trainers
         seconds = self.cost.train_s(update, trainers)
         self.clock.trainer_free = start + seconds
@@ -125,7 +125,7 @@ class VirtualCluster(Cluster):
             self.free_attention.trained(update, trainers, in_a_decode_step=start < self.clock.now)
 
     def push_weights(self) -> None:
-        """Weights arrive one push after the trainer's last step ended."""
+        """Send the weights; they arrive one push after the end of the trainer's last step."""
         state = {name: tensor.clone() for name, tensor in self.learner.weights().items()}
         self.pushes.append((self.clock.trainer_free + self.cost.push_s, self.learner.version, state))
         if probe := self.probe():
@@ -134,7 +134,7 @@ class VirtualCluster(Cluster):
             self.free_attention.pushed(self.learner.version)
 
     def synchronise(self) -> None:
-        """Generators stand still until the weights are there."""
+        """Push the weights and stop the generators until they arrive."""
         self.push_weights()
         self.accounts["generator"].book("wait_weights", max(self.clock.now, self.clock.trainer_free))
         self.clock.now = max(self.clock.now, self.pushes[-1][0])
@@ -145,24 +145,24 @@ class VirtualCluster(Cluster):
         self.catch_up()
 
     def device_seconds(self) -> dict[Role, dict[Activity, float]]:
-        """What generators decode during the trainer's last step is not played yet; with nothing to decode they wait."""
+        """Device-seconds by role and activity; decoding during the trainer's last step is not simulated yet."""
         then: Activity = "unplayed" if self.is_generating else "wait_weights"
         return {role: account.at(self.elapsed_s, then) for role, account in self.accounts.items()}
 
     def model_flops_utilisation(self) -> dict[Role, float]:
-        """Of the modelled device's peak, by the modelled model."""
+        """FLOPs of the modelled model as a share of the modelled device's peak, by role."""
         peak = self.devices.device.tflops * 1e12 * self.elapsed_s
         return {role: account.flops / (account.devices * peak) for role, account in self.accounts.items()}
 
     @property
     def tokens_per_s(self) -> float:
-        """Of the modelled model."""
+        """Tokens per second of the modelled model."""
         return self.devices.tokens_stand_for * super().tokens_per_s
 
     def idle_shares(self) -> tuple[float, float]:
-        """Shares of the generators' and of the trainers' device time so far in which they had nothing to do.
+        """Shares of idle time so far, of the generators' and of the trainers' devices.
 
-        Under PipelineRL what generators do during the trainer's last step is not simulated yet and counts as idle.
+        Under PipelineRL, decoding during the trainer's last step is not simulated yet and counts as idle.
         """
         elapsed = max(self.clock.now, self.clock.trainer_free)
         if elapsed == 0.0:
@@ -171,10 +171,10 @@ class VirtualCluster(Cluster):
         return 1 - busy[0] / elapsed, 1 - busy[1] / elapsed
 
     def start(self) -> None:
-        """Nothing to do: generators decode when they are told to."""
+        """Do nothing: generators decode only when told to."""
 
     def paused(self) -> AbstractContextManager[None]:
-        """The clock moves only with the schedule's work."""
+        """Context without effect, since the clock moves only with the schedule's work."""
         return nullcontext()
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class VirtualCluster(Cluster):
         self.learner.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """With the generators' and the weights under way."""
+        """Everything that the next step depends on, including generators and weights in transit."""
         state = {
             **super().state_dict(),
             "generator": self.generator.state_dict(),
@@ -194,7 +194,7 @@ class VirtualCluster(Cluster):
         return state if self.free_attention is None else {**state, "free_attention": self.free_attention.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         super().load_state_dict(state)
         self.generator.load_state_dict(state["generator"])
         self.pushes = state["pushes"]

@@ -1,4 +1,4 @@
-"""Task files that are measured and never trained on, every so many evaluations and off the clock."""
+"""Task files that are measured at every n-th evaluation, off the clock, and never trained on."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from scalerl.tasks import Task
 
 
 def pass_at_k(num_samples: int, num_right: int, k: int) -> float:
-    """Chance that one of k samples is right, without bias: 1 - C(n - c, k) / C(n, k) (arXiv 2107.03374, eq. 1)."""
+    """Unbiased probability that one of k samples is right: 1 - C(n - c, k) / C(n, k) (arXiv 2107.03374, eq. 1)."""
     return 1.0 - math.comb(num_samples - num_right, k) / math.comb(num_samples, k)
 
 
 def mean_pass_at_k(outcomes: Sequence[Sequence[Outcome]], k: int) -> float | None:
-    """Mean of pass@k over problems, from the judged answers of each; None where no problem has k of them."""
+    """Mean of pass@k over problems, from the judged answers of each; None if no problem has k of them."""
     judged = [[outcome for outcome in of_problem if outcome not in NOT_JUDGED] for of_problem in outcomes]
     estimates = [pass_at_k(len(one), one.count("right"), k) for one in judged if len(one) >= k]
     return sum(estimates) / len(estimates) if estimates else None
@@ -29,15 +29,15 @@ def mean_pass_at_k(outcomes: Sequence[Sequence[Outcome]], k: int) -> float | Non
 
 @dataclass(kw_only=True)
 class DownstreamEvaluator:
-    """Measures on the task files of `evaluation.downstream`; a seed always draws the same numbers."""
+    """Measures the task files of `evaluation.downstream`; a seed determines all random numbers."""
 
     recipe: ResolvedRecipe
     seed: int
     tasks: Sequence[Task]
-    """Those of `evaluation.downstream`, in its order."""
+    """Tasks of `evaluation.downstream`, in its order."""
 
     def measure(self, sampler: Sampler, index: int) -> Iterator[dict[str, Any]]:
-        """Columns of the `downstream` rows that are due at evaluation `index`, counted from 0."""
+        """Columns of the `downstream` rows due at evaluation `index`, counted from 0."""
         for number, (settings, task) in enumerate(zip(self.recipe.evaluation.downstream, self.tasks, strict=True)):
             if index % settings.every == 0:
                 entropy = np.random.SeedSequence((self.seed, 6, number, index))

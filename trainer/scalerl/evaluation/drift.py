@@ -1,6 +1,6 @@
-"""How far what is measured has drifted from what a run started from: KL(policy || start), in nats a token.
+"""Drift of the measured policy from the run's start: KL(policy || start), in nats per token.
 
-The mean of the k3 estimate over the tokens that the policy chose; None if it chose none, or if the mean is not finite.
+The mean of the k3 estimate over the tokens that the policy chose; None without such tokens or if it is not finite.
 """
 
 import math
@@ -21,27 +21,27 @@ from scalerl.rollout import Rollout
 from scalerl.weights.hugging_face import Weights
 
 START_VERSION = 0
-"""Of the weights that a run starts from, as of those before its first optimiser step."""
+"""Version number of the weights at the start of a run."""
 
 
 class Drift(Protocol):
-    """The estimate for these rollouts."""
+    """Estimates the drift of rollouts."""
 
     def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """From their behaviour log-probs and those that the start has for the same tokens."""
+        """Estimate from the rollouts' behaviour log-probabilities and those of the start for the same tokens."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyDrift:
-    """By a copy of the start's policy."""
+    """Estimates with a copy of the initial policy."""
 
     recipe: ResolvedRecipe
     start: Policy
 
     @torch.no_grad()
     def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """In passes of `micro_batch_tokens`."""
+        """Estimate in passes of `micro_batch_tokens`."""
         batch = batch_of(rollouts, list(range(len(rollouts)))).to(self.start.device)
         total = 0.0
         for rows in padded_micro_batches(batch.length_B, self.recipe.optimiser.micro_batch_tokens):
@@ -53,9 +53,9 @@ class PolicyDrift:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorDrift:
-    """By a generator that is given the start's weights for it, where no device has room for a policy beside it.
+    """Estimates with a generator that loads the initial weights, if no device has room for a second policy.
 
-    A generator scores at temperature 1, so with another temperature there is no estimate.
+    Generators score at temperature 1, so there is no estimate for other temperatures.
     """
 
     recipe: ResolvedRecipe
@@ -63,7 +63,7 @@ class GeneratorDrift:
     start: Callable[[], Weights]
 
     def __call__(self, rollouts: list[Rollout]) -> float | None:
-        """Sequence by sequence; afterwards the generator has the start's weights."""
+        """Estimate sequence by sequence; afterwards the generator has the initial weights."""
         if self.recipe.generation.temperature != 1.0:
             return None
         self.generator.set_weights(self.start(), START_VERSION)

@@ -1,4 +1,4 @@
-"""What an evaluation is: requests to whoever decodes, and rows of what came of them. None builds a generator."""
+"""The protocol of evaluations: requests to a sampler, and rows of results. None builds a generator."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -13,15 +13,15 @@ from scalerl.rollout import Prompt
 
 
 class Sampler(Protocol):
-    """Decodes requests with the weights that are to be measured. A cluster is one, off its clock."""
+    """Decodes requests with the weights to be measured. A cluster is a sampler, off its clock."""
 
     def sample(self, requests: list[Request]) -> list[Finished]:
-        """The rollouts of these requests, in the order in which they ended."""
+        """Rollouts of these requests, in the order in which they finished."""
         ...
 
 
 class Evaluator(Protocol):
-    """Measures the weights that a sampler decodes with; a seed and an index always draw the same numbers."""
+    """Measures a sampler's weights; seed and index determine all random numbers."""
 
     def measure(self, sampler: Sampler, index: int) -> Iterable[dict[str, Any]]:
         """Columns of the rows of measurement `index`, counted from 0."""
@@ -35,7 +35,7 @@ def samples_of(
     num_samples: int,
     entropy: np.random.SeedSequence,
 ) -> list[Finished]:
-    """So many rollouts of each prompt, in the order in which they ended; `entropy` decides all that is drawn."""
+    """`num_samples` rollouts of each prompt, in the order in which they finished; `entropy` determines all draws."""
     rng = np.random.default_rng(entropy)
     requests = []
     for number, prompt in enumerate(prompts):

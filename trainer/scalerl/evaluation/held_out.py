@@ -1,4 +1,4 @@
-"""Held-out pass rate: k samples of every validation prompt, off the clock and off the training random numbers."""
+"""Held-out pass rate: k samples of every validation prompt, off the clock and with separate random numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from scalerl.tasks import Mix, Task
 
 @dataclass(kw_only=True)
 class HeldOutEvaluator:
-    """Measures on the task's validation prompts; evaluation n of a seed always draws the same numbers."""
+    """Measures the task's validation prompts; seed and index determine all random numbers."""
 
     recipe: ResolvedRecipe
     task: Task
     seed: int
     drift: Drift
-    """The KL of what is measured to what the run started from."""
+    """Estimator of the KL from the start of the run."""
     kept: KeptRollouts | None = None
-    """Takes some of the rollouts, for people to read."""
+    """Keeps some of the rollouts for people to read."""
 
     def measure(self, sampler: Sampler, index: int) -> list[dict[str, Any]]:
-        """Columns of the `eval` rows: those of each task of a mix, then of all; `index` counts evaluations from 0."""
+        """Columns of the `eval` rows: one row for each task of a mix, then one for all; `index` counts from 0."""
         entropy = np.random.SeedSequence((self.seed, 1, index))
         finished = samples_of(self.recipe, sampler, self.task.validation, self.recipe.evaluation.samples, entropy)
         rollouts = [one.rollout for one in finished]
@@ -53,7 +53,7 @@ class HeldOutEvaluator:
 
 
 def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> dict[str, Any]:
-    """The mean pass rate over the answers that were judged, and what is known of all of them."""
+    """Mean pass rate over judged answers, and statistics of all answers."""
     rollouts: list[Rollout] = [rollout for rollout, _ in judged]
     found = [(rollout.prompt.id, one.outcome == "right") for rollout, one in judged if one.outcome not in NOT_JUDGED]
     if not found:
@@ -71,10 +71,10 @@ def reading_columns(task: Task, judged: Sequence[tuple[Rollout, Judgement]]) -> 
 
 
 def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The tasks of a mix in one row: means weighted with the shares that training prompts are drawn in, and sums.
+    """One row for all tasks of a mix: sums, and means weighted by the shares of the training prompts.
 
-    num_samples = 1 / sum of share^2 / n over tasks with n samples: as many of one task would have the same noise. It is
-    the plain sum where shares are in proportion to n.
+    num_samples = 1 / sum of share^2 / n over tasks with n samples: the number of samples of a single task with the
+    same noise. If shares are proportional to n, this is the plain sum.
     """
     shares = [part["share"] for part in parts]
 
@@ -83,7 +83,7 @@ def mean_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     noise = sum(share**2 / part["num_samples"] for share, part in zip(shares, parts, strict=True))
     return {
-        "pass_rate": min(1.0, mean("pass_rate")),  # shares may add up to an ulp more than 1
+        "pass_rate": min(1.0, mean("pass_rate")),  # shares may add up to one ulp more than 1
         "num_prompts": sum(part["num_prompts"] for part in parts),
         "num_samples": round(1 / noise),
         "mean_tokens": mean("mean_tokens"),

@@ -1,4 +1,4 @@
-"""Rollouts as they are kept for people to read: what was written, by which weights, and what the verifier said.
+"""Rollouts kept for people to read, with the weights behind each token and the verifier's outcome.
 
     {"task": "k_smallest", "prompt_id": "3:k9a2", "verdict": "right", "dropped": "", "reward": 1.0, "tokens": 9,
      "truncated": false, "prompt": [{"text": "3:k9a2<think>", "tokens": 6}],
@@ -6,9 +6,9 @@
                   {"text": "</think>", "tokens": 1, "version": 39, "forced": true}],
      "answer": [{"text": "29a", "tokens": 4, "version": 39}]}
 
-Neighbouring tokens of the same weights are one span, so that the weights of every token are there and few bytes tell
-them. Of a part that is too long both ends are kept, and a span in the middle says how many tokens are left out:
-`{"left_out": 11820}`. Which rollouts are kept depends on their places alone, and nothing is drawn for it.
+Consecutive tokens of the same weights form one span, a compact record of the weights of every token. A part that is too
+long keeps both ends, and a span between them gives the number of omitted tokens: `{"left_out": 11820}`. The choice of
+rollouts depends only on their positions and uses no random numbers.
 """
 
 import codecs
@@ -23,22 +23,22 @@ from scalerl.rollout import Judgement, Rollout
 from scalerl.tokens.reader import Reader
 
 NUM_KEPT = 4
-"""Rollouts of one kind that are kept at an evaluation."""
+"""Most rollouts of one kind kept at an evaluation."""
 END_BYTES = 2000
-"""Of UTF-8, kept at either end of a prompt, of a thinking part and of an answer."""
+"""UTF-8 bytes kept at either end of a prompt, a thinking part and an answer."""
 
 Span = dict[str, Any]
 """One entry of `prompt`, `thinking` or `answer`."""
 
 
 def evenly_placed(number: int, most: int, first: int = 0) -> list[int]:
-    """At most so many places among `number`, evenly apart, from `first` on: evenly_placed(8, 4, 1) is [1, 3, 5, 7]."""
+    """At most `most` of `number` indices, evenly spaced from `first` on: evenly_placed(8, 4, 1) is [1, 3, 5, 7]."""
     kept = min(number, most)
     return sorted((first + place * number // kept) % number for place in range(kept))
 
 
 def kept_ends(sizes: Sequence[int], most: int) -> tuple[int, int]:
-    """Where the kept beginning stops and the kept end starts, if each may have `most` bytes; equal if all fits.
+    """End of the kept beginning and start of the kept end, each of at most `most` bytes; equal if everything fits.
 
     `sizes` are the bytes of each token: kept_ends([5, 5, 5, 5], 7) is (1, 3).
     """
@@ -52,10 +52,11 @@ def kept_ends(sizes: Sequence[int], most: int) -> tuple[int, int]:
 def spans(
     reader: Reader, tokens: Sequence[int], versions: Sequence[int] | None = None, forced: Sequence[bool] | None = None
 ) -> list[Span]:
-    """What tokens write, in spans of the same weights; a prompt has no weights.
+    """Text of tokens, in spans of the same weights; a prompt has no weights.
 
-    A character whose bytes come from several tokens stands in the span of the last of them.
+    A character whose bytes come from several tokens belongs to the span of the last one.
     """
+    # A token counts as at least one byte, so that tokens without text are bounded too.
     # A token counts as a byte at least: a row of tokens that write nothing is bounded, too.
     head, tail = kept_ends([max(1, len(reader.pieces[token])) for token in tokens], END_BYTES)
     found = _spans(reader, tokens, versions, forced, range(head))
@@ -88,7 +89,7 @@ def _spans(
 
 
 def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
-    """Its prompt, its thinking with the token that ends it, and its answer."""
+    """Spans of the prompt, of the thinking with the token that ends it, and of the answer."""
     tokens, versions, forced = rollout.tokens.tolist(), rollout.versions.tolist(), rollout.forced.tolist()
     stated = reader.answer(tokens)
     cut = len(tokens) - (len(stated.tokens) if stated else 0)
@@ -100,7 +101,7 @@ def rollout_text(reader: Reader, rollout: Rollout) -> dict[str, list[Span]]:
 
 
 def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward: float) -> dict[str, Any]:
-    """The columns that a kept rollout always has."""
+    """Columns of every kept rollout."""
     return {
         "task": rollout.prompt.task,
         "prompt_id": rollout.prompt.id,
@@ -114,14 +115,14 @@ def kept_rollout(reader: Reader, rollout: Rollout, judged: Judgement, its_reward
 
 
 class KeptRollouts:
-    """Those of the last evaluation: the first answer to some prompts, the same ones each time."""
+    """Keeps rollouts of the last evaluation: the first answer to some prompts, always the same prompts."""
 
     def __init__(self, reader: Reader, recipe: ResolvedRecipe) -> None:
         self._reader, self._recipe = reader, recipe
         self._kept: list[dict[str, Any]] = []
 
     def keep(self, finished: Sequence[Finished], judged: Sequence[Judgement]) -> None:
-        """Take in the rollouts of an evaluation with their verdicts."""
+        """Replace the kept rollouts by those of an evaluation with these judgements."""
         firsts = [pair for pair in zip(finished, judged, strict=True) if pair[0].request.index == 0]
         firsts.sort(key=lambda pair: pair[0].request.group)
         self._kept = [
@@ -130,6 +131,6 @@ class KeptRollouts:
         ]
 
     def take(self) -> list[dict[str, Any]]:
-        """What was kept, once."""
+        """Return the kept rollouts and forget them."""
         kept, self._kept = self._kept, []
         return kept

@@ -1,14 +1,14 @@
-"""Right answers to each prompt at one evaluation, in one short text: the field `prompt_counts` of a row of the run log.
+"""Right answers to each prompt at one evaluation, as a short text: the field `prompt_counts` of a run-log row.
 
     "8:8705"        eight judged answers to each of four prompts: 8, 7, 0 and 5 of them right
-    "8:8704:8887"   of the last prompt only seven could be judged
+    "8:8704:8887"   the last prompt has only seven judged answers
 
-A count is a digit to base 36, or as many as the largest needs. The prompts stand in the order in which the task has
-them. The recipe alone decides it: it is the same at every evaluation and in every run of a task, whatever its seed.
+A count has one digit to base 36, or as many as the largest count needs. Prompts are in the task's order, which depends
+only on the recipe: it is the same at every evaluation and in every run, whatever the seed.
 
-It is a field of the row because the log is what a checkpoint marks and a resume cuts back: a file of its own would need
-a mark of its own. A thousand prompts with sixteen samples each take a kilobyte, and one can read it without a tool.
-MLflow and tables take numbers from a row and so leave it out.
+Counts are a field of the row because checkpoints mark the log and a resume truncates it; a separate file would need its
+own mark. A thousand prompts with sixteen samples each take a kilobyte and are readable without a tool. MLflow and
+tables use only the numbers in a row, so they skip this field.
 """
 
 import re
@@ -22,15 +22,15 @@ COUNTS_PATTERN = re.compile(r"([1-9][0-9]*):([0-9a-z]+)(?::([0-9a-z]+))?")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PromptCounts:
-    """Whole numbers of shape (num_prompts,): PromptCounts(right=np.array([8, 7, 0]), judged=np.array([8, 8, 8]))."""
+    """Integers of shape (num_prompts,): PromptCounts(right=np.array([8, 7, 0]), judged=np.array([8, 8, 8]))."""
 
     right: np.ndarray
     judged: np.ndarray
-    """Answers that the verifier could judge; only they count."""
+    """Number of answers that the verifier could judge; only they count."""
 
     @classmethod
     def of(cls, prompt_ids: Iterable[str], judged: Iterable[tuple[str, bool]]) -> "PromptCounts":
-        """Of judged answers, each with the id of its prompt and whether it is right, in any order."""
+        """Counts from judged answers in any order, each with its prompt's id and True if it is right."""
         places = {prompt_id: place for place, prompt_id in enumerate(prompt_ids)}
         counts = np.zeros((2, len(places)), dtype=int)
         for prompt_id, is_right in judged:
@@ -39,7 +39,7 @@ class PromptCounts:
 
     @classmethod
     def from_text(cls, text: str) -> "PromptCounts":
-        """What `to_text` wrote; ValueError where it cannot have been that."""
+        """Inverse of `to_text`; raises ValueError for invalid text."""
         found = COUNTS_PATTERN.fullmatch(text)
         if found is None:
             raise ValueError(f"found {text[:60]!r}; counts look like '8:8705' or '8:8704:8887'")
@@ -47,11 +47,11 @@ class PromptCounts:
         right = _numbers(found[2], width)
         judged = np.full(right.size, most) if found[3] is None else _numbers(found[3], width)
         if right.size != judged.size or judged.max() != most or np.any(right > judged):
-            raise ValueError(f"found {text[:60]!r}, whose counts do not agree with each other")
+            raise ValueError(f"found {text[:60]!r}, whose counts are inconsistent")
         return cls(right=right, judged=judged)
 
     def to_text(self) -> str:
-        """The field; at least one answer must have been judged."""
+        """The field's text; at least one answer must have been judged."""
         most = int(self.judged.max())
         parts = [str(most), _text(self.right, _width(most))]
         if np.any(self.judged != most):
@@ -60,7 +60,6 @@ class PromptCounts:
 
 
 def _width(most: int) -> int:
-    """Digits of the largest count."""
     return len(np.base_repr(most, 36))
 
 

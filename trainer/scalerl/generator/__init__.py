@@ -1,18 +1,18 @@
 """Prompts in, rollouts out. A map of the room:
 
-generator        the protocol: what a generator is, whatever decodes
-request          what is asked for and what comes of it
-request_queue    requests that wait for a slot, the same for every generator
-random_numbers   those of a request, whoever decodes it
-interruption     what an interruption forces, and the tokens of a rollout with it
-torch_generator  the built-in one: continuous batching, weights swapped between decode steps
-vllm_generator   vLLM as a generator: rollouts in parts that vLLM completes, interruptions between two of them
-vllm_engine      what it asks of vLLM, whatever drives it, and with which arguments
+generator        the protocol of all generators
+request          requests and finished rollouts
+request_queue    requests waiting for a slot, common to all generators
+random_numbers   random numbers of a request, the same for every generator
+interruption     the phrase that an interruption forces, and a rollout's tokens with it
+torch_generator  the built-in generator: continuous batching, weights swapped between decode steps
+vllm_generator   vLLM as a generator: rollouts completed in parts, with interruptions between parts
+vllm_engine      the protocol of vLLM's drivers, and vLLM's arguments
 vllm_steps       vLLM in this process, one step at a time
-vllm_async       vLLM in a process of its own, driven from a thread: it runs ahead
-vllm_together    its processes end together
-vllm_worker      what runs inside vLLM's workers: new weights into the model they serve
-vllm_import      vLLM's parts, imported in the environment that they need
-vllm_log         what of vLLM's log is news
+vllm_async       vLLM in its own process, driven from a thread, running ahead
+vllm_together    ends vLLM's processes together
+vllm_worker      loads new weights inside vLLM's workers
+vllm_import      imports vLLM in the environment that it needs
+vllm_log         filters vLLM's log
 make             a generator for a recipe
 """

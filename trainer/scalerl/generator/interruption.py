@@ -1,13 +1,13 @@
-"""What an interruption forces (ScaleRL A.10), and how many tokens a rollout may have with it."""
+"""The phrase that an interruption forces (ScaleRL A.10), and the most tokens of a rollout with it."""
 
 from scalerl.recipe import Generation, ResolvedRecipe
 from scalerl.tokens import Tokenizer
 
 
 def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The phrase, by default the tokenizer's own, if its last token is the one that ends thinking; ValueError if not.
+    """The phrase, by default the tokenizer's own; raises ValueError unless its last token ends thinking.
 
-    Nothing for a model that does not think.
+    Empty for a model that does not think.
     """
     reader = tokenizer.reader
     if not reader.thinks:
@@ -22,17 +22,17 @@ def ending_phrase(tokenizer: Tokenizer, phrase: tuple[int, ...] | None) -> tuple
 
 
 def forced_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...] | None:
-    """The recipe's own phrase; None for the tokenizer's."""
+    """The recipe's own phrase; None means the tokenizer's."""
     if recipe.length_control.type != "interruption" or recipe.length_control.phrase is None:
         return None
     return tokenizer.encode(recipe.length_control.phrase)
 
 
 def rollout_phrase(recipe: ResolvedRecipe, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """What interruptions of this recipe force; ValueError as `ending_phrase` says."""
+    """The phrase forced by interruptions of this recipe; raises ValueError as `ending_phrase` does."""
     return ending_phrase(tokenizer, forced_phrase(recipe, tokenizer))
 
 
 def tokens_with_phrase(settings: Generation, phrase: tuple[int, ...]) -> int:
-    """Of one rollout: the tokens of a phrase do not count towards the budget."""
+    """Most tokens of one rollout, since a phrase does not count towards the budget."""
     return settings.max_tokens + max(0, len(phrase) - 1)

@@ -1,4 +1,4 @@
-"""A generator for a recipe, and where its rollouts are interrupted."""
+"""A generator for a recipe, and the points at which its rollouts are interrupted."""
 
 from pathlib import Path
 
@@ -31,8 +31,9 @@ def draw_cuts(recipe: ResolvedRecipe, rng: np.random.Generator, count: int) -> l
 def make_generator(
     recipe: ResolvedRecipe, policy: Policy, *, slots: int, max_prompt: int, decodes_learner: bool = False
 ) -> TorchGenerator:
-    """The built-in generator for the recipe's token limits; it decodes with `policy`, which becomes its own unless it
-    is the learner's."""
+    """The built-in generator for the recipe's token limits.
+
+    It owns `policy`, or shares the learner's with `decodes_learner`."""
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     return TorchGenerator(
         policy,
@@ -47,7 +48,7 @@ def make_generator(
 
 
 def make_vllm_generator(recipe: ResolvedRecipe, folder: Path, *, slots: int, max_prompt: int) -> VllmGenerator:
-    """vLLM for the recipe's token limits, with the weights of a model's folder."""
+    """vLLM for the recipe's token limits, with the weights in a model's folder."""
     tokenizer = make_tokenizer(recipe.model, thinks=recipe.generation.thinks)
     phrase = rollout_phrase(recipe, tokenizer)
     max_tokens = tokens_with_phrase(recipe.generation, phrase)

@@ -1,7 +1,7 @@
-"""Random numbers that belong to a request: the same whoever decodes it, beside which others, and after which pause.
+"""Random numbers of a request, which do not depend on the generator, the rest of the batch, or pauses.
 
 SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): number t of seed s is a
-bijection of s + (t + 1) gamma, so that no state has to travel with a rollout.
+bijection of s + (t + 1) gamma, so a rollout carries no generator state.
 
     z = s + (t + 1) gamma
     z = (z ^ (z >> 30)) 0xBF58476D1CE4E5B9
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, and close to 2^64 over the golden ratio."""
+"""Odd number close to 2^64 over the golden ratio."""
 
 
 def split_mix_64(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -25,10 +25,10 @@ def split_mix_64(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> ND
 
 
 def uniform(seed_n: NDArray[np.uint64], number_n: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The same as float64 in [0, 1): the upper 53 bits."""
+    """Uniform float64 in [0, 1) from the upper 53 bits of `split_mix_64`."""
     return (split_mix_64(seed_n, number_n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def draw_seeds(rng: np.random.Generator, count: int) -> list[int]:
-    """So many seeds, each of 64 random bits."""
+    """Draw `count` seeds of 64 random bits each."""
     return rng.integers(2**64, size=count, dtype=np.uint64).tolist()

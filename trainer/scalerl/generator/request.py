@@ -1,4 +1,4 @@
-"""What a generator is asked for and what comes of it."""
+"""Requests to a generator, and their results."""
 
 from dataclasses import dataclass
 
@@ -12,21 +12,21 @@ NEVER = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One rollout asked for: `Request(prompt=p, group=17, index=3, seed=9183520441, cut=12)`."""
+    """Request for one rollout: `Request(prompt=p, group=17, index=3, seed=9183520441, cut=12)`."""
 
     prompt: Prompt
     group: int
     index: int
-    """Place of the rollout in its group."""
+    """Index of the rollout in its group."""
     seed: int
-    """Of all that is drawn for it, below 2^64: the same request gets the same rollout from the same weights."""
+    """Seed of everything drawn for it, below 2^64; the same request and weights give the same rollout."""
     cut: int = NEVER
     """Thinking tokens after which the end of thinking is forced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A request and what came of it."""
+    """A request and its rollout."""
 
     request: Request
     rollout: Rollout
@@ -34,11 +34,11 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class StepWork:
-    """What one decode step did, for the cost model."""
+    """Work done by one decode step, for the cost model."""
 
     sequences: int
     prefill_tokens: int
     prefill_context_tokens: int
-    """Positions attended to, summed over those tokens."""
+    """Positions attended to, summed over the prefill tokens."""
     context_tokens: int
     """Cached positions read, summed over sequences."""

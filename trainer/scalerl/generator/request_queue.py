@@ -1,4 +1,4 @@
-"""Requests that wait for one of a generator's slots: the part that generators have in common, whatever decodes."""
+"""Requests waiting for one of a generator's slots; common to all generators."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -7,7 +7,7 @@ from scalerl.generator.request import Request
 
 
 class RequestQueue(ABC):
-    """The requests of a generator with so many slots that have not begun; they begin in order."""
+    """First-in, first-out queue of the requests that have not started, for a given number of slots."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -16,21 +16,21 @@ class RequestQueue(ABC):
     @property
     @abstractmethod
     def active(self) -> int:
-        """Slots that hold an unfinished rollout."""
+        """Number of slots with an unfinished rollout."""
 
     @property
     def busy(self) -> bool:
-        """Whether a decode step has anything to do."""
+        """True if a decode step has work to do."""
         return bool(self.active or self.waiting)
 
     @property
     def has_room(self) -> bool:
-        """Whether a slot is free that no request waits for."""
+        """True if a slot is free and no request waits for it."""
         return self.active + len(self.waiting) < self.slots
 
     @property
     def first_waiting(self) -> int | None:
-        """The lowest number of a group none of whose rollouts has begun: requests of a group start in order."""
+        """Lowest number of a group with no rollout started; requests of a group start in order."""
         return next((request.group for request in self.waiting if request.index == 0), None)
 
     def submit(self, requests: list[Request]) -> None:

@@ -1,9 +1,8 @@
 """The built-in generator: batched KV cache, continuous batching, weights swapped between decode steps.
 
-Active rows are always the first `active` of the S slots, so every product runs on a dense batch. A finished row is
-handed to the next waiting request; with none waiting the last active row moves into its place. New weights replace the
-old between two decode steps; keys and values already cached stay as the old weights wrote them (PipelineRL), or
-are computed again.
+Active rows are always the first `active` of the S slots, so every product runs on a dense batch. A finished row goes to
+the next waiting request; if none waits, the last active row moves into its place. New weights replace the old between
+two decode steps. Cached keys and values stay as the old weights computed them (PipelineRL), or are recomputed.
 """
 
 from collections import deque
@@ -31,10 +30,10 @@ from scalerl.weights.hugging_face import Weights
 class TorchGenerator(RequestQueue):
     """Decodes up to `slots` rollouts at once with its own copy of the policy's weights.
 
-    One that `decodes_learner` has the learner's own policy instead of a copy: it decodes only between two optimiser
-    steps, and new weights are in place when it is told of them.
+    With `decodes_learner` it uses the learner's own policy instead of a copy: it then decodes only between optimiser
+    steps, and `set_weights` only changes the version.
 
-    `phrase` is what an interruption forces, by default the tokenizer's own; ValueError where it does not end thinking.
+    `phrase` is forced by interruptions, by default the tokenizer's own; raises ValueError if it does not end thinking.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class TorchGenerator(RequestQueue):
         self.requests: list[Request] = []
         self.free: list[int] = []
         self._read_again: list[int] = []
-        """Tokens of each row that new weights have read again, work that the next step reports."""
+        """Tokens of each row reread after new weights, which the next step reports as work."""
         positions = max_prompt + self.max_tokens
         self._cache = policy.new_cache(slots=slots, positions=positions)
         rows = (slots, positions)
@@ -79,12 +78,13 @@ class TorchGenerator(RequestQueue):
 
     @property
     def active(self) -> int:
-        """Rows that hold an unfinished rollout."""
+        """Number of rows with an unfinished rollout."""
         return len(self.requests) - len(self.free)
 
     def set_weights(self, weights: Weights, version: int) -> None:
-        """Use a copy of these weights from the next decode step on; cached keys and values stay, or are those of the
-        new weights if the generator is to `recompute`."""
+        """Use a copy of these weights from the next decode step on.
+
+        Cached keys and values stay, or are recomputed with the new weights if `recompute` is set."""
         if not self.decodes_learner:
             self.policy.import_weights(weights)
         self.version = version
@@ -93,7 +93,7 @@ class TorchGenerator(RequestQueue):
 
     @torch.inference_mode()
     def _read_all_again(self) -> None:
-        """Cache keys and values of every token so far, by the present weights."""
+        """Recompute cached keys and values of all tokens so far with the current weights."""
         device, length = self.policy.device, self._length[: len(self.requests)]
         row, width = np.arange(len(length)), int(length.max()) - 1
         rows = torch.from_numpy(row).to(device)
@@ -105,13 +105,13 @@ class TorchGenerator(RequestQueue):
 
     @torch.inference_mode()
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given those before it, at temperature 1: a training pass's."""
+        """Log-probability of each token but the first given the tokens before it, at temperature 1, as in training."""
         row = torch.tensor([tokens], device=self.policy.device)
         return self.policy.score(row, 1.0).logprobs_BT[0, 1:].float().cpu().numpy()
 
     @torch.inference_mode()
     def step(self) -> tuple[list[Finished], StepWork]:
-        """Start what fits, then choose one token for every active rollout; returns those that ended."""
+        """Start waiting requests, then choose one token for every active rollout; returns the finished rollouts."""
         new = self._fill()
         n = self.active
         if n == 0:
@@ -140,11 +140,11 @@ class TorchGenerator(RequestQueue):
         self.free = np.flatnonzero(ended | full).tolist()
         finished = [self._finish(i, truncated=not ended[i]) for i in self.free]
         if self.decodes_learner and not self.busy:
-            self._cache.release()  # until the next evaluation, the learner needs the memory
+            self._cache.release()  # the learner needs the memory until the next evaluation
         return finished, work
 
     def _decode(self, n: int, new: dict[Prompt, list[int]]) -> Tensor:
-        """Logits [n, V] after the last token of each active row, new prompts prefilled on the way."""
+        """Logits [n, V] after the last token of each active row; prefills new prompts in the same pass."""
         device, position = self.policy.device, self._length[:n] - 1
         tokens_n = torch.from_numpy(self._tokens[np.arange(n), position]).to(device, non_blocking=True)
         longest = max((len(prompt.tokens) for prompt in new), default=0)
@@ -152,7 +152,7 @@ class TorchGenerator(RequestQueue):
         return self._cache.logits(tokens_n, torch.from_numpy(position), prefill)
 
     def _sample(self, logits: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """One token a row from the tempered distribution, by its inverse in float64, and its log-probability."""
+        """Sample a token per row by inverse CDF in float64; returns tokens and tempered log-probabilities."""
         n = len(logits)
         own_tokens = (self._length[:n] - self._prompt_length[:n]).astype(np.uint64)
         drawn = torch.from_numpy(uniform(self._seed[:n], own_tokens)).unsqueeze(1).to(logits.device)
@@ -162,11 +162,11 @@ class TorchGenerator(RequestQueue):
             cumulative = logprobs.exp().cumsum(-1, dtype=torch.float64)
             chosen = torch.searchsorted(cumulative, drawn[rows] * cumulative[:, -1:], right=True)
             parts.append(torch.stack((chosen[:, 0].double(), logprobs.gather(-1, chosen)[:, 0].double())))
-        tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the one wait of a decode step
+        tokens, chosen_logprobs = torch.cat(parts, dim=1).cpu().numpy()  # the only wait in a decode step
         return tokens.astype(np.int64), chosen_logprobs.astype(np.float32)
 
     def _force_phrases(self, n: int, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Replace what was sampled where an interruption is due or under way; returns tokens and where it did."""
+        """Replace sampled tokens of rows with an interruption due or in progress; returns tokens and their mask."""
         if not self._reader.thinks:
             return sampled, np.zeros(n, dtype=np.bool_)
         thought = self._length[:n] - self._prompt_length[:n]
@@ -195,7 +195,7 @@ class TorchGenerator(RequestQueue):
         return Finished(request=request, rollout=rollout)
 
     def _fill(self) -> dict[Prompt, list[int]]:
-        """Give free rows to waiting requests and close the gaps that remain; returns new prompts and their rows."""
+        """Give free rows to waiting requests and close the remaining gaps; returns new prompts and their rows."""
         new: dict[Prompt, list[int]] = {}
         while self.waiting and (self.free or len(self.requests) < self.slots):
             request = self.waiting.popleft()
@@ -216,7 +216,7 @@ class TorchGenerator(RequestQueue):
         return new
 
     def _close_gaps(self) -> None:
-        """Move the last active rows into the free ones; rows filled in the same step lie below every free row."""
+        """Move the last active rows into free ones; rows filled in the same step lie below every free row."""
         kept = self.active
         target = [row for row in self.free if row < kept]
         source = sorted(set(range(kept, len(self.requests))) - set(self.free))
@@ -230,16 +230,16 @@ class TorchGenerator(RequestQueue):
         self.free = []
 
     def pause(self) -> None:
-        """Nothing happens between two steps."""
+        """Do nothing: no work happens between steps."""
 
     def resume(self) -> None:
-        """Nothing happens between two steps."""
+        """Do nothing: no work happens between steps."""
 
     def check(self) -> None:
-        """It ends with this process."""
+        """Do nothing: decoding ends with this process."""
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: no resources are held."""
 
     def _row_arrays(self) -> tuple[np.ndarray, ...]:
         return (
@@ -248,7 +248,7 @@ class TorchGenerator(RequestQueue):
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on, weights included. Keys and values reach as far as the longest row."""
+        """Everything that the next step depends on, including weights; keys and values up to the longest row."""
         n = len(self.requests)
         reach = int(self._length[:n].max(initial=0))
         return {
@@ -263,7 +263,7 @@ class TorchGenerator(RequestQueue):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         self.set_weights(state["weights"], state["version"])
         self.waiting = deque(state["waiting"])
         self.requests, self.free = list(state["requests"]), list(state["free"])
@@ -272,6 +272,6 @@ class TorchGenerator(RequestQueue):
         self._cache.put(state["kv"])
         for array, saved in zip(self._row_arrays(), state["rows"], strict=True):
             array[:n] = saved
-        for row in range(n):  # follows from the tokens, so it is not saved
+        for row in range(n):  # derived from the tokens, so not saved
             own = self._tokens[row, self._prompt_length[row] : self._length[row]]
             self._written[row] = self._reader.written(own.tolist())

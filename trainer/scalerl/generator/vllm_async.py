@@ -1,9 +1,9 @@
-"""vLLM in a process of its own, which chooses tokens while this one hands on those that it has chosen.
+"""vLLM in its own process, which runs ahead while this process handles the tokens chosen so far.
 
-The driver for throughput: an `AsyncLLM` and its event loop live in a thread. How many tokens come with a step depends
-on the machine, so it is for the wall clock. New weights are taken between two tokens: the engine is paused with all
-that it decodes, its workers read a file, it goes on. The engine itself labels each token with the weights that chose
-it.
+The driver for throughput: an `AsyncLLM` and its event loop live in a thread. The number of tokens per step depends on
+the machine, so this driver is for the wall clock. New weights are taken between two tokens: the engine pauses with
+everything it decodes, its workers read a file, and it resumes. The engine labels each token with the weights that
+chose it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from scalerl.weights.hugging_face import Weights
 
 ENGINE_START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
-"""For new weights, a probe, a pause, and the next token of anything that was asked."""
+"""Time limit for new weights, a probe, a pause, or the next token of any ask."""
 CLOSE_LIMIT_S = 5.0
 PROCESS_ENDED = "one of its processes has ended"
 
@@ -45,7 +45,7 @@ Returned = TypeVar("Answer")
 
 
 class AsyncEngine:
-    """An `AsyncLLM` of vLLM."""
+    """Driver of vLLM's `AsyncLLM`."""
 
     def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
         self.temperature, self.eos = temperature, eos
@@ -53,7 +53,7 @@ class AsyncEngine:
         self._preemptions = PreemptionCount()
         self._pieces: SimpleQueue[Piece | BaseException] = SimpleQueue()
         self._following: dict[str, asyncio.Task[None]] = {}
-        """Asks that are not finished; only the loop's thread looks here."""
+        """Unfinished asks; used only by the loop's thread."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="vllm", daemon=True)
         self._thread.start()
@@ -63,7 +63,7 @@ class AsyncEngine:
 
     async def _start(self, arguments: dict[str, Any]) -> None:
         with environment_of_engine(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it imports more of its dependencies here
+            warnings.simplefilter("ignore")  # vLLM imports more dependencies here
             engine_args = vllm_module("engine.arg_utils").AsyncEngineArgs(**arguments, disable_log_stats=True)
             self.engine = vllm_module("v1.engine.async_llm").AsyncLLM.from_engine_args(
                 engine_args, stat_loggers=[self._preemptions.logger]
@@ -75,12 +75,12 @@ class AsyncEngine:
 
     @property
     def preemptions(self) -> int:
-        """How often a sequence lost its place in the cache."""
+        """Number of preemptions so far, each a sequence that lost its place in the cache."""
         return self._preemptions.count
 
     @property
     def processes(self) -> list[BaseProcess]:
-        """Those of the engine, which start its workers."""
+        """Processes of the engine, which in turn start its workers."""
         manager = self.engine.engine_core.resources.engine_manager
         return list(manager.processes) if manager else []
 
@@ -89,15 +89,15 @@ class AsyncEngine:
         return self._together is not None and self._together.broken.done()
 
     def ask(self, ask: Ask) -> None:
-        """Begin it as soon as the engine has room."""
+        """Start an ask as soon as the engine has room."""
         self._loop.call_soon_threadsafe(self._begin, ask)
 
     def drop(self, name: str) -> None:
-        """Choose no more tokens for this ask; pieces of it may still come."""
+        """Choose no more tokens for this ask; pieces already chosen may still arrive."""
         self._loop.call_soon_threadsafe(self._end, name)
 
     def step(self) -> list[Piece]:
-        """What has been chosen since the last step: waits until there is something."""
+        """Pieces chosen since the last step; waits for at least one."""
         pieces = [self._next(ANSWER_LIMIT_S)]
         with suppress(Empty):
             while True:
@@ -105,29 +105,29 @@ class AsyncEngine:
         return pieces
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Go on with these weights; `recompute`: with keys and values computed by them too."""
+        """Continue with these weights; with `recompute`, also recompute keys and values."""
         with weights_file(weights) as path:
             self._call(self._swap(path, version, recompute), "take new weights", ANSWER_LIMIT_S)
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given those before it, at temperature 1.
+        """Log-probability of each token but the first given the tokens before it, at temperature 1.
 
-        Running sequences go on meanwhile; what is chosen for them is the next step's.
+        Running sequences continue meanwhile; the next step returns their tokens.
         """
         return self._call(self._score(tokens), "score a probe", ANSWER_LIMIT_S)
 
     def pause(self) -> None:
-        """Choose no token until `resume`."""
+        """Choose no tokens until `resume`."""
         self.is_paused = True
         self._call(self._hold(), "pause", ANSWER_LIMIT_S)
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue after `pause`."""
         self.is_paused = False
         self._call(self._release(), "resume", ANSWER_LIMIT_S)
 
     def check(self) -> None:
-        """Raises EngineFailed where the engine has ended."""
+        """Raises EngineFailed if the engine has ended."""
         if self._is_closed or self.engine.errored or self._is_broken:
             raise EngineFailed("vLLM's engine has ended")
 
@@ -144,25 +144,25 @@ class AsyncEngine:
             with suppress(Exception):
                 stopping.result(2 * CLOSE_LIMIT_S)
             for process in processes:
-                process.kill()  # one that hangs
+                process.kill()  # a process that hangs
                 process.join(CLOSE_LIMIT_S)
             if self._together is not None:
                 self._together.end()
-            self.engine = None  # its finaliser needs modules that Python's end takes first
+            self.engine = None  # its finaliser needs modules that interpreter shutdown removes first
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_LIMIT_S)
         if not self._thread.is_alive():
             self._loop.close()
 
-    # --- from this thread to the loop's -----------------------------------------------------------------------------
+    # --- from this thread to the loop's thread ----------------------------------------------------------------------
 
     def _submit(self, work: Coroutine[Any, Any, Returned]) -> "Future[Returned]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _call(self, work: Coroutine[Any, Any, Returned], what: str, limit_s: float) -> Returned:
-        """What the work gives; an engine that fails to give it is ended, for nobody knows its state."""
+        """Result of the work; an engine that fails or times out is closed, because its state is unknown."""
         future = self._submit(work)
-        # vLLM itself answers what is under way only as long as its engine lives.
+        # vLLM answers pending calls only while its engine is alive.
         events: list[Future[Any]] = [future, self._together.broken] if self._together else [future]
         wait(events, limit_s, FIRST_COMPLETED)
         try:
@@ -199,7 +199,7 @@ class AsyncEngine:
             self._following[name].cancel()
 
     async def _follow(self, ask: Ask) -> None:
-        """Hand on what is chosen for an ask, until its end or its cancellation."""
+        """Pass on the pieces of an ask until it ends or is cancelled."""
         prompt = {"prompt_token_ids": list(ask.tokens), "cache_salt": ask.salt}
         try:
             collector = await self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
@@ -238,7 +238,7 @@ class AsyncEngine:
         if self.is_paused:
             await self._release()
         output = None
-        async for output in self.engine.generate(prompt, probing(), PROBE_NAME):  # noqa: B007, the last is whole
+        async for output in self.engine.generate(prompt, probing(), PROBE_NAME):  # noqa: B007, the last one is complete
             pass
         if self.is_paused:
             await self._hold()
@@ -256,8 +256,9 @@ class AsyncEngine:
 def pieces_by_weights(
     name: str, new: Any, taken: int, starts: Sequence[tuple[str, int]], *, is_last: bool
 ) -> Iterator[Piece]:
-    """Of tokens that follow `taken` others, one for each set of weights; `starts` are the first tokens of each, counted
-    over all tokens of the ask."""
+    """Split the tokens after the first `taken` into one piece per version of the weights.
+
+    `starts` gives the first token of each version, counted over all tokens of the ask."""
     tokens = list(new.token_ids)
     logprobs: list[float] = [of[token].logprob for token, of in zip(tokens, new.logprobs or [], strict=True)]
     past_all = taken + len(tokens)

@@ -1,5 +1,6 @@
-"""What the generator asks of vLLM, whatever drives it: `vllm_steps` one step at a time, in this process, `vllm_async`
-in a process of its own that runs ahead."""
+"""The protocol of vLLM's drivers, and what they have in common.
+
+`vllm_steps` runs vLLM in this process, one step at a time; `vllm_async` in its own process, which runs ahead."""
 
 import os
 from collections.abc import Iterator
@@ -19,88 +20,88 @@ from scalerl.recipe.generator import refuse_on_cpu, refuse_small_cache, refuse_s
 from scalerl.weights.hugging_face import Weights
 
 VLLM_DTYPES = {"fp32": "float32", "mixed": "bfloat16", "bf16": "bfloat16", "fp16": "float16"}
-"""vLLM has one precision for weights and products, by the axis `parameters`."""
+"""vLLM's precision, the same for weights and products, by the axis `parameters`."""
 HEAD_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 PROBE_NAME = "probe"
-"""Name and salt of the tokens that are only scored."""
+"""Name and cache salt of tokens that are only scored."""
 
 
 class EngineFailed(RuntimeError):
-    """vLLM has ended, or does not answer; nothing more comes of what it was asked. Only another engine goes on."""
+    """vLLM has ended or does not answer; its pending requests are lost, and only a new engine can continue."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """Tokens to go on from: `Ask(name="17.3.0", tokens=(8, 4, 2), most=12, salt="17.0", seed=9183520441)`."""
+    """Tokens to continue: `Ask(name="17.3.0", tokens=(8, 4, 2), most=12, salt="17.0", seed=9183520441)`."""
 
     name: str
     tokens: tuple[int, ...]
-    """The prompt, and what has been chosen so far."""
+    """Prompt and tokens chosen so far."""
     most: int
-    """Tokens to choose; fewer where the sequence ends."""
+    """Most tokens to choose; fewer if the sequence ends."""
     salt: str
-    """Cached keys and values are shared between asks of one salt only."""
+    """Cached keys and values are shared only between asks with the same salt."""
     seed: int
-    """Of all that is drawn, below 2^63."""
+    """Seed of everything drawn, below 2^63."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """What was chosen for an ask since the last piece, by one set of weights."""
+    """Tokens chosen for an ask since its last piece, all by the same weights."""
 
     name: str
     tokens: list[int]
     logprobs: list[float]
     version: int
     is_last: bool
-    """Nothing more comes for this ask."""
+    """True if this is the last piece of its ask."""
 
 
 class VllmEngine(Protocol):
-    """One engine: asks in, pieces out, new weights between two tokens."""
+    """A driver of one engine: asks in, pieces out, new weights between two tokens."""
 
     @property
     def preemptions(self) -> int:
-        """How often a sequence lost its place in the cache."""
+        """Number of preemptions so far, each a sequence that lost its place in the cache."""
         ...
 
     def ask(self, ask: Ask) -> None:
-        """Begin it with the next step."""
+        """Start an ask with the next step."""
 
     def drop(self, name: str) -> None:
-        """Choose no more tokens for this ask; pieces of it may still come."""
+        """Choose no more tokens for this ask; pieces already chosen may still arrive."""
 
     def step(self) -> list[Piece]:
-        """What has been chosen since the last step."""
+        """Pieces chosen since the last step."""
         ...
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Go on with these weights; `recompute`: with keys and values computed by them too."""
+        """Continue with these weights; with `recompute`, also recompute keys and values."""
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given those before it, at temperature 1."""
+        """Log-probability of each token but the first given the tokens before it, at temperature 1."""
         ...
 
     def pause(self) -> None:
-        """Choose no token until `resume`, also between two steps."""
+        """Choose no tokens until `resume`, not even between steps."""
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue after `pause`."""
 
     def check(self) -> None:
-        """Raises EngineFailed where the engine has ended."""
+        """Raises EngineFailed if the engine has ended."""
 
     def close(self) -> None:
-        """Release its memory and end its processes."""
+        """Release memory and end the engine's processes."""
 
 
 def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positions: int) -> dict[str, Any]:
-    """vLLM's `EngineArgs` for a model's folder: up to `slots` sequences of up to `positions` tokens, and a probe."""
+    """vLLM's `EngineArgs` for a model's folder: up to `slots` sequences of up to `positions` tokens, plus a probe."""
     settings = recipe.generator
     assert isinstance(settings, Vllm)
     is_cpu = device_of(recipe).type == "cpu"
     block = settings.block_size
-    sequences = slots + 1  # the probe's
+    sequences = slots + 1  # one for the probe
     blocks_of_one = -(-positions // block)
     refuse_small_cache(settings, positions)
     blocks = sequences * blocks_of_one if settings.cache_tokens is None else settings.cache_tokens // block
@@ -113,7 +114,7 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
         "max_num_seqs": sequences,
         "max_num_batched_tokens": max(8192, positions),
         "block_size": block,
-        "num_gpu_blocks_override": blocks + 1,  # vLLM keeps one for itself
+        "num_gpu_blocks_override": blocks + 1,  # vLLM reserves one
         "enable_prefix_caching": True,
         "logprobs_mode": "processed_logprobs",
         "tensor_parallel_size": settings.tensor_parallel,
@@ -122,12 +123,12 @@ def engine_arguments(recipe: ResolvedRecipe, folder: Path, *, slots: int, positi
         "enforce_eager": is_cpu,
         "use_tqdm_on_load": False,
     }
-    # On a CPU vLLM would otherwise ask for most of the machine's memory; how much it takes is said in blocks.
+    # On a CPU vLLM by default asks for most of the memory; the number of blocks already sets its size.
     return arguments | ({"kv_cache_memory_bytes": 2**20} if is_cpu else {})
 
 
 def refuse_unservable(recipe: ResolvedRecipe, *, head_size: int, heads: int, kv_heads: int, mlp: int) -> None:
-    """Raises UnfitMachine where vLLM cannot serve a model of these sizes here, or is not installed."""
+    """Raises UnfitMachine if vLLM is not installed or cannot serve a model of these sizes here."""
     settings = recipe.generator
     if isinstance(settings, Vllm):
         vllm_module("version")
@@ -140,7 +141,7 @@ def refuse_unservable(recipe: ResolvedRecipe, *, head_size: int, heads: int, kv_
 
 
 def sampling(ask: Ask, temperature: float, eos: tuple[int, ...]) -> Any:
-    """vLLM's parameters: temperature alone, because truncated sampling would renormalise the log-probs."""
+    """vLLM's sampling parameters: temperature only, because truncated sampling would renormalise log-probabilities."""
     module = vllm_module("sampling_params")
     return module.SamplingParams(
         temperature=temperature,
@@ -148,30 +149,30 @@ def sampling(ask: Ask, temperature: float, eos: tuple[int, ...]) -> Any:
         seed=ask.seed,
         stop_token_ids=list(eos),
         ignore_eos=True,
-        logprobs=0,  # of the chosen token alone
+        logprobs=0,  # of the chosen token only
         detokenize=False,
         output_kind=module.RequestOutputKind.DELTA,
     )
 
 
 def probing() -> Any:
-    """vLLM's parameters of tokens that are only scored; it chooses at least one more."""
+    """vLLM's parameters for tokens that are only scored; vLLM must choose at least one more."""
     return vllm_module("sampling_params").SamplingParams(
         max_tokens=1, prompt_logprobs=0, temperature=0.0, detokenize=False
     )
 
 
 def scores_of_probe(output: Any, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-    """Of each token but the first, from what vLLM made of a probe."""
+    """Log-probability of each token but the first, from vLLM's output for a probe."""
     scores = zip(tokens[1:], output.prompt_logprobs[1:], strict=True)
     return np.array([of[token].logprob for token, of in scores], dtype=np.float32)
 
 
 @contextmanager
 def weights_file(weights: Weights) -> Iterator[Path]:
-    """The weights as a safetensors file in shared memory, for workers that are processes of their own.
+    """Context with the weights as a safetensors file in shared memory, for workers in other processes.
 
-    The file has no name that would hold its memory after this process was killed.
+    The file has no name, so its memory is freed even if this process is killed.
     """
     descriptor = os.memfd_create("weights")
     try:
@@ -183,25 +184,25 @@ def weights_file(weights: Weights) -> Iterator[Path]:
 
 
 class PreemptionCount:
-    """A stat logger of vLLM that only counts preemptions."""
+    """A stat logger for vLLM that only counts preemptions."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def logger(self, *_: Any) -> "PreemptionCount":
-        """Itself, for vLLM's configuration and number of the engine."""
+        """Return this logger; vLLM passes its configuration and the engine's number."""
         return self
 
     def record(self, scheduler_stats: Any, iteration_stats: Any, **_: Any) -> None:
-        """After each step."""
+        """Count the preemptions of a step."""
         if iteration_stats is not None:
             self.count += iteration_stats.num_preempted_reqs
 
     def log_engine_initialized(self) -> None:
-        """Nothing is written."""
+        """Log nothing."""
 
     def log(self) -> None:
-        """Nothing is written."""
+        """Log nothing."""
 
     def record_sleep_state(self, *_: Any) -> None:
-        """Engines do not sleep here."""
+        """Do nothing: engines do not sleep here."""

@@ -1,13 +1,13 @@
-"""vLLM as a generator: rollouts in parts that vLLM completes, interruptions between two of them.
+"""vLLM as a generator: rollouts completed in parts, with interruptions between parts.
 
-A rollout that still thinks where it is to be interrupted is stopped, gets the phrase, and the engine is asked to go on
-from prompt, thought and phrase: what it has cached of them it finds again, because every rollout keeps the salt it
-began with. A group's rollouts that begin under the same weights share the prompt's keys and values;
-those of other weights are never shared, so that no rollout reads what weights it does not name have written.
+A rollout that is still thinking at its cut is stopped and gets the phrase; the engine then continues from prompt,
+thought and phrase. The engine finds their cached keys and values again, because a rollout keeps its salt. Rollouts of
+a group that start under the same weights share the prompt's keys and values. Rollouts that start under different
+weights never do, so no rollout reads values from weights that it does not name.
 
-Where it differs from the built-in generator: the phrase is read in one step, not written in one step a token; tokens
-that did not fill a block of the cache are read again at an interruption, by the weights of then; and a state holds
-tokens, not keys and values, so that a resumed run reads its unfinished rollouts again with the weights it resumes with.
+Differences from the built-in generator: the phrase is prefilled in one step instead of one step per token. Tokens that
+did not fill a cache block are recomputed at an interruption, with the current weights. A state holds tokens but no keys
+and values, so a resumed run recomputes those of unfinished rollouts with the weights it resumes with.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ from scalerl.weights.hugging_face import Weights
 
 @dataclass(kw_only=True)
 class Unfinished:
-    """A rollout under way, token by token."""
+    """A rollout in progress, token by token."""
 
     request: Request
     salt: str
@@ -40,17 +40,17 @@ class Unfinished:
     versions: list[int] = field(default_factory=list)
     forced: list[bool] = field(default_factory=list)
     written: int = 0
-    """Bytes of the end of thinking, see `Reader.table`."""
+    """Bytes of the end-of-thinking marker seen so far, see `Reader.table`."""
     answer: int = 0
-    """Tokens of the answer."""
+    """Number of answer tokens."""
 
     def to_state(self) -> dict[str, Any]:
-        """Its fields, in lists of their own."""
+        """Fields as a dict; lists are copied."""
         return {name: list(value) if isinstance(value, list) else value for name, value in vars(self).items()}
 
 
 class VllmGenerator(RequestQueue):
-    """Decodes up to `slots` rollouts at once; `phrase` is what an interruption forces, and ends thinking."""
+    """Decodes up to `slots` rollouts at once; interruptions force `phrase`, which ends thinking."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class VllmGenerator(RequestQueue):
         self._rows: dict[str, Unfinished] = {}
         self._asked = 0
         self._weights: dict[str, Any] | None = None
-        """Those it was given last; None for those it was built with."""
+        """Weights last set; None for the weights it was built with."""
         self._preempted_before, self._warns_at = engine.preemptions, 1
         self._to_read: list[tuple[int, int]] = []
-        """Tokens that the next step reads without choosing them: from which position, to which."""
+        """Token ranges (start, stop) that the next step reads without choosing them."""
 
     @property
     def active(self) -> int:
-        """Unfinished rollouts that have begun."""
+        """Number of started and unfinished rollouts."""
         return len(self._rows)
 
     def set_weights(self, weights: Weights, version: int) -> None:
@@ -92,8 +92,9 @@ class VllmGenerator(RequestQueue):
         self._begin(unread)
 
     def _take_back(self) -> list[Request]:
-        """Requests asked for of which no token has come: the old weights may have read a part of the prompt, or all of
-        it for another of the group, and no token of theirs would say so."""
+        """Take back asks with no token yet.
+
+        The old weights may have read some or all of their prompts, and no token would record that."""
         unread = {name: row.request for name, row in self._rows.items() if not row.tokens}
         for name in unread:
             del self._rows[name]
@@ -101,18 +102,18 @@ class VllmGenerator(RequestQueue):
         return list(unread.values())
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given those before it, at temperature 1."""
+        """Log-probability of each token but the first given the tokens before it, at temperature 1."""
         return self.engine.score(tokens)
 
     def step(self) -> tuple[list[Finished], StepWork]:
-        """Start what fits, then take what the engine has chosen; returns the rollouts that ended."""
+        """Start waiting requests, then take what the engine has chosen; returns the finished rollouts."""
         self._fill()
         read, self._to_read = self._to_read, []
         sequences = context = 0
         finished: list[Finished] = []
         for piece in self.engine.step() if self._rows else ():
             row = self._rows.get(piece.name)
-            if row is None:  # of an ask that was dropped
+            if row is None:  # from a dropped ask
                 continue
             prompt = len(row.request.prompt.tokens)
             for token, logprob in zip(piece.tokens, piece.logprobs, strict=True):
@@ -141,15 +142,15 @@ class VllmGenerator(RequestQueue):
         )
 
     def pause(self) -> None:
-        """Choose no token until `resume`."""
+        """Choose no tokens until `resume`."""
         self.engine.pause()
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue after `pause`."""
         self.engine.resume()
 
     def check(self) -> None:
-        """Raises EngineFailed where the engine has ended."""
+        """Raises EngineFailed if the engine has ended."""
         self.engine.check()
 
     def close(self) -> None:
@@ -157,7 +158,6 @@ class VllmGenerator(RequestQueue):
         self.engine.close()
 
     def _fill(self) -> None:
-        """Begin as many rollouts as there are free slots."""
         room = min(self.slots - self.active, len(self.waiting))
         self._begin([self.waiting.popleft() for _ in range(room)])
 
@@ -165,14 +165,14 @@ class VllmGenerator(RequestQueue):
         begun: set[str] = set()
         for request in requests:
             row = Unfinished(request=request, salt=f"{request.group}.{self.version}", thinking=self._reader.thinks)
-            if row.salt not in begun:  # the others of its group find the prompt in the cache
+            if row.salt not in begun:  # the rest of its group finds the prompt in the cache
                 begun.add(row.salt)
                 self._to_read.append((0, len(request.prompt.tokens)))
             self._ask(row)
 
     def _ask(self, row: Unfinished) -> None:
-        """Ask the engine to go on from where the rollout is. It knows the last limit alone: one that ends thinking by
-        itself goes on undisturbed."""
+        """Ask the engine to continue a rollout. The engine gets only the next limit, so a rollout that ends thinking by
+        itself continues undisturbed."""
         own, request = len(row.tokens), row.request
         name = f"{request.group}.{request.index}.{self._asked}"
         self._asked += 1
@@ -198,14 +198,13 @@ class VllmGenerator(RequestQueue):
             row.thinking = row.written != ENDED
 
     def _is_over(self, row: Unfinished) -> bool:
-        """Whether the sequence has ended or a limit is reached."""
         return row.tokens[-1] in self._eos or self._is_full(row)
 
     def _is_full(self, row: Unfinished) -> bool:
         return len(row.tokens) >= self.max_tokens or row.answer >= self.settings.answer
 
     def _is_due(self, row: Unfinished) -> bool:
-        """Whether the rollout is to be interrupted here."""
+        """True if the rollout must be interrupted now."""
         return row.thinking and len(row.tokens) >= row.request.cut
 
     def _interrupt(self, row: Unfinished) -> None:
@@ -226,13 +225,13 @@ class VllmGenerator(RequestQueue):
         return Finished(request=row.request, rollout=rollout)
 
     def _warn_of_preemptions(self) -> None:
-        """At the first, and whenever there are twice as many as when it warned last."""
+        """Warn of the first preemption, and whenever the count has doubled since the last warning."""
         count = self.engine.preemptions - self._preempted_before
         if count >= self._warns_at and not self.recompute:
             self._warns_at = 2 * count
             print(
-                f"warning: vLLM's cache was full {count} times so far; keys and values of preempted rollouts were "
-                f"computed again by the weights of then; use a larger generator.cache_tokens, or null",
+                f"warning: vLLM's cache has been full {count} times; keys and values of preempted rollouts were "
+                f"recomputed with the weights of that moment; raise generator.cache_tokens, or set it to null",
                 flush=True,
             )
 
@@ -247,7 +246,7 @@ class VllmGenerator(RequestQueue):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from these tokens; keys and values of all of them are computed by the state's weights."""
+        """Continue from these tokens; all keys and values are recomputed with the state's weights."""
         if state["weights"] is not None:
             self.set_weights(state["weights"], state["version"])
         self.version = state["version"]
@@ -258,16 +257,16 @@ class VllmGenerator(RequestQueue):
         self._rows = {}
         if state["rows"]:
             print(
-                f"vLLM reads {len(state['rows'])} unfinished rollouts again: a state holds no keys and values",
+                f"vLLM recomputes {len(state['rows'])} unfinished rollouts, because a state holds no keys and values",
                 flush=True,
             )
         for saved in state["rows"]:
-            row = Unfinished(**Unfinished(**saved).to_state())  # what is saved stays as it is
+            row = Unfinished(**Unfinished(**saved).to_state())  # a copy, so that `state` stays unchanged
             self._to_read.append((0, len(row.request.prompt.tokens) + len(row.tokens)))
             self._ask(row)
 
 
 def seed_of(request: Request, number: int) -> int:
-    """Of what is drawn for a request from its own token `number` on, below 2^63."""
+    """Seed for a request's tokens from number `number` on, below 2^63."""
     seed, at = np.array([request.seed], dtype=np.uint64), np.array([number], dtype=np.uint64)
     return int(split_mix_64(seed, at)[0] >> np.uint64(1))

@@ -1,7 +1,7 @@
-"""vLLM's parts, imported in the environment that they need. Nothing else here imports `vllm` first.
+"""vLLM's modules, imported in the environment that they need. No other module here imports `vllm` first.
 
-vLLM reads most of its environment when it makes an engine, and the processes that it starts inherit it. Another
-library, such as TRL, may have imported it before.
+vLLM reads most of its environment when it makes an engine, and processes that it starts inherit that environment.
+Another library, such as TRL, may have imported it earlier.
 """
 
 import importlib
@@ -21,13 +21,13 @@ from scalerl.left_names import SILENT_TRACKER
 from scalerl.model.device import UnfitMachine
 
 VLLM_ENVIRONMENT = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; an `AsyncLLM` has its own anyway
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an `LLMEngine` steps in this process; `AsyncLLM` always has its own
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # generators share cores with a trainer that is not bound either
-    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "60",  # of a worker that hangs; five minutes otherwise
+    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "60",  # for a hanging worker; the default is five minutes
     "VLLM_NO_USAGE_STATS": "1",
-    "HF_HUB_OFFLINE": "1",  # the model is a folder of this machine
+    "HF_HUB_OFFLINE": "1",  # the model is a local folder
 }
-"""Set where the user has not set it."""
+"""Variables to set unless the user has set them."""
 PIP = "pip install --constraint constraints.txt '.[vllm]'"
 
 
@@ -36,33 +36,33 @@ class MissingEngine(UnfitMachine):
 
 
 def vllm_module(name: str) -> ModuleType:
-    """`vllm_module("v1.engine.llm_engine")`; MissingEngine says what to install."""
+    """A module of vLLM, as in `vllm_module("v1.engine.llm_engine")`; MissingEngine says how to install it."""
     if "vllm" not in sys.modules:
         if "VLLM_LOGGING_LEVEL" not in os.environ:
             os.environ.setdefault("VLLM_LOGGING_CONFIG_PATH", str(LOGGING))
         if os.environ.get("VLLM_LOGGING_CONFIG_PATH") == str(LOGGING):
-            dictConfig(json.loads(LOGGING.read_text()))  # its import has something to say before it does this itself
+            dictConfig(json.loads(LOGGING.read_text()))  # its import logs before it configures logging
     for variable, value in VLLM_ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its dependencies, at their import
+        warnings.simplefilter("ignore")  # from its dependencies, at import
         try:
             importlib.import_module("vllm")
         except ModuleNotFoundError as error:
             if error.name != "vllm":
                 raise
             raise MissingEngine(
-                f"the recipe has `generator: {{type: vllm}}`, and vLLM is not installed here; install it with `{PIP}`, "
-                f"on a machine without a GPU with `make engines`, or leave `generator` out"
+                f"the recipe has `generator: {{type: vllm}}`, but vLLM is not installed; install it with `{PIP}` "
+                f"(on a machine without a GPU: `make engines`), or remove `generator`"
             ) from None
         return importlib.import_module(f"vllm.{name}")
 
 
 def environment_of_engine() -> AbstractContextManager[None]:
-    """Processes that vLLM starts inside compute with as many threads as this one, and say what matters."""
+    """Environment for processes that vLLM starts: this process's number of threads, and only relevant warnings."""
     own = {
         "OMP_NUM_THREADS": str(torch.get_num_threads()),
-        "PYTHONWARNINGS": f"ignore::FutureWarning,{SILENT_TRACKER}",  # the first of its dependencies
+        "PYTHONWARNINGS": f"ignore::FutureWarning,{SILENT_TRACKER}",  # FutureWarnings come from its dependencies
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
     return environment_with(own)

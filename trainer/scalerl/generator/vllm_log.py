@@ -1,34 +1,34 @@
-"""What of vLLM's log is news. `vllm_logging.json` names this filter, which every process of vLLM imports."""
+"""A filter for vLLM's log. `vllm_logging.json` names it, and every process of vLLM imports it."""
 
 import logging
 from pathlib import Path
 
 LOGGING = Path(__file__).with_name("vllm_logging.json")
-"""Warnings and errors on standard output, without what follows from how an engine is built here."""
+"""Logging configuration: warnings and errors on standard output, without expected ones."""
 EXPECTED = (
-    "The global random seed is set to",  # an engine in this process draws by the seeds of its requests alone
-    "max_num_batched_tokens",  # one number for small models and large ones
+    "The global random seed is set to",  # engines here draw only from the seeds of their requests
+    "max_num_batched_tokens",  # one value serves small and large models
     "Enforce eager set",
     "Inductor compilation was disabled",
     "Triton is",
     "Reset SSM cache type",
     "Model Runner V2 requires Triton",
     "%s is not found in LD_PRELOAD",
-    "Kernel %s is already registered",  # by another engine of the process
+    "Kernel %s is already registered",  # by another engine in this process
     "Passing raw prompts to InputProcessor",
-    "Using None for EOS token id",  # no tokenizer: the generator says where a sequence ends
+    "Using None for EOS token id",  # no tokenizer: the generator decides where a sequence ends
     "CPU backend doesn't allow to use",
-    "RotaryEmbedding: Failed to load weights",  # it has none
-    "ParallelLMHead: Failed to load weights",  # tied: it has those of the embedding
-    "Unknown vLLM environment variable detected: VLLM_DIST_IDENT",  # which it sets itself
-    "[shutdown]",  # who ends an engine does not wait for it
+    "RotaryEmbedding: Failed to load weights",  # it has no weights
+    "ParallelLMHead: Failed to load weights",  # tied to the embedding
+    "Unknown vLLM environment variable detected: VLLM_DIST_IDENT",  # set by vLLM itself
+    "[shutdown]",  # nobody waits for an engine that is being closed
 )
-"""How the lines begin that every engine says, whatever happens."""
+"""Beginnings of lines that every engine logs in any case."""
 
 
 class News(logging.Filter):
-    """Everything but what is expected."""
+    """Passes all records that are not expected."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is news."""
+        """True if the record is not expected."""
         return not (str(record.msg).startswith(EXPECTED) or record.getMessage().startswith(EXPECTED))

@@ -1,6 +1,6 @@
-"""vLLM in this process: one step chooses one token for every running sequence, and nothing happens between two steps.
+"""vLLM in this process: one step chooses one token for every running sequence, and no work happens between steps.
 
-The exact driver, for the virtual clock, for tests, and for processes that only decode.
+The exact driver, for the virtual clock, tests, and processes that only decode.
 """
 
 import warnings
@@ -29,16 +29,16 @@ from scalerl.weights.hugging_face import Weights
 
 
 class SteppedEngine:
-    """An `LLMEngine` of vLLM."""
+    """Driver of vLLM's `LLMEngine`."""
 
     def __init__(self, arguments: dict[str, Any], *, temperature: float, eos: tuple[int, ...]) -> None:
         self.temperature, self.eos, self.version = temperature, eos, 0
         self._preemptions = PreemptionCount()
         self._has_workers = arguments["tensor_parallel_size"] > 1
         self._pieces: list[Piece] = []
-        """Chosen while a probe was scored."""
+        """Pieces chosen while a probe was scored."""
         with process_kept(), environment_of_engine(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it imports more of its dependencies here
+            warnings.simplefilter("ignore")  # vLLM imports more dependencies here
             engine_args = vllm_module("engine.arg_utils").EngineArgs(**arguments)
             self.engine = vllm_module("v1.engine.llm_engine").LLMEngine.from_engine_args(
                 engine_args, stat_loggers=[self._preemptions.logger], enable_multiprocessing=False
@@ -53,11 +53,11 @@ class SteppedEngine:
 
     @property
     def preemptions(self) -> int:
-        """How often a sequence lost its place in the cache."""
+        """Number of preemptions so far, each a sequence that lost its place in the cache."""
         return self._preemptions.count
 
     def ask(self, ask: Ask) -> None:
-        """Begin it with the next step."""
+        """Start an ask with the next step."""
         prompt = {"prompt_token_ids": list(ask.tokens), "cache_salt": ask.salt}
         self.engine.add_request(ask.name, prompt, sampling(ask, self.temperature, self.eos))
 
@@ -66,7 +66,7 @@ class SteppedEngine:
         self.engine.abort_request([name])
 
     def step(self) -> list[Piece]:
-        """One token for every running sequence."""
+        """Choose one token for every running sequence."""
         pieces, self._pieces = self._pieces, []
         return pieces or [self._piece(output) for output in self.engine.step()]
 
@@ -79,7 +79,7 @@ class SteppedEngine:
         )
 
     def set_weights(self, weights: Weights, version: int, *, recompute: bool) -> None:
-        """Go on with these weights; `recompute`: with keys and values computed by them too."""
+        """Continue with these weights; with `recompute`, also recompute keys and values."""
         if self._has_workers:
             with weights_file(weights) as path:
                 self.engine.collective_rpc("receive_file", args=(str(path),))
@@ -90,9 +90,9 @@ class SteppedEngine:
         self.version = version
 
     def score(self, tokens: tuple[int, ...]) -> NDArray[np.float32]:
-        """Log-probability of each token but the first given those before it, at temperature 1.
+        """Log-probability of each token but the first given the tokens before it, at temperature 1.
 
-        Running sequences go on meanwhile; what is chosen for them is the next step's.
+        Running sequences continue meanwhile; the next step returns their tokens.
         """
         self.engine.add_request(PROBE_NAME, {"prompt_token_ids": list(tokens), "cache_salt": PROBE_NAME}, probing())
         while True:
@@ -103,18 +103,18 @@ class SteppedEngine:
                     return scores_of_probe(output, tokens)
 
     def pause(self) -> None:
-        """Nothing happens between two steps."""
+        """Do nothing: no work happens between steps."""
 
     def resume(self) -> None:
-        """Nothing happens between two steps."""
+        """Do nothing: no work happens between steps."""
 
     def check(self) -> None:
-        """Raises EngineFailed where a worker has ended; without workers it ends with this process."""
+        """Raises EngineFailed if a worker has ended; an engine without workers ends with this process."""
         if self._has_workers and self._executor.is_failed:
             raise EngineFailed("a worker of vLLM has ended")
 
     def close(self) -> None:
-        """Release its memory and end its processes."""
+        """Release memory and end the engine's processes."""
         if self._workers is not None:
             self._workers.part()
         self.engine.engine_core.shutdown()
@@ -125,9 +125,10 @@ class SteppedEngine:
 
 @contextmanager
 def process_kept() -> Iterator[None]:
-    """vLLM's CPU worker takes this process for its own: it replaces `torch.set_num_threads` by a function that does
-    nothing, and binds all memory that is taken from then on to one NUMA node. Here the first is put back, and the
-    second left out."""
+    """Undo what vLLM's CPU worker does to this process.
+
+    The worker replaces `torch.set_num_threads` by a no-op and binds all new memory to one NUMA node. Here the function
+    is restored, and the binding prevented."""
     set_num_threads, threads = torch.set_num_threads, torch.get_num_threads()
     operators: Any = torch.ops._C
     operators.init_cpu_memory_env = lambda nodes: None

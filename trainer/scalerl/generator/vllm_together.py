@@ -1,4 +1,4 @@
-"""vLLM's processes end together: none of them can go on without the others."""
+"""Ends vLLM's processes together, since none of them can continue without the others."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ GONE_LIMIT_S = 5.0
 
 
 class Together:
-    """A thread that waits for the end of one of these processes and kills the others at once.
+    """A thread that waits for one of these processes to end, and then kills the others.
 
-    They wait for the one that is gone: vLLM gives them nine seconds to end before it says that a worker has died.
+    Otherwise they would wait for the dead one: vLLM allows nine seconds before it reports a dead worker.
     """
 
     def __init__(self, process_ids: Sequence[int]) -> None:
         self.broken: Future[None] = Future()
-        """Done as soon as one of them has ended before `part`."""
+        """Done as soon as a process ends before `part` is called."""
         self._numbers = process_ids
-        # A number alone may be another's by the time it is to be killed.
+        # A process number may have been reused by the time of the kill.
         self._processes = [os.pidfd_open(number) for number in process_ids]
         self._ear, self._mouth = os.pipe()
         self._thread = threading.Thread(target=self._watch, name="vLLM's processes", daemon=True)
@@ -41,12 +41,12 @@ class Together:
                 signal.pidfd_send_signal(process, signal.SIGKILL)
 
     def part(self) -> None:
-        """From now on each may end in its own time."""
+        """Allow each process to end on its own from now on."""
         os.write(self._mouth, b"\0")
         self._thread.join()
 
     def end(self) -> None:
-        """Kill those that are left, and wait for their end."""
+        """Kill the remaining processes and wait for them to end."""
         self._kill()
         for process in self._processes:
             wait([process], GONE_LIMIT_S)

@@ -1,7 +1,7 @@
-"""What runs inside vLLM's workers: new weights into the model that a worker serves. A worker imports it by name.
+"""Weight updates inside vLLM's workers, which import this module by name.
 
-vLLM keeps its own layout of the weights: several are one matrix, experts are packed, each worker of a tensor-parallel
-group has its part. Its layer-wise reload goes from Hugging Face's names to that layout once more, in place.
+vLLM has its own layout of weights: several are fused, experts are packed, and each worker of a tensor-parallel group
+has a part. Its layer-wise reload converts from Hugging Face's names to that layout again, in place.
 """
 
 import os
@@ -14,23 +14,23 @@ from vllm.config import set_current_vllm_config
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
 MIXTURE = "RoutedExperts"
-"""vLLM's layer that holds experts."""
+"""vLLM's layer of experts."""
 HEAD = "ParallelLMHead"
-"""Its layer that makes logits."""
+"""vLLM's layer that computes logits."""
 
 
 class WeightReceiver:
-    """Methods that a worker gets besides its own (`worker_extension_cls`)."""
+    """Methods added to a vLLM worker (`worker_extension_cls`)."""
 
     model_runner: Any
     vllm_config: Any
 
     def process_id(self) -> int:
-        """Of the process that the worker is in."""
+        """Id of the worker's process."""
         return os.getpid()
 
     def receive_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Replace the model's weights. An error leaves the engine unusable: check names and shapes before."""
+        """Replace the model's weights. An error leaves the engine unusable, so check names and shapes first."""
         model, config = self.model_runner.model, self.vllm_config.model_config
         with set_current_vllm_config(self.vllm_config):
             initialize_layerwise_reload(model)
@@ -41,21 +41,20 @@ class WeightReceiver:
                 pack_heads(model)
 
     def receive_file(self, path: str) -> None:
-        """The same from a safetensors file, for workers that are processes of their own."""
+        """Replace the weights from a safetensors file, for workers in other processes."""
         with safe_open(path, framework="pt") as file:
             self.receive_weights((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118, not a dict
 
 
 def pack_experts(model: Any) -> None:
-    """Pack the experts for a CPU again: vLLM 0.32 does it on the first load only, and would go on with the old ones."""
+    """Repack the experts for a CPU: vLLM 0.32 packs them only on the first load, and would keep the old ones."""
     for layer in model.modules():
         if type(layer).__name__ == MIXTURE:
             layer.quant_method.moe_kernel.fused_experts.process_weights_after_loading(layer)
 
 
 def pack_heads(model: Any) -> None:
-    """Pack the head for a CPU again: vLLM 0.32 does not where it is tied to the embedding, since no file has weights of
-    its own for it."""
+    """Repack the head for a CPU: vLLM 0.32 does not if it is tied to the embedding, as no file has its weights."""
     for layer in model.modules():
         if type(layer).__name__ == HEAD:
             layer.quant_method.process_weights_after_loading(layer)

@@ -2,18 +2,18 @@
 
 learner        the protocol: groups to an update, weights, checkpoint
 torch_learner  the built-in learner: the algorithm, on any engine
-batch_loss     the loss of a batch, apart from whatever optimises it
+batch_loss     the loss of a batch, apart from its optimiser
 batch          groups of rollouts as tensors
-critic         PPO's value network in place of the mean of a group
-learning_rate  its schedules
-loss_scale     for FP16
+critic         PPO's value network, an alternative to the group mean
+learning_rate  learning-rate schedules
+loss_scale     dynamic loss scaling for FP16
 
-engine         the protocol: a network, its optimiser, and the processes that they lie on
-torch_engine   all of it in one process
-deepspeed_engine   ZeRO-2 and ZeRO-3 over several
-fsdp_engine    FSDP2 over several
+engine         the protocol: a network, its optimiser, and the processes they are spread over
+torch_engine   everything in one process
+deepspeed_engine   ZeRO-2 and ZeRO-3 over several processes
+fsdp_engine    FSDP2 over several processes
 make           the engines that a recipe asks for
-pieces         tensors in pieces: what each rank keeps, and the files of a checkpoint that have it
+pieces         tensors in pieces: each rank's part, and the checkpoint files that hold the parts
 ranks          the processes that train together
-shares         which of them computes which passes of a batch
+shares         assignment of a batch's passes to ranks
 """

@@ -16,41 +16,41 @@ from scalerl.recipe import Optimiser
 from scalerl.rollout import Group, Rollout
 
 ON_THE_HOST = frozenset({"host_mask_BT", "group_B", "length_B", "prompt_B"})
-"""Fields of a batch that decide how its passes are laid out."""
+"""Batch fields that stay on the host, since they determine the layout of passes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Rollouts as right-padded tensors, prompt and answer in one row.
+    """Rollouts as right-padded tensors, with prompt and answer in one row.
 
-    What decides the layout of a pass stays on the host, so that no pass waits for the device to learn its own shape.
+    Fields that determine the layout of a pass stay on the host, so no pass waits for the device to learn its own shape.
     """
 
     tokens_BT: Tensor
     mask_BT: Tensor
-    """True on tokens the policy chose: neither prompt, nor forced, nor padding."""
+    """True for tokens chosen by the policy, not for prompt, forced or padding tokens."""
     behaviour_BT: Tensor
     """Behaviour log-probabilities, 0 off the mask."""
     host_mask_BT: Tensor
-    """The mask again, on the host."""
+    """Copy of the mask on the host."""
     group_B: Tensor
     """Index of the prompt's group; on the host."""
     length_B: Tensor
-    """Tokens of prompt and answer together; on the host."""
+    """Number of prompt and answer tokens; on the host."""
     prompt_B: Tensor
-    """Tokens of the prompt; on the host."""
+    """Number of prompt tokens; on the host."""
     reference_BT: Tensor | None = None
-    """Log-probabilities under the frozen reference policy, if a KL penalty needs them."""
+    """Log-probabilities under the frozen reference policy, if a KL penalty is used."""
     start_BT: Tensor | None = None
-    """Log-probabilities under the policy at the start of the round, if truncated importance weights need them."""
+    """Log-probabilities under the policy at the start of the round, if truncated importance weights are used."""
 
     values_BT: Tensor | None = None
-    """A critic's values at the start of the round, of the state before each token."""
+    """Critic's value of the state before each token, from the start of the round."""
     returns_BT: Tensor | None = None
-    """What those values should have been, 0 off the mask."""
+    """Targets of those values, 0 off the mask."""
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on `device`, but for what stays on the host."""
+        """This batch on `device`, except for the fields that stay on the host."""
         moved: dict[str, Any] = {}
         for field in fields(self):
             tensor: Tensor | None = getattr(self, field.name)
@@ -61,24 +61,24 @@ class Batch:
 
     @property
     def num_own(self) -> int:
-        """Tokens the policy chose."""
+        """Number of tokens chosen by the policy."""
         return int(self.host_mask_BT.sum())
 
     def own(self, values_BT: Tensor) -> Tensor:
-        """The values at tokens the policy chose, row after row, [M]."""
+        """Values at tokens chosen by the policy, row after row, [M]."""
         return values_BT.flatten().index_select(0, self._own_places)
 
     @cached_property
     def _own_places(self) -> Tensor:
-        """Where they stand in the flattened [B, T]; a boolean index would have the host wait for their number."""
+        """Their indices in the flattened [B, T]; with a boolean index the host would wait for their number."""
         return self.host_mask_BT.flatten().nonzero().flatten().to(self.mask_BT.device, non_blocking=True)
 
     def work(self) -> tuple[int, int]:
-        """Tokens that one pass over the batch forwards, padding left out, and positions they attend to, all summed."""
+        """Total tokens that one pass forwards, without padding, and total positions they attend to."""
         return int(self.length_B.sum()), int((self.length_B * (self.length_B + 1) // 2).sum())
 
     def packing(self, kind: Literal["none", "sequences", "prompts"]) -> Packing | None:
-        """How its rows are laid out without padding; None if they are padded."""
+        """Layout of the rows without padding; None if they are padded."""
         if kind == "none":
             return None
         if kind == "sequences":
@@ -96,7 +96,7 @@ class Batch:
         return split(self.length_B, limit)
 
     def part(self, rows: Tensor) -> "Batch":
-        """These rows, their indices on the host, cut to the longest of them."""
+        """Batch of these rows (indices on the host), truncated to the longest of them."""
         width = int(self.length_B[rows].max())
         there = rows.to(self.tokens_BT.device, non_blocking=True)
         return Batch(
@@ -115,14 +115,14 @@ class Batch:
 
 
 def make_batch(groups: list[Group], *, mask_truncated: bool = False) -> Batch:
-    """Rollouts of `groups` in order, as tensors of the host; `mask_truncated` takes truncated ones off the mask."""
+    """Rollouts of `groups` in order, as tensors on the host; `mask_truncated` masks truncated ones out."""
     rollouts = [rollout for group in groups for rollout in group.rollouts]
     group_of = [index for index, group in enumerate(groups) for _ in group.rollouts]
     return batch_of(rollouts, group_of, mask_truncated=mask_truncated)
 
 
 def batch_of(rollouts: list[Rollout], group_of: list[int], *, mask_truncated: bool = False) -> Batch:
-    """These rollouts, each with the index of its group, as tensors of the host."""
+    """Rollouts with the index of each one's group, as tensors on the host."""
     lengths = [len(rollout.prompt.tokens) + len(rollout.tokens) for rollout in rollouts]
     shape = (len(rollouts), max(lengths))
     tokens = np.zeros(shape, dtype=np.int64)

@@ -1,10 +1,10 @@
-"""The loss of a batch, and the columns that are logged of it.
+"""The loss of a batch, and its logged columns.
 
     loss = sum over tokens of weight x (policy loss + kl.coefficient KL - entropy_bonus H) + router_loss x balance
 
-The weights come from the whole batch, so the losses of its micro-batches add up to its own, and so do their gradients,
-whichever rank computes them. Nothing here knows the optimiser: the caller says what goes backward, and how. The columns
-are summed where the batch is, and the host reads them once, after the last pass.
+The weights come from the whole batch, so losses and gradients of micro-batches add up to those of the batch, whichever
+rank computes them. The optimiser is unknown here: the caller runs the backward pass. Columns are summed on the device,
+and the host reads them once, after the last pass.
 """
 
 from collections import defaultdict
@@ -25,11 +25,11 @@ from scalerl.objective.losses import effective_share, log_ratio, token_loss
 from scalerl.recipe import ResolvedRecipe
 
 MAX_LOG_RATIO = 300.0
-"""Of the ratios that are logged: the square of e^300 is still a float64, and the run log takes no infinity."""
+"""Cap on logged log-ratios: the square of e^300 is still a float64, and the run log takes no infinity."""
 
 
 Backward = Callable[[Tensor, bool], None]
-"""Takes the loss of a pass, and whether it is the last of this rank."""
+"""Takes the loss of a pass, and True for the last pass of this rank."""
 
 
 def batch_loss(
@@ -41,11 +41,11 @@ def batch_loss(
     backward: Backward,
     ranks: Ranks = ALONE,
 ) -> dict[str, float]:
-    """Hand the loss of each of this rank's passes to `backward`; the columns of a train row that describe the batch.
+    """Pass the loss of each of this rank's passes to `backward`; returns the batch's columns of a train row.
 
-    `loss` and `balance` are of the batch; all others are means over the tokens of the rollouts that have a gradient.
-    Advantages are [B, T], or [B, 1] where all tokens of a rollout share one; those on the host decide without waiting
-    for the device which rows have a gradient.
+    `loss` and `balance` are of the whole batch; all other columns are means over the tokens of rollouts with a
+    gradient. Advantages are [B, T], or [B, 1] if all tokens of a rollout share one. Advantages on the host determine
+    the rows with a gradient without waiting for the device.
     """
     kept, device = rows_with_gradient(advantage_BT, recipe), batch.tokens_BT.device
     weight_BT = AGGREGATIONS[recipe.aggregation](batch.host_mask_BT, batch.group_B)[kept].to(device, non_blocking=True)
@@ -75,13 +75,13 @@ def batch_loss(
 
 
 def on_the_host(columns: dict[str, Any], ranks: Ranks) -> dict[str, float]:
-    """Numbers of a device by name, summed over ranks and read in one transfer, for which the host waits."""
+    """Device scalars by name, summed over ranks and read in a single transfer, for which the host waits."""
     values = ranks.summed(torch.stack(list(columns.values()))).cpu().tolist()
     return dict(zip(columns, values, strict=True))
 
 
 def passes(batch: Batch, recipe: ResolvedRecipe, ranks: Ranks) -> Iterator[tuple[Tensor, bool, bool]]:
-    """Row indices of each pass of this rank, on the host; whether it counts, and whether it is the last."""
+    """Row indices of each pass of this rank (on the host), whether it counts, and whether it is the last."""
     parts = batch.micro_batches(recipe.optimiser)
     costs = [int(batch.length_B[rows].sum()) for rows in parts]
     for one in shares(costs, ranks.world)[ranks.rank]:
@@ -89,10 +89,10 @@ def passes(batch: Batch, recipe: ResolvedRecipe, ranks: Ranks) -> Iterator[tuple
 
 
 def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
-    """Row indices that the loss depends on, on the host.
+    """Row indices (on the host) that the loss depends on.
 
-    A rollout without an advantage, as all of a prompt without variance that is kept, weighs in the averages and moves
-    nothing, unless a KL penalty, an entropy bonus or a router loss applies to every rollout.
+    A rollout without an advantage (its whole group has equal rewards) counts in averages but has no gradient, unless a
+    KL penalty, entropy bonus or router loss applies to every rollout.
     """
     penalised = recipe.kl.coefficient > 0 and recipe.kl.where == "loss"
     is_of_all = penalised or recipe.entropy_bonus > 0 or router_loss(recipe) > 0
@@ -100,17 +100,17 @@ def rows_with_gradient(advantage_BT: Tensor, recipe: ResolvedRecipe) -> Tensor:
     if is_of_all:
         return everyone
     rows = (advantage_BT != 0).any(dim=1).cpu().nonzero().flatten()
-    # Without any row there would be no gradient at all, and AdamW would pass the step over.
+    # With no rows there would be no gradient at all, and AdamW would skip the step.
     return rows if len(rows) else everyone
 
 
 def router_loss(recipe: ResolvedRecipe) -> float:
-    """Weight of the load-balancing loss; 0 in a model without experts."""
+    """Weight of the load-balancing loss; 0 for a model without experts."""
     return 0.0 if recipe.model.type == "llama" else recipe.model.router_loss
 
 
 def scores_of(policy: Scoring, part: Batch, recipe: ResolvedRecipe) -> Scores:
-    """What `policy` says of the tokens of one pass."""
+    """Scores of the tokens of one pass under `policy`."""
     return policy.score(
         part.tokens_BT,
         recipe.generation.temperature,
@@ -123,7 +123,7 @@ def scores_of(policy: Scoring, part: Batch, recipe: ResolvedRecipe) -> Scores:
 def token_objective(
     part: Batch, advantage_BT: Tensor, scores: Scores, recipe: ResolvedRecipe
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Per-token loss with its KL penalty and entropy bonus, and the values whose token means are logged, all [B, T].
+    """Per-token loss with KL penalty and entropy bonus, and the values whose token means are logged, all [B, T].
 
     loss = policy loss + kl.coefficient KL - entropy_bonus H
     """

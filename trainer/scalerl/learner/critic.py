@@ -1,9 +1,9 @@
-"""The value network of PPO with its own optimiser (arXiv 1707.06347): values in, advantages and its own update out.
+"""PPO's value network with its own optimiser (arXiv 1707.06347): values, advantages and the network's updates.
 
-It is a copy of the policy that the run started from, with a scalar head instead of the logits, which starts at 0. It is
-trained on the same batches for as many epochs as the policy, with the policy's optimiser settings except the learning
-rate. Its loss has no coefficient: it shares no weights with the policy, and a constant factor does not change AdamW's
-steps.
+The value network is a copy of the policy that the run started from, with a scalar head, initially 0, instead of the
+logits. It is trained on the same batches for as many epochs as the policy, with the policy's optimiser settings except
+the learning rate. Its loss has no coefficient: the networks share no weights, and a constant factor does not change
+AdamW's steps.
 """
 
 import copy
@@ -31,7 +31,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class ValueModel(nn.Module):
-    """A policy's body with a head of one row, which starts at 0; all of it in one precision."""
+    """A policy's body with a scalar head, initially 0, all in one precision."""
 
     def __init__(self, policy: Policy, dtype: torch.dtype) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class ValueModel(nn.Module):
         self.to(dtype)
 
     def forward(self, part: Batch, packing: Packing | None) -> tuple[Tensor]:
-        """Its `values`, as engines ask for them."""
+        """The network's `values` as a tuple, which engines require."""
         return (self.values(part, packing),)
 
     def values(self, part: Batch, packing: Packing | None) -> Tensor:
@@ -51,21 +51,21 @@ class ValueModel(nn.Module):
 
 
 BODY = "body."
-"""What stands before a policy's own names in a `ValueModel`."""
+"""Prefix of a policy's own names in a `ValueModel`."""
 
 
 class ValueStart:
-    """A source of what a value network begins with: the policy's body, and a head of 0."""
+    """Source of a value network's initial weights: the policy's body and a zero head."""
 
     def __init__(self, body: TensorSource) -> None:
         self.body = body
 
     def __contains__(self, name: object) -> bool:
-        """Whether it is the head or of the body."""
+        """True for the head and for tensors of the body."""
         return name == "head" or name in self.body
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Zeros, or what the body has."""
+        """Zeros for the head, else the body's values."""
         return torch.zeros(stop - start) if name == "head" else self.body.read(name, start, stop)
 
 
@@ -73,7 +73,7 @@ class ValueLearner:
     """AdamW on the value loss of a value network.
 
     Advantages and the value clip use the values at the start of the round, as in PPO; if a round has several batches, a
-    frozen copy keeps those weights.
+    frozen copy keeps the weights of its start.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ValueLearner:
         engines: EngineMaker,
         weights: Weights | None = None,
     ) -> None:
-        """`weights`, under the names of a file, are those of a `policy` that is an outline."""
+        """`weights`, under the names in a file, are required if `policy` is an outline."""
         self.settings, self.recipe, self.normalisation = settings, recipe, recipe.advantage
         own, general = settings.learning_rate, recipe.optimiser.learning_rate
         self.rate_ratio = 1.0 if own is None else own / general
@@ -97,13 +97,13 @@ class ValueLearner:
 
     @property
     def network(self) -> ValueModel:
-        """The value network with all of its present weights, where one process has room for them."""
+        """The value network with all of its current weights, if one process has room for them."""
         network = self.engine.whole()
         assert isinstance(network, ValueModel)
         return network
 
     def start_round(self) -> None:
-        """Freeze the present weights: they give the values of all batches of this round."""
+        """Freeze the current weights, which give the values of all batches of this round."""
         if self.start is not None:
             self.start.copy_from(self.engine)
 
@@ -120,7 +120,7 @@ class ValueLearner:
         return self.engine.ranks.summed(values_BT)
 
     def assign_credit(self, batch: Batch, rewards_BT: Tensor) -> tuple[Batch, Tensor]:
-        """The batch with the returns that its values should have been, and the advantages [B, T] of its tokens."""
+        """The batch with the returns (value targets), and the advantages [B, T] of its tokens."""
         assert batch.values_BT is not None
         values_BT, mask_BT = batch.values_BT.double(), batch.mask_BT
         advantage_BT = gae(rewards_BT.double(), values_BT, mask_BT, self.settings.gamma, self.settings.gae_lambda)
@@ -130,7 +130,7 @@ class ValueLearner:
         return replace(batch, returns_BT=returns_BT.float()), advantage_BT.float()
 
     def accumulate(self, batch: Batch) -> dict[str, float | None]:
-        """The gradient of the mean value loss over own tokens, in place of the last one; returns its columns."""
+        """Compute the gradient of the mean value loss over own tokens, replacing the last one; returns its columns."""
         assert batch.values_BT is not None
         assert batch.returns_BT is not None
         self.engine.zero_grad()
@@ -149,7 +149,7 @@ class ValueLearner:
             sums["value_loss"] += loss.detach().double() * counts
             sums["value_clipped"] += clipped_BT.sum().double() * counts
         residual, spread = variances(batch.own(batch.values_BT), batch.own(batch.returns_BT))
-        # They are of the whole batch on every rank.
+        # Both are sums over the whole batch on every rank.
         sums["residual"], sums["spread"] = residual / ranks.world, spread / ranks.world
         read = on_the_host(sums, ranks)
         return {
@@ -159,19 +159,19 @@ class ValueLearner:
         }
 
     def clip_gradient(self) -> float:
-        """Scale the gradient down to `max_grad_norm`; returns the norm it had."""
+        """Scale the gradient down to `max_grad_norm`; returns its original norm."""
         return self.engine.norm(self.recipe.optimiser.max_grad_norm)
 
     def step(self, rate: float) -> None:
-        """One AdamW step; `rate` is the policy's learning rate of this step."""
+        """Take one AdamW step; `rate` is the policy's learning rate of this step."""
         self.engine.step(rate * self.rate_ratio)
 
     def skip(self) -> None:
-        """Leave the weights as they are."""
+        """Leave the weights unchanged."""
         self.engine.skip()
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, those of the start of the round too, and optimiser; without what `kept` has, where that is all."""
+        """Weights, also those of the start of the round, and optimiser; only step counts if `kept` has the rest."""
         moments = self.engine.moments()
         if moments is None:
             return {"steps": self.engine.steps()}
@@ -179,12 +179,12 @@ class ValueLearner:
         return {"network": self.network.state_dict(), "start": start, "adam": moments}
 
     def kept(self) -> dict[str, Iterator[KeptPiece]]:
-        """What this rank keeps of each network."""
+        """This rank's part of each network."""
         networks = {"critic": self.engine, "critic_start": self.start}
         return {name: network.kept() for name, network in networks.items() if network is not None}
 
     def load_state_dict(self, state: dict[str, Any], files: PieceFiles | None = None) -> None:
-        """Continue exactly where `state_dict` was taken; with the files that ranks wrote then, if they did."""
+        """Continue exactly from a `state_dict`, with the files that ranks wrote for it, if any."""
         if files is not None:
             take_kept(self.engine, "critic", files, state["steps"])
             if self.start is not None:

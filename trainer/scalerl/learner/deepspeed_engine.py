@@ -1,11 +1,11 @@
-"""DeepSpeed's ZeRO-2 and ZeRO-3 (arXiv 1910.02054): each rank keeps a share of what AdamW needs, or of weights too.
+"""DeepSpeed's ZeRO-2 and ZeRO-3 (arXiv 1910.02054), which shard AdamW's state, and with ZeRO-3 the weights too.
 
     gradient of the batch = sum over ranks of the gradients of their passes
 
-DeepSpeed averages over ranks, so each loss is multiplied by the next power of 2 that is not below their number, and the
-gradient by the rest: any other factor would round BF16 products differently than one process does. DeepSpeed reduces in
-BF16 and skips steps by itself unless it is told otherwise: here sums and messages are FP32, and the learner says which
-steps are taken.
+DeepSpeed averages over ranks. So each loss is multiplied by the next power of 2 not below the number of ranks, and the
+gradient by the remaining factor; any other factor would round BF16 products differently from a single process. By
+default DeepSpeed reduces in BF16 and decides itself to skip steps. Here reductions and messages are FP32, and the
+learner decides.
 """
 
 import importlib
@@ -36,26 +36,26 @@ from scalerl.model.outline import is_outline, outline_of, set_parameters
 from scalerl.recipe import DeepSpeedSettings, Optimiser
 
 MOST_IN_BUCKET = 500_000_000
-"""Numbers that are reduced or gathered at once: DeepSpeed's own default."""
+"""Most elements reduced or gathered at once: DeepSpeed's default."""
 
 
 class DeepSpeedEngineMaker:
-    """Engines over the ranks of one process group, which must have been joined."""
+    """Makes engines over the ranks of one process group, which must have been joined."""
 
     def __init__(self, settings: DeepSpeedSettings, ranks: Ranks, device: torch.device) -> None:
         self.settings, self.ranks, self.device = settings, ranks, device
-        os.environ.setdefault("LOCAL_RANK", str(ranks.rank))  # it asks for no other sign that ranks were started
+        os.environ.setdefault("LOCAL_RANK", str(ranks.rank))  # DeepSpeed's only check that ranks were launched
         self.deepspeed = imported_deepspeed(device)
 
     def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "DeepSpeedEngine":
-        """Collective."""
+        """Make the engine of a network; collective."""
         return DeepSpeedEngine(
             self.deepspeed, network, optimiser, source, settings=self.settings, ranks=self.ranks, device=self.device
         )
 
 
 def imported_deepspeed(device: torch.device) -> Any:
-    """The library, told which device to use; UnfitMachine with the command that installs it where it is missing."""
+    """The library, told which device to use; raises UnfitMachine with the install command if it is missing."""
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:
@@ -64,20 +64,20 @@ def imported_deepspeed(device: torch.device) -> Any:
             ops = importlib.import_module("deepspeed.ops")
     except ImportError as error:
         raise UnfitMachine(
-            f"learner 'deepspeed': DeepSpeed cannot be imported ({error}); install it with `pip install "
-            f"'ablations[deepspeed]'`, or use learner 'fsdp', which needs nothing beside PyTorch"
+            f"learner 'deepspeed': cannot import DeepSpeed ({error}); install it with `pip install "
+            f"'ablations[deepspeed]'`, or use learner 'fsdp', which needs only PyTorch"
         ) from error
-    # Names of torch.distributed that it uses and that this torch renames.
+    # Names of torch.distributed that DeepSpeed uses and this version of PyTorch renames.
     warnings.filterwarnings("ignore", "`torch.distributed.* is deprecated", FutureWarning)
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-    # Sums over shared memory, which only inference uses, would be compiled by g++ at every first start.
+    # Shared-memory reductions, used only for inference, would be compiled by g++ at every first start.
     ops.__compatible_ops__["deepspeed_shm_comm"] = False
     return deepspeed
 
 
 def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> dict[str, Any]:
-    """What DeepSpeed is asked for, for a network of so many numbers."""
-    # Buckets are allocated whole: at DeepSpeed's own size the pages of a small network's would take most of the time.
+    """DeepSpeed's configuration for a network of `numel` parameters."""
+    # Buckets are allocated whole: touching the pages of DeepSpeed's default would dominate a small network's time.
     bucket = min(MOST_IN_BUCKET, numel)
     zero: dict[str, Any] = {
         "stage": settings.zero,
@@ -103,7 +103,7 @@ def ds_config(optimiser: Optimiser, settings: DeepSpeedSettings, numel: int) -> 
 
 
 class ZeroNetwork:
-    """A network on its ranks: every rank has all of its weights under ZeRO-2, its share of them under ZeRO-3."""
+    """A network on its ranks: each has all weights with ZeRO-2, and its share of them with ZeRO-3."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class ZeroNetwork:
             self.engine, *_ = deepspeed.initialize(model=self.network, optimizer=self.adam, config=config)
 
     def _share_out(self) -> None:
-        """Room for one layer at a time, of which every rank keeps its share before the next one comes."""
+        """Allocate one layer at a time and shard it before the next one."""
         first: Any = None
         for layer in by_layer(self.network):
             room = {name: room_for(parameter, self.device) for name, parameter in layer}
@@ -143,12 +143,11 @@ class ZeroNetwork:
                 first.convert_to_zero_parameters(param_list=list(room.values()))
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        """What its `forward` says."""
         return self.engine(*arguments, **named)
 
     @torch.no_grad()
     def whole(self) -> nn.Module | None:
-        """The network that it was made from, with all present weights; ZeRO-3 gathers them layer by layer."""
+        """The original network with all current weights; ZeRO-3 gathers them layer by layer."""
         if self.is_zero3 and self._whole is not None:
             places = dict(self._whole.named_parameters())
             for layer in self.layers():
@@ -158,7 +157,7 @@ class ZeroNetwork:
 
     @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """Gathered by all ranks under ZeRO-3."""
+        """Current weights by name, one layer at a time; all ranks gather them with ZeRO-3."""
         if not self.is_zero3:
             yield from TorchNetwork(self.network).layers()
             return
@@ -169,7 +168,7 @@ class ZeroNetwork:
 
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
-        """Its share of each parameter, without what pads it."""
+        """This rank's share of each parameter, without padding."""
         for name, parameter in self.network.named_parameters():
             start, stop = span(parameter, self.ranks)
             yield KeptPiece(kind="weights", name=name, start=start, values=shard(parameter)[: stop - start])
@@ -181,7 +180,7 @@ class ZeroNetwork:
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
-        """Every rank reads its share."""
+        """Read this rank's share."""
         self._fill_shares(source)
 
     @torch.no_grad()
@@ -194,7 +193,7 @@ class ZeroNetwork:
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
-        """Every rank copies its own share, under ZeRO-3."""
+        """Copy this rank's share; ZeRO-3 only."""
         assert isinstance(engine, ZeroNetwork)
         assert self.is_zero3
         for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
@@ -219,14 +218,14 @@ class DeepSpeedEngine(ZeroNetwork):
         config = ds_config(optimiser, settings, numel)
         super().__init__(deepspeed, network, config, optimiser, source, ranks=ranks, device=device)
         self.count = 0
-        """Steps taken."""
+        """Number of steps taken."""
         self.scale = (1 << (ranks.world - 1).bit_length()) / ranks.world
-        """What is left in the gradient until the step takes it out."""
+        """Factor left in the gradient until the step removes it."""
         if self.scale != 1.0:
             self.engine.optimizer.override_loss_scale(self.scale)
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> Network:
-        """As this one: in this process under ZeRO-2, shared out under ZeRO-3."""
+        """Frozen network, whole in this process with ZeRO-2, sharded with ZeRO-3."""
         if not self.is_zero3:
             return TorchNetwork(with_room(network, self.device, source), self.ranks)
         zero = {name: value for name, value in self.config["zero_optimization"].items() if name != "offload_optimizer"}
@@ -235,7 +234,7 @@ class DeepSpeedEngine(ZeroNetwork):
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
-        """Every rank reads its share, and AdamW's FP32 copy of it."""
+        """Read this rank's share, and AdamW's FP32 copy of it."""
         if self.is_zero3:
             super().fill(source)
         else:
@@ -244,19 +243,19 @@ class DeepSpeedEngine(ZeroNetwork):
             self._set(name, parameter, source, None)
 
     def zero_grad(self) -> None:
-        """Nothing to do: `step` and `skip` forget the gradient."""
+        """Do nothing: `step` and `skip` clear the gradient."""
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient; the last pass of a batch ends its sum over ranks."""
+        """Add the gradient; the last pass of a batch completes the sum over ranks."""
         self.engine.set_gradient_accumulation_boundary(last)
         self.engine.backward(loss * self.ranks.world, scale_wrt_gas=False)
 
     def gradients(self) -> list[nn.Parameter]:
-        """None: FP16 is refused."""
+        """Empty, because FP16 is rejected."""
         return []
 
     def norm(self, max_norm: float | None) -> float:
-        """The norm; DeepSpeed scales down in `step`. Its own sign of a norm that is not finite is -1."""
+        """Norm of the gradient; `step` clips it. DeepSpeed's -1 for a non-finite norm becomes NaN."""
         optimizer = self.engine.optimizer
         if self.is_zero3:
             norms = torch.stack([torch.as_tensor(norm).float().cpu() for norm in optimizer._get_norm_groups()])
@@ -266,7 +265,7 @@ class DeepSpeedEngine(ZeroNetwork):
         return total / self.scale if total >= 0 else math.nan
 
     def step(self, rate: float) -> None:
-        """One step of AdamW on every share, then each rank has the new weights or its share of them."""
+        """Take one AdamW step on every share; each rank then has the new weights or its share of them."""
         for group in self.engine.optimizer.param_groups:
             group["lr"] = rate
         self.engine.step()
@@ -274,7 +273,7 @@ class DeepSpeedEngine(ZeroNetwork):
         self.count += 1
 
     def skip(self) -> None:
-        """DeepSpeed forgets a gradient whose norm is not finite: it is told that this one is not."""
+        """Report a non-finite norm to DeepSpeed, which then discards the gradient."""
         optimizer = self.engine.optimizer
         name = "_get_norm_groups" if self.is_zero3 else "scaled_global_norm"
         invalid = torch.tensor(-1.0, device=self.engine.device)
@@ -283,14 +282,14 @@ class DeepSpeedEngine(ZeroNetwork):
             self.engine.step()
         finally:
             delattr(optimizer, name)
-        assert not self.engine.was_step_applied(), "DeepSpeed took a step that it was to skip"
+        assert not self.engine.was_step_applied(), "DeepSpeed took a step that it should have skipped"
 
     def moments(self) -> None:
-        """They are among what each rank keeps."""
+        """Return None, because each rank keeps its moments."""
 
     @torch.no_grad()
     def kept(self) -> Iterator[KeptPiece]:
-        """AdamW's FP32 copy of its share, from which the weights follow, and the moments of that."""
+        """AdamW's FP32 copy of this rank's share, which determines the weights, and its moments."""
         for name, parameter in self.network.named_parameters():
             for kind in ("weights", *MOMENTS) if self.count else ("weights",):
                 start, values = self._share(parameter, None if kind == "weights" else kind)
@@ -298,12 +297,12 @@ class DeepSpeedEngine(ZeroNetwork):
         yield from self._kept_buffers()
 
     def steps(self) -> dict[str, int]:
-        """The same for all: ZeRO steps on flat groups of parameters."""
+        """Steps by parameter name, all equal because ZeRO steps on flat groups of parameters."""
         return {name: self.count for name, _ in self.network.named_parameters()} if self.count else {}
 
     @torch.no_grad()
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """Every rank reads those of its share; what never had a gradient has moments of 0."""
+        """Read the moments of this rank's share; parameters that never had a gradient get moments of 0."""
         if not steps:
             return
         optimizer, adam = self.engine.optimizer, self.adam
@@ -321,12 +320,12 @@ class DeepSpeedEngine(ZeroNetwork):
                     self._set(name, parameter, source, moment)
 
     def _set(self, name: str, parameter: nn.Parameter, source: TensorSource, moment: str | None) -> None:
-        """This rank's share of a moment, or of the FP32 weights that AdamW steps on."""
+        """Set this rank's share of a moment, or of AdamW's FP32 weights (`moment` None)."""
         start, own = self._share(parameter, moment)
         own.copy_(source.read(name, start, start + own.numel()))
 
     def _share(self, parameter: nn.Parameter, moment: str | None) -> tuple[int, Tensor]:
-        """Where this rank's share begins in the parameter, and the share, in AdamW's own memory."""
+        """Start of this rank's share in the parameter, and the share in AdamW's own memory."""
         if self.is_zero3:
             start, stop = span(parameter, self.ranks)
             share, _ = self.engine.optimizer._get_fp32_opt_state_partition(
@@ -335,7 +334,7 @@ class DeepSpeedEngine(ZeroNetwork):
             return start, share[: stop - start]
         holder: Any = parameter
         place = holder._hp_mapping
-        if place is None:  # none of it lies in this rank's part of all parameters
+        if place is None:  # this rank's part of the flat parameters contains none of it
             return 0, torch.empty(0)
         return place.lp_fragment_address.start, place.get_hp_fragment(moment)
 
@@ -346,7 +345,7 @@ def room_for(parameter: nn.Parameter, device: torch.device) -> nn.Parameter:
 
 
 def with_room(network: nn.Module, device: torch.device, source: TensorSource | None) -> nn.Module:
-    """A network with all of its weights; an outline is given room for those of the source."""
+    """A network with all of its weights; an outline gets memory and the weights of the source."""
     if is_outline(network):
         set_parameters(network, {name: room_for(parameter, device) for name, parameter in network.named_parameters()})
         assert source is not None
@@ -355,14 +354,13 @@ def with_room(network: nn.Module, device: torch.device, source: TensorSource | N
 
 
 def shard(parameter: nn.Parameter) -> Tensor:
-    """What ZeRO-3 keeps of a parameter on this rank."""
+    """ZeRO-3's shard of a parameter on this rank."""
     holder: Any = parameter
     return holder.ds_tensor
 
 
 def span(parameter: nn.Parameter, ranks: Ranks) -> tuple[int, int]:
-    """First number that this rank keeps of a parameter under ZeRO-3, and the one behind its last; the rest of its share
-    is padding."""
+    """Start and stop of this rank's elements of a parameter with ZeRO-3; the rest of its shard is padding."""
     holder: Any = parameter
     own, numel = shard(parameter).numel(), holder.ds_numel
     return min(numel, own * ranks.rank), min(numel, own * (ranks.rank + 1))

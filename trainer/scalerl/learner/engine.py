@@ -1,8 +1,8 @@
-"""What holds a network and its optimiser, whatever trains: one process, or several that each hold a shard.
+"""Engines hold a network and its optimiser, in one process or sharded over several.
 
 The learner (`torch_learner`, `critic`) is the algorithm and knows no shards; an engine knows no algorithm. A network is
-asked through its `forward`, where engines hook in, and answers in a tuple: what looks for tensors to hook on to finds
-them in tuples, not in dataclasses.
+called through its `forward`, where engines install hooks, and returns a tuple: hooks find tensors in tuples but not in
+dataclasses.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,36 +23,36 @@ class Network(Protocol):
     """A network on all of its ranks. Every method is collective: all ranks call it in the same order."""
 
     network: nn.Module
-    """Its modules; what their parameters hold is the engine's affair."""
+    """The modules; only the engine knows where their parameters are."""
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        """What its `forward` says; without a gradient unless it is an engine's."""
+        """Output of the network's `forward`; without a gradient unless this is an engine."""
         ...
 
     def whole(self) -> nn.Module | None:
-        """It with all of its present weights, in this process; None where it was made from an outline alone.
+        """The network with all of its current weights in this process; None if it was made from an outline.
 
-        What is done to it reaches the ranks by `fill`.
+        Changes to it reach the ranks only by `fill`.
         """
         ...
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All present weights by name, those of one layer at a time; they may be gone when the next ones come."""
+        """All current weights by name, one layer at a time; each layer may be freed when the next one comes."""
         ...
 
     def kept(self) -> Iterator[KeptPiece]:
-        """What this rank keeps; all ranks together everything once, an engine's moments too. Nothing is gathered."""
+        """This rank's part, with an engine's moments; all parts together cover everything once. Gathers nothing."""
         ...
 
     def fill(self, source: TensorSource) -> None:
-        """Take these weights; every rank reads what it keeps."""
+        """Set the weights; every rank reads its part."""
 
     def copy_from(self, engine: "Engine") -> None:
-        """Take over the present weights of an engine that trains a network like this."""
+        """Copy the current weights of an engine that trains a network like this one."""
 
 
 class Engine(Network, Protocol):
-    """A network, its AdamW, and the ranks they lie on.
+    """A network, its AdamW, and the ranks that hold them.
 
     One step: `zero_grad`, then `backward` of each pass, `norm`, and either `step` or `skip`.
     """
@@ -60,39 +60,39 @@ class Engine(Network, Protocol):
     ranks: Ranks
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> Network:
-        """A network of the same kind without an optimiser, as sharded as this one; arguments as for `make`."""
+        """A network of the same kind without an optimiser, sharded like this one; arguments as for `make`."""
         ...
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Clear the gradient."""
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient of `loss`; over ranks they are summed, never averaged. `last`: of this rank's passes."""
+        """Add the gradient of `loss`, summed over ranks, never averaged; `last` marks this rank's last pass."""
 
     def gradients(self) -> list[nn.Parameter]:
-        """The parameters whose `grad` may be divided before `norm`; only those of an engine that scales FP16 losses."""
+        """Parameters whose `grad` may be divided before `norm`; empty for an engine that rejects FP16."""
         ...
 
     def norm(self, max_norm: float | None) -> float:
-        """The norm of the whole gradient, which is then scaled down to `max_norm`; NaN or infinite where it is."""
+        """Norm of the whole gradient before it is clipped to `max_norm`; may be NaN or infinite."""
         ...
 
     def step(self, rate: float) -> None:
-        """One step of AdamW at this learning rate, on a gradient that is finite."""
+        """Take one AdamW step at this learning rate; the gradient must be finite."""
 
     def skip(self) -> None:
-        """Leave weights and moments as they are and forget the gradient."""
+        """Clear the gradient; weights and moments stay unchanged."""
 
     def moments(self) -> dict[str, Any] | None:
-        """AdamW's state as `torch.optim.AdamW.state_dict` gives it; None where `kept` has it in pieces."""
+        """AdamW's state as `torch.optim.AdamW.state_dict` returns it; None if `kept` has it in pieces."""
         ...
 
     def steps(self) -> dict[str, int]:
-        """How many AdamW has taken, by name of a parameter; without those that never had a gradient."""
+        """Number of AdamW steps by parameter name, without parameters that never had a gradient."""
         ...
 
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """Go on from AdamW's moments, by name of each, and from what `steps` was then."""
+        """Set AdamW's moments by name, and the step counts that `steps` returned with them."""
 
 
 class Scorer(nn.Module):
@@ -109,29 +109,29 @@ class Scorer(nn.Module):
 
 
 class ScoringNetwork:
-    """A network of a `Scorer`, spoken to as if it were the policy."""
+    """A network of a `Scorer` with the interface of a policy."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
 
     @property
     def outline(self) -> Policy:
-        """The policy's modules, wherever its weights lie."""
+        """The policy's modules, wherever its weights are."""
         return policy_in(self.network.network)
 
     @property
     def policy(self) -> Policy | None:
-        """The policy with all of its present weights; None where no process has room for them."""
+        """The policy with all of its current weights; None if no process has room for them."""
         whole = self.network.whole()
         return None if whole is None else policy_in(whole)
 
     def exported_layers(self) -> Iterator[Weights]:
-        """Its weights under the names of its file, those of one layer at a time."""
+        """Weights under the names in the file, one layer at a time."""
         for layer in self.network.layers():
             yield self.outline.exported_part(without_prefix(layer))
 
     def take(self, weights: Weights) -> None:
-        """Go on with weights under the names of its file."""
+        """Continue with weights under the names in the file."""
         policy = self.policy
         if policy is None:
             self.network.fill(PolicyParts(self.outline, weights, POLICY))
@@ -140,13 +140,13 @@ class ScoringNetwork:
             self.network.fill(weights_in_memory(Scorer(policy)))
 
     def score(self, *arguments: Any, **named: Any) -> Scores:
-        """As `Policy.score`, which says what may be asked."""
+        """Scores of tokens; arguments as for `Policy.score`."""
         logprobs_BT, entropy_BT, balance_B = self.network(*arguments, **named)
         return Scores(logprobs_BT=logprobs_BT, entropy_BT=entropy_BT, balance_B=balance_B)
 
 
 Scoring = Policy | ScoringNetwork
-"""Whatever says how probable tokens are: a policy, or a network of one on its ranks."""
+"""Anything that scores tokens: a policy, or a policy's network on its ranks."""
 
 
 class EngineMaker(Protocol):
@@ -155,27 +155,27 @@ class EngineMaker(Protocol):
     ranks: Ranks
 
     def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> Engine:
-        """An engine that takes `network` over, which has its weights or is an outline of the source's; collective."""
+        """An engine that takes over `network`, which has weights or is an outline of the source's; collective."""
         ...
 
 
 POLICY = "policy."
-"""What stands before a policy's own names in a `Scorer`."""
+"""Prefix of a policy's own names in a `Scorer`."""
 
 
 def policy_in(scorer: nn.Module) -> Policy:
-    """The policy that a `Scorer` asks."""
+    """The policy inside a `Scorer`."""
     assert isinstance(scorer.policy, Policy)
     return scorer.policy
 
 
 def without_prefix(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Under the policy's own names."""
+    """Weights under the policy's own names."""
     return {name.removeprefix(POLICY): tensor for name, tensor in weights.items()}
 
 
 def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
-    """AdamW as the recipe sets it."""
+    """AdamW with the recipe's settings."""
     return torch.optim.AdamW(
         network.parameters(),
         lr=optimiser.learning_rate,
@@ -187,7 +187,7 @@ def adamw(network: nn.Module, optimiser: Optimiser) -> torch.optim.AdamW:
 
 
 def adam_steps(network: nn.Module, adam: torch.optim.AdamW) -> dict[str, int]:
-    """Steps by name of a parameter, as AdamW counts them."""
+    """AdamW's step counts by parameter name."""
     return {
         name: int(adam.state[parameter]["step"])
         for name, parameter in network.named_parameters()
@@ -202,7 +202,7 @@ def take_adam(
     steps: Mapping[str, int],
     read: Callable[[TensorSource, str, Tensor], Tensor],
 ) -> None:
-    """Give AdamW the moments of the parameters that have some; `read` gives what belongs beside a parameter."""
+    """Set AdamW's moments for the parameters that have some; `read` returns the part that belongs to a parameter."""
     state = {
         index: {"step": torch.tensor(float(steps[name]))}
         | {moment: read(source, name, parameter) for moment, source in moments.items()}
@@ -213,7 +213,7 @@ def take_adam(
 
 
 def moments_in_memory(state: dict[str, Any], network: nn.Module) -> tuple[dict[str, TensorSource], dict[str, int]]:
-    """What `take_moments` takes, from the state that `torch.optim.AdamW` gave of this network."""
+    """Arguments of `take_moments`, from a `torch.optim.AdamW` state of this network."""
     names = [name for name, _ in network.named_parameters()]
     found = {names[index]: moments for index, moments in state["state"].items()}
     sources: dict[str, TensorSource] = {
@@ -223,6 +223,6 @@ def moments_in_memory(state: dict[str, Any], network: nn.Module) -> tuple[dict[s
 
 
 def take_kept(engine: Engine, network: str, files: PieceFiles, steps: Mapping[str, int]) -> None:
-    """Go on from what ranks kept under the name of this network."""
+    """Continue from the pieces that ranks kept under this network's name."""
     engine.fill(files.of(network, "weights"))
     engine.take_moments({moment: files.of(network, moment) for moment in MOMENTS}, steps)

@@ -1,4 +1,4 @@
-"""PyTorch's own sharding (FSDP2, `fully_shard`): each layer's weights are gathered for its forward and its backward."""
+"""PyTorch's own sharding (FSDP2, `fully_shard`), which gathers each layer's weights for forward and backward."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -26,18 +26,18 @@ from scalerl.recipe import Optimiser
 
 
 class FsdpEngineMaker:
-    """Engines over the ranks of one process group, which must have been joined."""
+    """Makes engines over the ranks of one process group, which must have been joined."""
 
     def __init__(self, ranks: Ranks, device: torch.device) -> None:
         self.ranks, self.device, self.mesh = ranks, device, init_device_mesh(device.type, (ranks.world,))
 
     def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> "FsdpEngine":
-        """Collective."""
+        """Make the engine of a network; collective."""
         return FsdpEngine(network, optimiser, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
 
 
 class FsdpNetwork:
-    """A network in shards. One that was made from weights of this process gathers them there when it is asked for."""
+    """A sharded network; if made from weights in this process, `whole` gathers them back there."""
 
     def __init__(
         self, network: nn.Module, source: TensorSource | None, *, ranks: Ranks, mesh: DeviceMesh, device: torch.device
@@ -51,7 +51,7 @@ class FsdpNetwork:
         fully_shard(self.network, mesh=mesh, reshard_after_forward=True)
         for module in self.network.modules():
             if isinstance(module, FSDPModule):
-                # The sum itself, not an average times the ranks: another factor than a power of 2 rounds in BF16.
+                # Sum instead of average times ranks: a factor that is not a power of 2 would round in BF16.
                 module.set_force_sum_reduction_for_comms(True)
                 module.set_gradient_divide_factor(1.0)
         self._make_room()
@@ -59,7 +59,6 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def _make_room(self) -> None:
-        """Memory for what this rank keeps."""
         room: dict[str, Tensor] = {}
         by_identity: dict[int, nn.Parameter] = {}
         for name, parameter in self.network.named_parameters(remove_duplicate=False):
@@ -73,18 +72,17 @@ class FsdpNetwork:
         self.network.load_state_dict(room, strict=False, assign=True)
 
     def _span(self, parameter: Tensor) -> tuple[int, int]:
-        """The numbers of a parameter that this rank keeps, from the first to the one behind the last: whole rows."""
+        """Start and stop of this rank's elements of a parameter, in whole rows."""
         rows, width = parameter.shape[0], parameter.shape[1:].numel()
         each = -(-rows // self.ranks.world)
         return (min(rows, each * self.ranks.rank) * width, min(rows, each * (self.ranks.rank + 1)) * width)
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        """What its `forward` says."""
         return self.network(*arguments, **named)
 
     @torch.no_grad()
     def whole(self) -> nn.Module | None:
-        """All of its present weights, one parameter at a time, in the network that it was made from."""
+        """The original network with all current weights, gathered one parameter at a time."""
         if self._whole is not None:
             for place, parameter in zip(self._whole.parameters(), self.network.parameters(), strict=True):
                 place.copy_(full(parameter))
@@ -92,13 +90,13 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """Gathered by all ranks."""
+        """Current weights by name, one layer at a time; all ranks gather them."""
         for layer in by_layer(self.network):
             yield {name: full(parameter.detach()) for name, parameter in layer}
         yield dict(kept_buffers(self.network))
 
     def kept(self) -> Iterator[KeptPiece]:
-        """Its rows of each parameter."""
+        """This rank's rows of each parameter."""
         for name, parameter in self.network.named_parameters():
             start, _ = self._span(parameter)
             yield KeptPiece(kind="weights", name=name, start=start, values=local(parameter.detach()).reshape(-1))
@@ -107,7 +105,7 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
-        """Every rank reads its rows."""
+        """Read this rank's rows."""
         for name, parameter in self.network.named_parameters():
             own = local(parameter)
             own.copy_(source.read(name, *self._span(parameter)).view(own.shape))
@@ -116,14 +114,14 @@ class FsdpNetwork:
 
     @torch.no_grad()
     def copy_from(self, engine: Engine) -> None:
-        """Every rank copies its own share."""
+        """Copy this rank's share."""
         assert isinstance(engine, FsdpEngine)
         for own, theirs in zip(self.network.parameters(), engine.network.parameters(), strict=True):
             local(own).copy_(local(theirs))
 
 
 class FsdpEngine(FsdpNetwork):
-    """A network and its AdamW, both in shards."""
+    """A network and its AdamW, both sharded."""
 
     def __init__(
         self,
@@ -139,11 +137,11 @@ class FsdpEngine(FsdpNetwork):
         self.adam = adamw(self.network, optimiser)
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> FsdpNetwork:
-        """In shards as well."""
+        """Frozen network, sharded like this one."""
         return FsdpNetwork(network, source, ranks=self.ranks, mesh=self.mesh, device=self.device)
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Clear the gradient."""
         self.adam.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
@@ -151,28 +149,28 @@ class FsdpEngine(FsdpNetwork):
         loss.backward()
 
     def gradients(self) -> list[nn.Parameter]:
-        """None: FP16 is refused."""
+        """Empty, because FP16 is rejected."""
         return []
 
     def norm(self, max_norm: float | None) -> float:
-        """The norm, then scaled down to `max_norm`."""
+        """Norm of the gradient before it is clipped to `max_norm`."""
         most = math.inf if max_norm is None else max_norm
         return float(full(nn.utils.clip_grad_norm_(self.network.parameters(), most)))
 
     def step(self, rate: float) -> None:
-        """One step of AdamW on every share."""
+        """Take one AdamW step on every share."""
         for group in self.adam.param_groups:
             group["lr"] = rate
         self.adam.step()
 
     def skip(self) -> None:
-        """Nothing to do: the next step begins by forgetting the gradient."""
+        """Do nothing: the next step starts by clearing the gradient."""
 
     def moments(self) -> None:
-        """They are among what each rank keeps."""
+        """Return None, because each rank keeps its moments."""
 
     def kept(self) -> Iterator[KeptPiece]:
-        """The moments of its rows too."""
+        """This rank's rows of each parameter, and their moments."""
         yield from super().kept()
         for name, parameter in self.network.named_parameters():
             state = self.adam.state.get(parameter, {})
@@ -181,11 +179,11 @@ class FsdpEngine(FsdpNetwork):
                 yield KeptPiece(kind=moment, name=name, start=start, values=local(state[moment]).reshape(-1))
 
     def steps(self) -> dict[str, int]:
-        """By AdamW's own count."""
+        """Number of AdamW steps by parameter name."""
         return adam_steps(self.network, self.adam)
 
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """Every rank reads those of its rows."""
+        """Read the moments of this rank's rows."""
 
         def read(source: TensorSource, name: str, parameter: Tensor) -> Tensor:
             own = local(parameter)
@@ -196,18 +194,18 @@ class FsdpEngine(FsdpNetwork):
 
 
 def full(tensor: Tensor) -> Tensor:
-    """All of a tensor; collective where it is shared out."""
+    """The whole tensor; collective if it is sharded."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def local(tensor: Tensor) -> Tensor:
-    """This rank's part."""
+    """This rank's part of a sharded tensor."""
     assert isinstance(tensor, DTensor)
     return tensor.to_local()
 
 
 def sharded_as(parameter: Tensor, own: Tensor) -> DTensor:
-    """This rank's part as a part of a tensor that is shared out as the parameter is."""
+    """This rank's part as a tensor sharded like the parameter."""
     assert isinstance(parameter, DTensor)
     return DTensor.from_local(
         own,

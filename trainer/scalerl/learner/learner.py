@@ -1,4 +1,4 @@
-"""What a learner is, whatever trains: `torch_learner` is the built-in one."""
+"""The protocol of all learners; `torch_learner` is built in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ class Diverged(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Update:
-    """What one optimiser step did; `metrics` are the learner's columns of a train row."""
+    """Work and metrics of one optimiser step; `metrics` are the learner's columns of a train row."""
 
     trained_tokens: int
-    """Prompt and answer tokens that went forward and backward, counted once per epoch and network."""
+    """Prompt and answer tokens in forward and backward passes, counted once per epoch and network."""
     context_tokens: int
     """Positions attended to, summed over those tokens."""
     scored_tokens: int = 0
-    """Tokens that went forward only: through the reference policy, the weights of the start of the round, a critic."""
+    """Tokens in forward-only passes: reference policy, weights of the start of the round, critic."""
     scored_context_tokens: int = 0
-    """Positions attended to, summed over those tokens."""
+    """Positions attended to, summed over the scored tokens."""
     metrics: dict[str, Any]
 
 
@@ -36,22 +36,22 @@ class Learner(Protocol):
     """Turns groups of rollouts into new weights, one optimiser step at a time."""
 
     version: int
-    """Optimiser steps taken; it numbers the weights."""
+    """Number of optimiser steps taken, which numbers the weights."""
 
     @property
     def policy(self) -> Policy | None:
-        """What it trains, if that lies in this process: evaluations then decode it without a copy."""
+        """The policy in training if it is in this process, so that evaluations decode it without a copy; else None."""
         ...
 
     @property
     def size(self) -> ModelSize:
-        """What work on its policy costs."""
+        """Sizes that determine the compute of the policy."""
         ...
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
-        """Train on `groups`; `compute_gpu_hours` is the run's compute so far, for schedules with a horizon in compute.
+        """Train on `groups`; `compute_gpu_hours` is the run's compute so far, for schedules over compute.
 
-        Raises Diverged when training cannot continue.
+        Raises Diverged if training cannot continue.
         """
         ...
 
@@ -60,24 +60,24 @@ class Learner(Protocol):
         ...
 
     def publish(self, store: WeightStore, publication: int) -> None:
-        """Make the policy's present weights the publication of this number."""
+        """Publish the policy's current weights under this number."""
 
     def save_model(self, folder: Path) -> None:
         """Write the policy's weights in Hugging Face's format."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next step depends on, without what `write_kept` writes."""
+        """Everything that the next step depends on, without what `write_kept` writes."""
         ...
 
     def write_kept(self, folder: Path) -> list[Part]:
-        """What each rank of a sharded learner keeps, as a file of its own in `folder`; empty where `state_dict` is all.
+        """Write each rank's part of a sharded learner to a file in `folder`; empty list if `state_dict` has everything.
 
         `load_state_dict` finds the files under `kept` in the state.
         """
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
 
     def close(self) -> None:
         """End the processes that train for this one, if there are any."""

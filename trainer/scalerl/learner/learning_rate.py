@@ -1,6 +1,6 @@
 """The learning rate of a step: warm-up times a schedule.
 
-rate = peak min(1, (step + 1) / warm-up) (final + (1 - final) fall(x)),    x = what is done / horizon, at most 1
+rate = peak min(1, (step + 1) / warm-up) (final + (1 - final) fall(x)),    x = progress / horizon, at most 1
 """
 
 import math
@@ -22,9 +22,9 @@ FALLS = {"cosine": cosine_fall, "linear": linear_fall}
 
 
 def learning_rate(optimiser: Optimiser, *, step: int, compute: float | None) -> float:
-    """The learning rate of the step that follows `step` steps and `compute` compute units of the scale.
+    """Learning rate of the step after `step` steps and `compute` compute units of the scale.
 
-    `compute` may be None if no time is kept; a horizon in compute is then an error.
+    `compute` may be None if no time is kept; a horizon in compute then raises ValueError.
     """
     warm = optimiser.learning_rate * min(1.0, (step + 1) / max(1, optimiser.warmup_steps))
     schedule = optimiser.schedule
@@ -33,8 +33,8 @@ def learning_rate(optimiser: Optimiser, *, step: int, compute: float | None) -> 
     done = step if schedule.unit == "steps" else compute
     if done is None:
         raise ValueError(
-            f"optimiser.schedule: the horizon of {schedule.horizon:g} is in compute, and no compute was given for step "
-            f"{step}; give it, or use unit: steps"
+            f"optimiser.schedule: the horizon of {schedule.horizon:g} is in compute, but step {step} has no compute; "
+            f"pass compute, or set unit: steps"
         )
     x = min(1.0, done / schedule.horizon)
     return warm * (schedule.final + (1 - schedule.final) * FALLS[schedule.type](x))

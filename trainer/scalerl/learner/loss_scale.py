@@ -1,4 +1,4 @@
-"""Dynamic loss scaling: gradients too small for FP16 are lifted above its smallest number (arXiv 1710.03740).
+"""Dynamic loss scaling, which lifts gradients too small for FP16 above its smallest number (arXiv 1710.03740).
 
 LossScale(value=65536.0, good_steps=12)
 """
@@ -16,26 +16,26 @@ GOOD_STEPS = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class LossScale:
-    """What the loss is multiplied with before it goes backward; 1 does nothing."""
+    """Factor on the loss before the backward pass; 1 has no effect."""
 
     value: float
     good_steps: int = 0
     """Steps in a row without overflow since the scale last changed."""
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """The loss to go backward from."""
+        """The loss times the scale."""
         return loss if self.value == 1 else loss * self.value
 
     @torch.no_grad()
     def unscale(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Divide the gradients by the scale; what overflowed stays infinite or NaN."""
+        """Divide the gradients by the scale; overflowed ones stay infinite or NaN."""
         if self.value != 1:
             for parameter in parameters:
                 if parameter.grad is not None:
                     parameter.grad /= self.value
 
     def after(self, *, overflow: bool) -> "LossScale":
-        """Half after an overflow, but at least 1; twice after `GOOD_STEPS` steps without."""
+        """Half the scale after an overflow, but at least 1; double after `GOOD_STEPS` steps without one."""
         if overflow:
             return LossScale(value=max(1.0, self.value / 2))
         if self.good_steps + 1 == GOOD_STEPS:

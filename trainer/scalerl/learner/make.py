@@ -15,7 +15,7 @@ from scalerl.weights.file_weights import FileWeights
 
 
 def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) -> EngineMaker:
-    """Makes the engines of a run; what shards networks is imported only for those that do."""
+    """Maker of a run's engines; sharding libraries are imported only if they are used."""
     match settings.type:
         case "torch":
             return TorchEngineMaker()
@@ -30,10 +30,10 @@ def engine_maker(settings: LearnerSettings, ranks: Ranks, device: torch.device) 
 
 
 def rank_learner(recipe: ResolvedRecipe, start: Path, ranks: Ranks) -> TorchLearner:
-    """The learner of one rank, which reads its share of the weights of the folder `start`; collective."""
+    """The learner of one rank, which reads its share of the weights in the folder `start`; collective."""
     device = device_of(recipe)
-    # As in a run's own process: results are equal to the bit on a CPU alone.
+    # As in a run's own process: results are equal to the bit only on a CPU.
     torch.use_deterministic_algorithms(device.type == "cpu")
     engines = engine_maker(recipe.learner, ranks, device)
-    # The folder was checked when its coordinator loaded it.
+    # The coordinator checked the folder when it loaded it.
     return TorchLearner(new_policy(recipe, outline=True), recipe, engines=engines, weights=FileWeights(start))

@@ -1,8 +1,8 @@
-"""Tensors in pieces: what each rank keeps of a network, in files that any number of ranks reads again.
+"""Tensors in pieces: each rank's part of a network, in files that any number of ranks can read again.
 
-A piece is a run of numbers of a tensor in the order of its memory: `blocks.0.qkv` of 12288 numbers from place 4096 on.
-Every engine cuts its tensors so, ZeRO-2's moments, ZeRO-3's and FSDP2's weights; so what one wrote another opens.
-Nothing is pickled, unlike in `torch.distributed.checkpoint`, and nothing is collective: a rank reads what it keeps.
+A piece is a slice of a flattened tensor, such as 12288 elements of `blocks.0.qkv` from 4096 on. All engines use these
+pieces for ZeRO-2's moments and for ZeRO-3's and FSDP2's weights, so one engine can read what another wrote. Unlike in
+`torch.distributed.checkpoint`, nothing is pickled and nothing is collective: a rank reads only its part.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,15 +18,15 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""AdamW's, by its own names."""
+"""AdamW's moments, under its own names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptPiece:
-    """`KeptPiece(kind="weights", name="policy.blocks.0.qkv", start=4096, values=...)`: a rank's part of a tensor."""
+    """A rank's part of a tensor: `KeptPiece(kind="weights", name="policy.blocks.0.qkv", start=4096, values=...)`."""
 
     kind: str
-    """`weights`, or one of the moments."""
+    """`weights`, or the name of a moment."""
     name: str
     start: int
     values: Tensor
@@ -34,44 +34,43 @@ class KeptPiece:
 
 
 class TensorSource(Protocol):
-    """Where a network's weights, or one of its moments, come from: tensors by the network's own names."""
+    """Source of a network's weights, or of one of its moments, under the network's own names."""
 
     def __contains__(self, name: object) -> bool:
-        """Whether it has this tensor."""
+        """True if the source has this tensor."""
         ...
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Numbers `start` to `stop` of the tensor in the order of its memory, [stop - start]."""
+        """Elements `start` to `stop` of the flattened tensor, [stop - start]."""
         ...
 
 
 class InMemory:
-    """A source of tensors that are there."""
+    """A source of tensors in memory."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.tensors = tensors
 
     def __contains__(self, name: object) -> bool:
-        """Whether it has this tensor."""
         return name in self.tensors
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """A view, where it is contiguous."""
+        """Slice of the flattened tensor; a view if it is contiguous."""
         return self.tensors[name].detach().reshape(-1)[start:stop]
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """Parameters, and buffers that belong to its weights, by name."""
+    """Parameters, and buffers that belong to the weights, by name."""
     return dict(network.named_parameters()) | dict(kept_buffers(network))
 
 
 def weights_in_memory(network: nn.Module) -> InMemory:
-    """Those of a network that lies in this process."""
+    """Source of the weights of a network in this process."""
     return InMemory(weights_of(network))
 
 
 def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:
-    """Write the pieces of networks by name, as `policy/weights/policy.blocks.0.qkv`, and where each starts."""
+    """Write the pieces of several networks, named like `policy/weights/policy.blocks.0.qkv`, with their starts."""
     tensors, starts = {}, {}
     for network, several in pieces.items():
         for piece in several:
@@ -83,7 +82,7 @@ def save_pieces(path: Path, pieces: Mapping[str, Iterable[KeptPiece]]) -> None:
 
 
 class PieceFiles:
-    """The files of all ranks, open while the block runs."""
+    """The files of all ranks, open inside the context."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = paths
@@ -106,7 +105,7 @@ class PieceFiles:
         self._stack.close()
 
     def of(self, network: str, kind: str) -> "PieceSource":
-        """Weights or a moment of one network."""
+        """Source of the weights or of one moment of a network."""
         prefix = f"{network}/{kind}/"
         return PieceSource(
             {place.removeprefix(prefix): found for place, found in self._pieces.items() if place.startswith(prefix)}
@@ -114,35 +113,34 @@ class PieceFiles:
 
 
 class PieceSource:
-    """A source of pieces, whichever rank kept them."""
+    """A source of pieces from all ranks."""
 
     def __init__(self, pieces: Mapping[str, Sequence[tuple[int, int, Any]]]) -> None:
         self._pieces = pieces
 
     def __contains__(self, name: object) -> bool:
-        """Whether any rank kept a piece of it."""
         return name in self._pieces
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Put together from those that overlap; ValueError where they leave a gap."""
+        """Slice of the flattened tensor joined from overlapping pieces; raises ValueError if they leave a gap."""
         found, place = [], start
         for begin, end, piece in sorted(self._pieces[name], key=lambda one: one[:2]):
             if begin <= place < min(end, stop):
                 found.append(piece[place - begin : min(end, stop) - begin])
                 place = min(end, stop)
         if place < stop:
-            raise ValueError(f"no rank has kept numbers {place} to {stop} of {name}")
+            raise ValueError(f"no rank kept elements {place} to {stop} of {name}")
         return torch.cat(found) if found else torch.empty(0)
 
 
 def piece_of_whole(kind: str, name: str, tensor: Tensor, rank: int, world: int) -> KeptPiece:
-    """What one rank writes of a tensor that all of them have."""
+    """One rank's slice of a tensor that all ranks have."""
     start, stop = (tensor.numel() * index // world for index in (rank, rank + 1))
     return KeptPiece(kind=kind, name=name, start=start, values=tensor.detach().reshape(-1)[start:stop])
 
 
 def by_layer(network: nn.Module) -> Iterator[list[tuple[str, nn.Parameter]]]:
-    """Parameters by name, those of one layer together: the most that are gathered at once."""
+    """Parameters with names, grouped by layer: the most that is gathered at once."""
     layers: dict[str, list[tuple[str, nn.Parameter]]] = {}
     for name, parameter in network.named_parameters():
         head, _, tail = name.partition(".layers." if ".layers." in name else ".blocks.")

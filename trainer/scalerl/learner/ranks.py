@@ -1,4 +1,4 @@
-"""The processes that train one network together, and what they tell each other outside its forward and backward."""
+"""The processes that train one network together, and their messages outside of forward and backward passes."""
 
 import os
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class RankDied(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
-    """One process of `world` that train together: `Ranks(rank=1, world=2)` is the second of two.
+    """One of `world` processes that train together: `Ranks(rank=1, world=2)` is the second of two.
 
-    Every method is collective: all ranks call it in the same order. One process alone has nobody to wait for.
+    Every method is collective: all ranks call it in the same order. A single process waits for nobody.
     """
 
     rank: int = 0
@@ -27,17 +27,17 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rank that answers for all of them."""
+        """True for the rank that answers for all of them."""
         return self.rank == 0
 
     def summed(self, tensor: Tensor) -> Tensor:
-        """The sum of all ranks' tensors, in place of this one."""
+        """Sum of all ranks' tensors, written into this one."""
         if self.world > 1:
             dist.all_reduce(tensor)
         return tensor
 
     def gathered(self, value: Any) -> list[Any]:
-        """What all ranks give, in order."""
+        """All ranks' values, in order."""
         found = [value] * self.world
         if self.world > 1:
             dist.all_gather_object(found, value)
@@ -45,14 +45,15 @@ class Ranks:
 
 
 ALONE = Ranks()
-"""The only process that trains."""
+"""A single training process."""
 LIMIT = timedelta(minutes=10)
-"""A rank that waits this long for another ends. One that has died is noticed at once, by its closed connection."""
+"""Time limit of a wait for another rank. A dead rank is noticed at once, by its closed connection."""
 
 
 def join(store: Store, *, rank: int, world: int, are_together: bool = True) -> Ranks:
-    """Become one of `world` ranks that meet at `store`; collective. `are_together`: their messages stay on this
-    machine."""
+    """Become one of `world` ranks that meet at `store`; collective.
+
+    With `are_together`, messages stay on this machine."""
     if are_together:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"

@@ -1,7 +1,7 @@
-"""Which rank computes which passes of a batch. Every pass is computed once, and all ranks make equally many.
+"""Assignment of a batch's passes to ranks. Every pass is computed once, and all ranks compute equally many.
 
-A sharded network is gathered in every pass, so a rank that made one pass less would leave the others waiting. Where
-there is nothing left for it, it computes a pass of another rank once more, and that one does not count.
+A sharded network is gathered in every pass, so a rank with one pass fewer would leave the others waiting. A rank with
+no pass left repeats another rank's pass, and that repeat does not count.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """One forward and backward of a rank: `Pass(index=3, counts=True, last=False)`."""
+    """One forward and backward pass of a rank: `Pass(index=3, counts=True, last=False)`."""
 
     index: int
-    """Of the batch's micro-batches."""
+    """Index of the micro-batch."""
     counts: bool
-    """False where the rank only keeps step with the others: its loss is taken times 0."""
+    """False if the rank only keeps step with the others: its loss is multiplied by 0."""
     last: bool
-    """Whether it is the rank's last of this batch."""
+    """True for the rank's last pass of this batch."""
 
 
 def shares(costs: Sequence[int], ranks: int) -> list[list[Pass]]:
-    """The passes of each rank, in the batch's order; `costs` are those of the batch's micro-batches, at least one.
+    """Passes of each rank in the order of the batch; `costs` are those of its micro-batches, at least one.
 
-    The dearest goes first, to the rank that has least, so that no rank has much more than the others.
+    The most expensive micro-batch goes first, to the rank with the least work so far, which balances the ranks.
     """
     own: list[list[int]] = [[] for _ in range(ranks)]
     loads = [0] * ranks

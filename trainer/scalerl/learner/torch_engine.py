@@ -1,4 +1,4 @@
-"""The engine of one process: PyTorch's AdamW, nothing sharded."""
+"""The engine of one process: PyTorch's AdamW without sharding."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,12 @@ from scalerl.recipe import Optimiser
 
 
 class TorchNetwork:
-    """A network that lies in this process; whole on each of several ranks, where it is frozen."""
+    """A network in this process; on several ranks each has a whole copy, which must be frozen."""
 
     def __init__(self, network: nn.Module, ranks: Ranks = ALONE) -> None:
         self.network, self.ranks = network, ranks
 
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
-        """What its `forward` says."""
         return self.network(*arguments, **named)
 
     def whole(self) -> nn.Module:
@@ -28,7 +27,7 @@ class TorchNetwork:
         return self.network
 
     def layers(self) -> Iterator[dict[str, Tensor]]:
-        """All at once: nothing is gathered."""
+        """All weights at once, since nothing is gathered."""
         yield {name: tensor.detach() for name, tensor in weights_of(self.network).items()}
 
     def kept(self) -> Iterator[KeptPiece]:
@@ -38,12 +37,12 @@ class TorchNetwork:
 
     @torch.no_grad()
     def fill(self, source: TensorSource) -> None:
-        """Copy all of them."""
+        """Copy all tensors from the source."""
         for name, tensor in weights_of(self.network).items():
             tensor.copy_(source.read(name, 0, tensor.numel()).view(tensor.shape))
 
     def copy_from(self, engine: Engine) -> None:
-        """Copy the weights."""
+        """Copy the engine's weights."""
         self.network.load_state_dict(engine.network.state_dict())
 
 
@@ -55,15 +54,15 @@ class TorchEngine(TorchNetwork):
         self.adam = adamw(network, optimiser)
 
     def frozen(self, network: nn.Module, source: TensorSource | None = None) -> TorchNetwork:
-        """It stays where it is."""
+        """The network itself."""
         return TorchNetwork(network)
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Clear the gradient."""
         self.adam.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add the gradient to the parameters'."""
+        """Add the gradient of `loss`."""
         loss.backward()
 
     def gradients(self) -> list[nn.Parameter]:
@@ -71,29 +70,29 @@ class TorchEngine(TorchNetwork):
         return list(self.network.parameters())
 
     def norm(self, max_norm: float | None) -> float:
-        """The norm, then scaled down to `max_norm`."""
+        """Norm of the gradient before it is clipped to `max_norm`."""
         most = math.inf if max_norm is None else max_norm
         return float(nn.utils.clip_grad_norm_(self.network.parameters(), most))
 
     def step(self, rate: float) -> None:
-        """One step of AdamW."""
+        """Take one AdamW step."""
         for group in self.adam.param_groups:
             group["lr"] = rate
         self.adam.step()
 
     def skip(self) -> None:
-        """Nothing to do: the next step begins by forgetting the gradient."""
+        """Do nothing: the next step starts by clearing the gradient."""
 
     def moments(self) -> dict[str, Any]:
         """AdamW's state."""
         return self.adam.state_dict()
 
     def steps(self) -> dict[str, int]:
-        """By AdamW's own count."""
+        """Number of AdamW steps by parameter name."""
         return adam_steps(self.network, self.adam)
 
     def take_moments(self, moments: Mapping[str, TensorSource], steps: Mapping[str, int]) -> None:
-        """All of them."""
+        """Set all of AdamW's moments."""
 
         def read(source: TensorSource, name: str, parameter: Tensor) -> Tensor:
             return source.read(name, 0, parameter.numel()).view(parameter.shape)
@@ -102,10 +101,10 @@ class TorchEngine(TorchNetwork):
 
 
 class TorchEngineMaker:
-    """EngineMaker of one process."""
+    """Makes the engines of one process."""
 
     ranks = ALONE
 
     def make(self, network: nn.Module, optimiser: Optimiser, source: TensorSource | None = None) -> TorchEngine:
-        """An engine of this process."""
+        """Make the engine of a network."""
         return TorchEngine(network, optimiser)

@@ -1,4 +1,4 @@
-"""The built-in learner: groups to a batch, its advantages, and AdamW on the policy loss, on whichever engine."""
+"""The built-in learner: groups to a batch, advantages, and AdamW on the policy loss, on any engine."""
 
 import math
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ from scalerl.weights.layer_groups import names_of_rank
 from scalerl.weights.store import WeightStore
 
 MAX_BAD_STEPS = 5
-"""Steps in a row whose loss or gradient is not finite before the run stops."""
+"""Bad steps in a row (loss or gradient not finite) after which the run stops."""
 DECISIVE = ("loss", "grad_norm", "value_loss", "value_grad_norm")
 """Columns that must be finite for a step to be taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """Loss and gradient were finite, and AdamW took its step."""
+    """Outcome of a step with finite loss and gradient, taken by AdamW."""
 
     measured: dict[str, Any]
 
@@ -58,7 +58,7 @@ class Taken:
 
 @dataclass(frozen=True, kw_only=True)
 class Overflowed:
-    """A scaled FP16 gradient overflowed: the weights stay as they are, and the next scale is half of this one."""
+    """Outcome of a step whose scaled FP16 gradient overflowed: weights stay unchanged, and the scale is halved."""
 
     measured: dict[str, Any]
 
@@ -69,12 +69,12 @@ class Overflowed:
 
 @dataclass(frozen=True, kw_only=True)
 class NotFinite:
-    """A loss or a gradient was not finite: the weights stay as they are."""
+    """Outcome of a step whose loss or gradient was not finite: weights stay unchanged."""
 
     measured: dict[str, Any]
 
     def columns(self) -> dict[str, Any]:
-        """Columns of a train row: nothing of what decides, and no number that is not finite."""
+        """Columns of a train row, with None for the decisive columns and for numbers that are not finite."""
 
         def is_number(name: str, value: float | None) -> bool:
             return name not in DECISIVE and value is not None and math.isfinite(value)
@@ -86,10 +86,10 @@ class NotFinite:
 class TorchLearner:
     """AdamW on the policy loss; gradients of micro-batches add up to those of the whole batch.
 
-    It keeps a frozen copy of the policy only if the recipe needs one: `reference`, the policy that the run started
-    from, for a KL penalty; `start`, the weights at the start of the round, for truncated importance weights, unless the
-    round is one batch, which is scored before the weights move. A `critic` is trained on the same batches and steps
-    when the policy does.
+    Frozen copies of the policy exist only if the recipe needs them: `reference`, the policy that the run started from,
+    for a KL penalty; `start`, the weights at the start of the round, for truncated importance weights. A round of one
+    batch needs no `start`, because the batch is scored before the weights change. A `critic` is trained on the same
+    batches and steps whenever the policy does.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class TorchLearner:
         engines: EngineMaker | None = None,
         weights: Weights | None = None,
     ) -> None:
-        """`origin` is a frozen copy of the policy that the run starts from; without one the learner makes its own.
+        """`origin` is a frozen copy of the run's first policy; by default the learner makes its own.
 
-        Without `engines` everything lies in this process. `weights`, under the names of a file, are those of a `policy`
-        that is an outline.
+        Without `engines` everything is in this process. `weights`, under the names in a file, are required if `policy`
+        is an outline.
         """
         engines = engines or TorchEngineMaker()
         self.recipe, self.ranks = recipe, engines.ranks
-        self.size = policy.size  # before an engine takes the policy apart
+        self.size = policy.size  # before an engine shards the policy
         self.version = 0
         self.bad_steps = 0
         self.statistics = RunningStatistics()
@@ -128,15 +128,15 @@ class TorchLearner:
 
     @property
     def policy(self) -> Policy | None:
-        """The policy with all of its present weights, where one process has room for them."""
+        """The policy with all of its current weights; None if no process has room for them."""
         return self.trained.policy
 
     def weights(self) -> Weights:
-        """The policy's weights, under the names of its file."""
+        """The policy's weights under the names in its file."""
         return self._policy_here().exported_weights()
 
     def publish(self, store: WeightStore, publication: int) -> None:
-        """Each rank its layer groups; all ranks gather the weights, layer by layer."""
+        """Publish each rank's layer groups; all ranks gather the weights, layer by layer."""
         ranks, is_gathered = self.ranks, self.engine.moments() is None
         own: dict[str, Tensor] = {}
         for layer in self.trained.exported_layers():
@@ -150,13 +150,13 @@ class TorchLearner:
 
     def _policy_here(self) -> Policy:
         policy = self.policy
-        assert policy is not None, "ranks that were made from an outline publish their weights layer by layer"
+        assert policy is not None, "ranks made from an outline publish their weights layer by layer"
         return policy
 
     def step(self, groups: Sequence[Group], compute_gpu_hours: float | None = None) -> Update:
-        """Train on `groups`; without survivors, or when something is not finite, the weights stay as they are.
+        """Train on `groups`; the weights stay unchanged without survivors or if a value is not finite.
 
-        Raises Diverged after MAX_BAD_STEPS steps in a row that were not finite.
+        Raises Diverged after MAX_BAD_STEPS bad steps in a row.
         """
         recipe = self.recipe
         compute = None if compute_gpu_hours is None else compute_gpu_hours / recipe.compute_unit_gpu_hours
@@ -173,7 +173,7 @@ class TorchLearner:
         return update
 
     def _train(self, survivors: list[Group], batch: Batch, rate: float, metrics: dict[str, Any]) -> Update:
-        """Score the batch, give its tokens their advantages and optimise; the columns are laid over `metrics`."""
+        """Score the batch, assign advantages to its tokens and optimise; adds its columns to `metrics`."""
         batch, advantage_BT = self.assign_credit(survivors, self.with_scores(batch))
         columns, epochs = self._optimise(batch, advantage_BT, rate)
         networks = 1 if self.critic is None else 2
@@ -188,8 +188,8 @@ class TorchLearner:
         )
 
     def _start_round(self) -> None:
-        """At the start of a round, keep the present weights as pi_start; a round is the batches that one frozen policy
-        generated."""
+        """At the start of a round, keep the current weights as pi_start; a round is the batches from one frozen
+        policy."""
         if self.version % self.recipe.batches_of_a_round:
             return
         if self.start is not None:
@@ -229,35 +229,35 @@ class TorchLearner:
         return self.critic.assign_credit(batch, rewards_BT)
 
     def _penalty(self, batch: Batch) -> Tensor:
-        """What a KL penalty in the reward takes off at each token, [B, T] in float64."""
+        """KL penalty in the reward at each token, [B, T] in float64."""
         kl = self.recipe.kl
         assert batch.reference_BT is not None
         kl_BT = token_kl(kl.estimator, batch.behaviour_BT, batch.reference_BT, batch.mask_BT)
         return kl.coefficient * kl_BT.double()
 
     def advantages(self, survivors: list[Group], batch: Batch) -> Tensor:
-        """Of each rollout [B, 1], a KL penalty in the reward taken off first; running statistics then include them.
+        """Advantage of each rollout, [B, 1], after a KL penalty in the reward; updates the running statistics.
 
-        Rewards and advantages are numbers of the host, which waits for the penalty alone.
+        Runs on the host, which waits only for the penalty.
         """
         rewards_PG, mask_PG = padded([group.rewards for group in survivors])
         if self.recipe.kl.where == "reward":
             rewards_PG[mask_PG] -= self._penalty(batch).sum(dim=1).cpu()
         advantage_PG, statistics = advantages(rewards_PG, self.recipe.advantage, self.statistics, mask_PG)
-        # One NaN would stay in running statistics for ever; this step is skipped for it, the next one need not be.
+        # A NaN would stay in running statistics for ever; this step is skipped for it, but the next one need not be.
         if advantage_PG.isfinite().all():
             self.statistics = statistics
         return advantage_PG[mask_PG].unsqueeze(1).float()
 
     def _optimise(self, batch: Batch, advantage_BT: Tensor, rate: float) -> tuple[dict[str, Any], int]:
-        """Epochs on one batch, up to the first that takes no step; the columns of the last, and how many there were."""
+        """Optimise until an epoch takes no step or all are done; returns the last one's columns and the number done."""
         epoch, outcome = 1, self._optimise_once(batch, advantage_BT, rate)
         while epoch < self.recipe.epochs and isinstance(outcome, Taken):
             epoch, outcome = epoch + 1, self._optimise_once(batch, advantage_BT, rate)
         return outcome.columns(), epoch
 
     def _optimise_once(self, batch: Batch, advantage_BT: Tensor, rate: float) -> Taken | Overflowed | NotFinite:
-        """One pass over the batch, and the step of AdamW if everything in it was finite."""
+        """Pass once over the batch, and take an AdamW step if everything was finite."""
         scale = self.loss_scale
         measured = self._measure_gradients(batch, advantage_BT)
         overflow = not math.isfinite(measured["grad_norm"])
@@ -277,13 +277,12 @@ class TorchLearner:
         return Taken(measured=measured)
 
     def _skip(self) -> None:
-        """Leave all networks as they are."""
         self.engine.skip()
         if self.critic is not None:
             self.critic.skip()
 
     def _measure_gradients(self, batch: Batch, advantage_BT: Tensor) -> dict[str, Any]:
-        """Loss and gradient of one pass, of the critic too; gradients are unscaled and clipped."""
+        """Compute loss and gradient of one pass, including the critic's; gradients are unscaled and clipped."""
         self.engine.zero_grad()
         measured: dict[str, Any] = dict(self.accumulate(batch, advantage_BT))
         self.loss_scale.unscale(self.engine.gradients())
@@ -296,7 +295,7 @@ class TorchLearner:
         return measured
 
     def accumulate(self, batch: Batch, advantage_BT: Tensor) -> dict[str, float]:
-        """Add the batch's gradient, scaled, to the parameters'; returns the columns of `batch_loss`."""
+        """Add the scaled gradient of the batch; returns the columns of `batch_loss`."""
 
         def backward(loss: Tensor, last: bool) -> None:
             self.engine.backward(self.loss_scale.scaled(loss), last=last)
@@ -304,15 +303,16 @@ class TorchLearner:
         return batch_loss(self.trained, batch, advantage_BT, self.recipe, backward=backward, ranks=self.ranks)
 
     def _count_bad_step(self, measured: dict[str, Any]) -> None:
-        """Raises Diverged after MAX_BAD_STEPS of them in a row."""
+        """Count a bad step; raises Diverged after MAX_BAD_STEPS in a row."""
         self.bad_steps += 1
         if self.bad_steps >= MAX_BAD_STEPS:
             found = ", ".join(f"{name} {measured[name]}" for name in DECISIVE if name in measured)
             raise Diverged(f"{found}: {self.bad_steps} bad steps in a row")
 
     def state_dict(self) -> dict[str, Any]:
-        """Counters and running statistics; weights, those of the frozen copies too, optimiser and critic, unless ranks
-        save what they keep each for itself (`write_kept`)."""
+        """Counters, running statistics, weights (including frozen copies), optimiser and critic.
+
+        Only counters and statistics if ranks write their own parts (`write_kept`)."""
         counters = {
             "version": self.version,
             "bad_steps": self.bad_steps,
@@ -327,7 +327,7 @@ class TorchLearner:
         return {"policy": self.weights(), "adam": moments, **counters, **frozen}
 
     def write_kept(self, folder: Path) -> list[Part]:
-        """Each rank writes a file of what it keeps; all ranks call this with the same folder."""
+        """Write each rank's part to a file; all ranks call this with the same folder."""
         if self.engine.moments() is not None:
             return []
         networks = {"policy": self.engine.kept()}
@@ -338,9 +338,9 @@ class TorchLearner:
         return self.ranks.gathered(part)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken, also on another engine and number of ranks.
+        """Continue exactly from a `state_dict`, even on another engine or number of ranks.
 
-        `state["kept"]` are the files that ranks wrote then, if they did.
+        `state["kept"]` are the files that ranks wrote for it, if any.
         """
         self.version, self.bad_steps = state["version"], state["bad_steps"]
         self.statistics = RunningStatistics(**state["statistics"])
@@ -361,9 +361,9 @@ class TorchLearner:
                 frozen.network.fill(files.of(name, "weights"))
 
     def close(self) -> None:
-        """Nothing to do: all of it lies in this process."""
+        """Do nothing: everything is in this process."""
 
     def _frozen_policies(self) -> dict[str, ScoringNetwork]:
-        """Those that the recipe needs, by name."""
+        """The frozen policies that the recipe needs, by name."""
         both = {"reference": self.reference, "start": self.start}
         return {name: frozen for name, frozen in both.items() if frozen is not None}

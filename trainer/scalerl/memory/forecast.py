@@ -11,35 +11,35 @@ from scalerl.tasks.lengths import longest_prompt
 
 MIB = 2**20
 LIBRARIES = 260 * MIB
-"""Of a process that has imported torch and this package."""
+"""Memory of a process that has imported torch and this package."""
 TRANSFORMERS = 300 * MIB
-"""What `transformers` 5.19 adds; it imports scikit-learn, pandas, accelerate and triton if they are there."""
+"""Memory added by `transformers` 5.19, which imports scikit-learn, pandas, accelerate and triton if installed."""
 SHARDING = {"torch": 0, "fsdp": 150 * MIB, "deepspeed": 320 * MIB}
-"""What a rank of a sharded learner holds beside, whatever the model; measured with one of a few thousand numbers."""
+"""Extra memory of a rank of a sharded learner for any model, measured with a model of a few thousand parameters."""
 MOST_EVALUATION_ROWS = 512
 EVALUATION_CACHE = 2 * 2**30
-"""Bytes; evaluations cost no compute, so only the real machine cares."""
+"""Bytes of an evaluation's cache; evaluations cost no compute, so only the real machine matters."""
 CRITIC_BYTES = {"fp32": 4, "bf16": 2}
 PRODUCT_BYTES = {"fp32": 4, "mixed": 2, "bf16": 2, "fp16": 2}
-"""Of one number that a product reads, by the axis `parameters`."""
+"""Bytes of one number that a product reads, by the axis `parameters`."""
 WEIGHT_BYTES = {"fp32": 4, "mixed": 4, "bf16": 2, "fp16": 4}
-"""Of one parameter, by the axis `parameters`."""
+"""Bytes of one parameter, by the axis `parameters`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptLengths:
-    """What of the tasks decides memory: `PromptLengths(trained=180, measured=240, most_samples=4096)`."""
+    """Properties of the tasks that determine memory: `PromptLengths(trained=180, measured=240, most_samples=4096)`."""
 
     trained: int
-    """Tokens of the longest prompt that is trained on, or held out from its tasks."""
+    """Tokens of the longest prompt in the trained tasks, held-out ones included."""
     measured: int
-    """Tokens of the longest prompt that is measured, downstream files included."""
+    """Tokens of the longest prompt that is measured, including downstream files."""
     most_samples: int
-    """Rollouts of the largest evaluation."""
+    """Number of rollouts in the largest evaluation."""
 
     @classmethod
     def of(cls, recipe: ResolvedRecipe, task: Task, downstream: Iterable[Task]) -> "PromptLengths":
-        """Of the task that is trained on, and of those that are only measured."""
+        """Lengths of the trained task, and of the tasks that are only measured."""
         measured = list(downstream)
         sizes = [len(task.validation) * recipe.evaluation.samples]
         sizes += [
@@ -50,24 +50,24 @@ class PromptLengths:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessMemory:
-    """Memory that one process holds at its peak, or each of several alike."""
+    """Peak memory of one process, or of each of several equal ones."""
 
     name: str
     """`coordinator`, `trainer`, `evaluator` or `generator`."""
     count: int
-    """Processes of this kind."""
+    """Number of processes of this kind."""
     parts: Mapping[str, int]
     """Bytes by part: `{"weights": 252_000_000, "Adam": 504_000_000, ...}`."""
 
     @property
     def total(self) -> int:
-        """Bytes of one of them."""
+        """Bytes of one process."""
         return sum(self.parts.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryForecast:
-    """Peak memory of a run."""
+    """Forecast of a run's peak memory."""
 
     processes: tuple[ProcessMemory, ...]
     """The trainers, a coordinator if the learner is sharded, and on the wall clock the generators and the evaluator if
@@ -80,15 +80,15 @@ class MemoryForecast:
 
 
 def cache_row(recipe: ResolvedRecipe, shape: ModelShape, positions: int) -> int:
-    """Bytes of keys and values of one rollout of so many tokens."""
+    """Bytes of keys and values of one rollout of `positions` tokens."""
     return positions * shape.layers * shape.kv_heads * 2 * shape.head_size * PRODUCT_BYTES[recipe.parameters]
 
 
 def evaluation_rows(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> int:
-    """Rollouts that an evaluation decodes at once.
+    """Number of rollouts that an evaluation decodes at once.
 
-    At most 512 and no more than it samples; also no more than fit into 2 GiB at full length, unless one generator of
-    the cluster decodes more at once anyway. Which rollouts come out does not depend on it.
+    At most 512 and the number of samples; also at most what fits into 2 GiB at full length, unless a generator of the
+    cluster decodes more at once anyway. Rollouts do not depend on this number.
     """
     of_a_row = cache_row(recipe, shape, prompts.measured + recipe.generation.max_tokens)
     fitting = max(recipe.cluster.slots, EVALUATION_CACHE // of_a_row)
@@ -96,16 +96,15 @@ def evaluation_rows(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLe
 
 
 def peak_memory(recipe: ResolvedRecipe, prompts: PromptLengths) -> MemoryForecast:
-    """Peak memory of the processes of a run of `recipe`; reads the header of a pretrained model's files, not its
-    weights."""
+    """Peak memory of the processes of a run; reads only the headers of a pretrained model's files."""
     return peak_of_shape(recipe, shape_of(recipe.model), prompts)
 
 
 def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> MemoryForecast:
     """Peak memory of a run whose model has this shape.
 
-    A process holds its lasting parts, and the largest of what an optimiser step, an evaluation and a decode step need
-    for a while: they never run at once in one process.
+    A process holds its permanent parts, and the largest of the temporary parts of an optimiser step, an evaluation and
+    a decode step, which never run at once in one process.
     """
     copy = shape.parameters * WEIGHT_BYTES[recipe.parameters]
     libraries = LIBRARIES if shape.is_built_in else LIBRARIES + TRANSFORMERS
@@ -121,7 +120,7 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
         if recipe.learner.type == "torch":
             own = {**base, **learner, "weights of the start": copy, "weights under way": copy, **generator}
             return MemoryForecast(processes=(_process("trainer", 1, own, update, evaluation, decoding),))
-        # The two places of the store, and what is under way to the modelled generators.
+        # Both places of the store, and weights in transit to the modelled generators.
         own = {**base, "weights": copy, "weights of the start": copy, "weights under way": 3 * copy, **generator}
         player = _process("coordinator", 1, own, evaluation, decoding)
         ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update)
@@ -130,14 +129,14 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
     published = {"weights of the start": copy, "weights under way": 2 * copy}
     evaluators: tuple[ProcessMemory, ...] = ()
     if recipe.cluster.type == "wall" and recipe.cluster.evaluator:
-        # The weights that it decodes with, those of the start, and those that it has fetched.
+        # The weights in use, the initial weights, and the fetched weights.
         measured = {"generator's weights": copy, "weights of the start": copy, "weights under way": copy}
         evaluators = (_process("evaluator", 1, {**base, **measured}, evaluation),)
         evaluation = {}
     if recipe.learner.type == "torch":
         trainer = _process("trainer", 1, {**base, **learner, **published}, update, evaluation)
         return MemoryForecast(processes=(trainer, *evaluators, generators))
-    # The ranks' state comes as bytes and is then tensors: weights and two moments each time.
+    # The ranks' state arrives as bytes and becomes tensors: weights and two moments each time.
     state = {"state of a checkpoint": 6 * copy}
     coordinator = _process("coordinator", 1, {**base, "weights": copy, **published}, evaluation, state)
     ranks = _process("trainer", recipe.learner.ranks, {**base, **learner}, update, state)
@@ -145,17 +144,17 @@ def peak_of_shape(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLeng
 
 
 def _process(name: str, count: int, lasting: Mapping[str, int], *phases: Mapping[str, int]) -> ProcessMemory:
-    """What a process always holds, and the largest of what its phases need."""
+    """Permanent parts of a process, and the largest of its phases."""
     return ProcessMemory(
         name=name, count=count, parts={**lasting, **max(phases, key=lambda parts: sum(parts.values()))}
     )
 
 
 def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, int]:
-    """Of one rank, beside what an optimiser step needs for a while.
+    """Permanent parts of one rank.
 
-    Every rank has a whole copy of the weights on its host, to gather and to load them; ZeRO keeps an FP32 copy of its
-    share to step on.
+    Every rank has a whole copy of the weights on its host, to gather and load them; ZeRO keeps an FP32 copy of its
+    share for its steps.
     """
     kind, ranks = recipe.learner.type, recipe.learner.ranks
     share, is_sharded = (
@@ -180,12 +179,12 @@ def _learner(recipe: ResolvedRecipe, shape: ModelShape, copy: int) -> dict[str, 
 
 
 def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:
-    """Of the largest forward and backward pass: what each block keeps for its gradient, and the logits."""
+    """Parts of the largest forward and backward pass: each block's saved activations, and the logits."""
     row = prompts.trained + recipe.generation.max_tokens
     batch = recipe.batch.prompts * recipe.batch.generations * row
     tokens = max(row, min(batch, recipe.optimiser.micro_batch_tokens))
     attended, products = shape.heads * shape.head_size, PRODUCT_BYTES[recipe.parameters]
-    # Two norms with their inputs, in FP32; queries, repeated keys and values, attention twice; the gated layer's four.
+    # Two norms with their inputs, in FP32; queries, repeated keys and values, attention twice; four of the gated layer.
     block = 6 * 4 * shape.hidden + products * (5 * attended + 4 * shape.mlp)
     blocks = (
         shape.layers * 4 * shape.hidden + block if recipe.optimiser.gradient_checkpointing else shape.layers * block
@@ -199,14 +198,15 @@ def update_parts(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengt
 
 
 def _evaluation(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> dict[str, int]:
-    """Of an evaluation: its own keys and values, and the step that decodes all of its rows."""
+    """Parts of an evaluation: its own keys and values, and the step that decodes all of its rows."""
     rows, length = evaluation_rows(recipe, shape, prompts), prompts.measured + recipe.generation.max_tokens
     cache = {"keys and values of an evaluation": rows * cache_row(recipe, shape, length)}
     return cache | _decoding(recipe, shape, rows, length)
 
 
 def _decoding(recipe: ResolvedRecipe, shape: ModelShape, rows: int, length: int) -> dict[str, int]:
-    """Of one decode step: the keys and values of one layer as its product reads them, logits, and what they become."""
+    """Parts of one decode step: keys and values of one layer as its product reads them, logits and their
+    derivatives."""
     read = rows * length * 2 * shape.heads * shape.head_size * 4
     logits = rows * shape.vocabulary
     return {"decoding": read + 4 * logits + 5 * 4 * min(logits, LOGITS_AT_ONCE)}

@@ -1,9 +1,9 @@
 """Memory of one device of a cluster, by part: of a trainer's rank, of a generator and of the evaluator.
 
-A rank holds, for each parameter, its weight, its gradient and AdamW's state; ZeRO shares them out over the ranks
-(arXiv 1910.02054): stage 2 gradients and AdamW's state, stage 3 the weights as well, which each layer gathers when it
-is computed. A generator holds the weights and the keys and values of its slots at full length, over the devices that
-share it. What is counted is what is known before a run: allocators add fragments, so a tenth of a device is kept free.
+A rank holds, for each parameter, its weight, its gradient and AdamW's state. ZeRO shards them over the ranks (arXiv
+1910.02054): stage 2 gradients and AdamW's state, stage 3 also the weights, which each layer gathers when it is
+computed. A generator holds weights, and keys and values of its slots at full length, over its devices. Only what is
+known before a run is counted: allocators add fragments, so a tenth of a device is kept free.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,40 +23,40 @@ from scalerl.recipe import DeepSpeedSettings, ResolvedRecipe, Vllm
 
 GB = 10**9
 USABLE = 0.9
-"""Share of a device's memory that the parts may take; the rest is the allocator's."""
+"""Share of a device's memory that the parts may take; the rest is left to the allocator."""
 CONTEXT = 3 * GB
-"""CUDA's context, libraries, communication buffers and captured graphs, as a round figure."""
+"""Round estimate for the CUDA context, libraries, communication buffers and captured graphs."""
 MASTER = 4
-"""Bytes of the FP32 copy that DeepSpeed steps, and of every gradient it adds up."""
+"""Bytes of the FP32 copy that DeepSpeed updates, and of every gradient it accumulates."""
 GATHERED_LAYERS = 2
-"""Under stage 3: the one that is computed, and the next, which is fetched meanwhile."""
+"""Layers gathered at once in stage 3: the one being computed, and the next one, which is prefetched."""
 MOST_RANKS = 4096
 OF_TYPE = {"deepspeed": DeepSpeedSettings, "vllm": Vllm}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePlan:
-    """`DevicePlan(role="trainer", devices=16, parts={"weights": 2_007_565_312, ...})`."""
+    """Memory plan of one role: `DevicePlan(role="trainer", devices=16, parts={"weights": 2_007_565_312, ...})`."""
 
     role: str
     devices: int
     parts: Mapping[str, int]
-    """Bytes on one of them."""
+    """Bytes on one device by part."""
     host_bytes: int = 0
-    """In the memory of its host, for each device."""
+    """Host memory per device."""
 
     @property
     def total(self) -> int:
-        """Bytes on one of them."""
+        """Bytes on one device."""
         return sum(self.parts.values())
 
     def fits(self, device_gb: float) -> bool:
-        """Whether a device of so many GB has room."""
+        """True if a device of `device_gb` GB has room."""
         return self.total <= USABLE * device_gb * GB
 
 
 def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
-    """One rank of the learner."""
+    """Plan for one rank of the learner."""
     learner, ranks = recipe.learner, recipe.learner.ranks
     is_deepspeed, shares_weights = learner.type == "deepspeed", shards_weights(recipe)
     shared = ranks if learner.type != "torch" else 1
@@ -87,9 +87,9 @@ def trainer_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLen
 
 
 def generator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
-    """One device of a generator, which shares it with the others of its tensor parallel group."""
+    """Plan for one device of a generator's tensor-parallel group."""
     group = recipe.devices_of_generator
-    # Heads of keys and values that do not divide further are kept on several devices.
+    # Key-value heads that do not divide further are repeated on several devices.
     split, slots = min(group, shape.kv_heads), recipe.cluster.slots
     length = prompts.trained + recipe.generation.max_tokens
     served = PRODUCT_BYTES[recipe.parameters]
@@ -104,9 +104,9 @@ def generator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
 
 
 def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> DevicePlan:
-    """One device of the evaluator: a generator's for as many rollouts as it decodes, and what scores them by the start.
+    """Plan for one device of the evaluator: a generator with room for its rollouts, and scoring by the initial policy.
 
-    The built-in generator has a policy with the start's weights beside it; vLLM scores a sequence at a time.
+    With the built-in generator, a policy with the initial weights is beside it; vLLM scores one sequence at a time.
     """
     generator, group = generator_device(recipe, shape, prompts), recipe.devices_of_generator
     length, rows = prompts.measured + recipe.generation.max_tokens, evaluation_rows(recipe, shape, prompts)
@@ -124,30 +124,30 @@ def evaluator_device(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptL
 
 
 def gathered(shape: ModelShape) -> int:
-    """Parameters of the layers that are whole at one time under stage 3, embedding and head beside them."""
+    """Parameters of the layers gathered at once in stage 3, plus embedding and head."""
     outer = 2 * shape.vocabulary * shape.hidden
     return GATHERED_LAYERS * max(0, shape.parameters - outer) // shape.layers + shape.vocabulary * shape.hidden
 
 
 def shards_weights(recipe: ResolvedRecipe) -> bool:
-    """Whether no rank holds the weights whole."""
+    """True if no rank holds the weights whole."""
     return recipe.learner.type == "fsdp" or (recipe.learner.type == "deepspeed" and recipe.learner.zero == 3)
 
 
 def weighs_by_start(recipe: ResolvedRecipe) -> bool:
-    """Whether the loss needs the weights of the start of a round."""
+    """True if the loss needs the weights of the start of a round."""
     return recipe.loss.type != "cispo" and recipe.loss.max_weight is not None
 
 
 def plans(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths) -> tuple[DevicePlan, ...]:
-    """Of a trainer's rank, of a generator's device, and of the evaluator's if there is one."""
+    """Plans for a trainer's rank, a generator's device, and the evaluator's device if there is one."""
     found = trainer_device(recipe, shape, prompts), generator_device(recipe, shape, prompts)
     has_evaluator = recipe.cluster.type == "wall" and recipe.cluster.evaluator
     return (*found, evaluator_device(recipe, shape, prompts)) if has_evaluator else found
 
 
 def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str, device_gb: float) -> str:
-    """The settings under which a `role` that does not fit would: one after the other until it does."""
+    """Settings that would make a `role` fit, added one after another until it does."""
     changes: dict[str, object] = {}
     plan = {"trainer": trainer_device, "generator": generator_device, "evaluator": evaluator_device}[role]
     for path, value in _steps(recipe, shape, prompts, role):
@@ -161,7 +161,7 @@ def remedy(recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, ro
 def _steps(
     recipe: ResolvedRecipe, shape: ModelShape, prompts: PromptLengths, role: str
 ) -> Iterator[tuple[str, object]]:
-    """Settings that take memory off a device, the cheapest first."""
+    """Settings that save memory on a device, cheapest first."""
     if recipe.parameters == "fp32":
         yield "parameters", "mixed"
     if role != "trainer":
@@ -194,7 +194,7 @@ def _steps(
 
 
 def changed(recipe: ResolvedRecipe, path: str, value: object) -> ResolvedRecipe:
-    """The recipe with one setting replaced; another `type` of a block starts from that type's defaults."""
+    """The recipe with one setting replaced; a new `type` of a block starts from that type's defaults."""
     name, _, field = path.partition(".")
     if not field:
         return recipe.model_copy(update={name: value})

@@ -1,4 +1,4 @@
-"""What of a model decides how much memory it takes, without its weights and without torch."""
+"""Model sizes that determine memory, without the weights and without torch."""
 
 import json
 import math
@@ -21,11 +21,11 @@ class ModelShape:
     """
 
     parameters: int
-    """Numbers that are stored, a tied head once."""
+    """Parameters stored, with a tied head counted once."""
     active_parameters: int
-    """Numbers that one token is multiplied with: of a mixture of experts, those it is sent to."""
+    """Parameters used per token; a mixture of experts counts only the experts a token is routed to."""
     vocabulary: int
-    """Rows of the head."""
+    """Rows of the head's matrix."""
     hidden: int
     """Width of the residual stream."""
     layers: int
@@ -34,13 +34,13 @@ class ModelShape:
     """Heads whose keys and values are cached."""
     head_size: int
     mlp: int
-    """Width of the feed-forward layer that one token passes: of a mixture of experts, those it is sent to together."""
+    """Width of the feed-forward layer per token; for a mixture of experts, the total over the experts a token uses."""
     is_built_in: bool
-    """Whether the arithmetic is ours and `transformers` is not imported."""
+    """True if the model is the built-in one, so that `transformers` is not imported."""
 
     @property
     def size(self) -> ModelSize:
-        """What work on it costs."""
+        """Sizes that determine the compute of this model."""
         return ModelSize(
             parameters=self.parameters,
             active_parameters=self.active_parameters,
@@ -50,9 +50,9 @@ class ModelShape:
 
 
 def shape_of(model: Model) -> ModelShape:
-    """The shape of the model that `model` describes; of a folder only configuration and headers are read.
+    """Shape of the model; from a folder only configuration and headers are read.
 
-    ValueError where neither the folder nor `shape` says it.
+    Raises ValueError if neither the folder nor `shape` gives it.
     """
     if model.type == "pretrained":
         folder = Path(model.path)
@@ -83,7 +83,7 @@ def shape_of(model: Model) -> ModelShape:
 
 
 def _of_folder(folder: Path) -> ModelShape:
-    """Sizes from config.json, under each family's own names, and the number of parameters from the weights' headers."""
+    """Sizes from config.json, under each family's names, and the number of parameters from the weights' headers."""
     from transformers import AutoConfig  # seconds to import
 
     config: Any = AutoConfig.from_pretrained(folder)
@@ -96,7 +96,7 @@ def _of_folder(folder: Path) -> ModelShape:
         mlp = config.num_experts_per_tok * (getattr(config, "moe_intermediate_size", None) or mlp) + shared
     parameters, of_experts = num_stored(folder), num_stored(folder, among=".experts.")
     if not parameters:
-        raise ValueError(f"{folder} has no weights (*.safetensors) to count; write the model's sizes as model.shape")
+        raise ValueError(f"{folder} has no weights (*.safetensors) to count; set the model's sizes as model.shape")
     idle = of_experts - of_experts * config.num_experts_per_tok // experts if experts else 0
     return ModelShape(
         parameters=parameters,
@@ -113,13 +113,13 @@ def _of_folder(folder: Path) -> ModelShape:
 
 
 def num_stored(folder: Path, *, among: str = "") -> int:
-    """Numbers in the safetensors files of a folder, in tensors whose name has `among` in it."""
+    """Numbers in a folder's safetensors files, over tensors whose name contains `among`."""
     tensors = (item for path in folder.glob("*.safetensors") for item in _tensors(path).items())
     return sum(math.prod(one["shape"]) for name, one in tensors if among in name)
 
 
 def _tensors(path: Path) -> dict[str, dict[str, Any]]:
-    """What the header of a safetensors file says of each tensor: 8 bytes of length, then JSON."""
+    """Header of a safetensors file by tensor: 8 bytes of length, then JSON."""
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return {name: one for name, one in header.items() if name != "__metadata__"}

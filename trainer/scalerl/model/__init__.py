@@ -3,18 +3,20 @@
 policy               what every policy is: hidden states, head, log-probabilities, precision
 head                 hidden states to logits, and to log-probabilities and entropy in bounded memory
 build                the policy that a recipe describes
-device               where it computes: the recipe's `device`, or the one that is found
-outline              networks of shapes alone, and their weights part by part
-llama                the built-in one, and its cache; llama_files: its weights under Hugging Face's names
+device               where a policy computes: the recipe's `device`, or the device found
+outline              networks with shapes but no memory, and their weights part by part
+llama                the built-in policy and its cache; llama_files: its weights under Hugging Face's names
 transformers_policy  any causal language model that `transformers` loads, and its cache
-transformers_load    those models, their weights not set; transformers_masks: what they may attend to;
-                     transformers_folder: read from a folder whole, or refused by name
-                     transformers_weights: their weights under the names of their files
-attention            by blocks of tokens, for passes too long for a whole mask
-kv_cache             what both caches share; cached_attention: of one query a row to what its cache holds
-linear               products of float32 on a processor by oneDNN
-decode_graphs        on a GPU, decode steps captured once and replayed
-packing              rows without padding, prompts once
+transformers_load    policies of such models, weights not yet set
+transformers_masks   attention masks of these models
+transformers_folder  a model's folder, read completely or rejected with a reason
+transformers_weights their weights under the names in their files
+attention            block-sparse attention for passes too long for a full mask
+kv_cache             the base of both caches
+cached_attention     attention of one query per row to cached keys and values
+linear               float32 products on a CPU by oneDNN
+decode_graphs        decode steps on a GPU, captured once and replayed
+packing              rows without padding, with shared prompts
 router               the load-balancing loss of a mixture of experts
-size                 what of a model decides how much work it is
+size                 the model sizes that determine its compute
 """

@@ -1,8 +1,8 @@
-"""Attention without a mask of every token by every token: which blocks of tokens see which, and a rule inside a block.
+"""Block-sparse attention without a full token-by-token mask.
 
-A pass of 32,000 packed tokens has a billion pairs, of which a GPU's kernels (FlexAttention, `torch.nn.attention`) look
-only at blocks that the host found to have a pair in them. On a CPU passes are small and `transformers` gets the whole
-mask, by which this is tested.
+A pass of 32,000 packed tokens has a billion pairs. On a GPU, FlexAttention (`torch.nn.attention`) computes only the
+blocks in which the host found a visible pair. On a CPU passes are small, so `transformers` gets the full mask; tests
+compare the two.
 """
 
 from functools import cache
@@ -19,15 +19,15 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from scalerl.model.packing import Packing
 
 ATTENTION_NAME = "packed"
-"""What models that attend by blocks are told to use."""
+"""Name of this attention in a model's configuration."""
 BLOCK = 128
-"""Tokens on either side of a block, FlexAttention's own."""
+"""Tokens per side of a block, as in FlexAttention."""
 
 
 def blocks_with_pairs(packing: Packing, window: int | None) -> NDArray[np.bool_]:
-    """Whether a token of a block of queries (row) sees one of a block of keys (column), [blocks, blocks].
+    """True if a token of a query block (row) sees a token of a key block (column), [blocks, blocks].
 
-    The packing is on the host.
+    The packing must be on the host.
     """
     sequence_N, position_N, token_BT = (
         part.numpy() for part in (packing.sequence_N, packing.position_N, packing.token_BT)
@@ -44,11 +44,11 @@ def blocks_with_pairs(packing: Packing, window: int | None) -> NDArray[np.bool_]
 
 
 def block_mask(packing: Packing, window: int | None) -> BlockMask:
-    """What each token of a packed row sees: itself and what its sequence has before, up to `window` positions."""
+    """Mask of a packed row: each token sees itself and up to `window` positions back in its own sequence."""
     blocks = blocks_with_pairs(packing.host or packing, window)
     device, length = packing.sequence_N.device, len(packing.sequence_N)
     number = torch.from_numpy(blocks.sum(1).astype(np.int32)).to(device, non_blocking=True)
-    order = np.argsort(~blocks, axis=1, kind="stable").astype(np.int32)  # those with pairs first, in order
+    order = np.argsort(~blocks, axis=1, kind="stable").astype(np.int32)  # blocks with pairs first, in order
     sequence_N, position_N, token_BT = packing.sequence_N, packing.position_N, packing.token_BT
 
     def sees(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ def block_mask(packing: Packing, window: int | None) -> BlockMask:
 
 @cache
 def compiled() -> Any:
-    """FlexAttention as one kernel; uncompiled it makes the whole matrix of scores."""
+    """FlexAttention compiled into one kernel; uncompiled, PyTorch builds the full score matrix."""
     return torch.compile(flex_attention, dynamic=True)
 
 
@@ -79,7 +79,7 @@ def attend(
     attention_mask: BlockMask | Tensor | None,
     **named: Any,
 ) -> tuple[Tensor, None]:
-    """Attention [R, W, heads, D] of queries, keys and values [R, heads, W, D], by a mask of either kind."""
+    """Attention [R, W, heads, D] of queries, keys and values [R, heads, W, D], with a block mask or a full one."""
     if not isinstance(attention_mask, BlockMask):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **named)
     kernel = compiled() if query.device.type == "cuda" else flex_attention

@@ -1,7 +1,7 @@
 """The policy that a recipe describes, in its precision.
 
 llama                  the built-in decoder
-moe, pretrained        through `transformers`, which takes seconds to import and is imported only for them
+moe, pretrained        models of `transformers`, imported only for these because the import takes seconds
 """
 
 import torch
@@ -18,20 +18,20 @@ PRECISIONS = {
     "bf16": (torch.bfloat16, torch.bfloat16),
     "fp16": (torch.float32, torch.float16),
 }
-"""Weights and products for each value of the axis `parameters`."""
+"""Types of weights and products for each value of the axis `parameters`."""
 HEADS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def precision_of(recipe: ResolvedRecipe) -> Precision:
-    """The recipe's `parameters` and `logits`."""
+    """Precision set by the recipe's `parameters` and `logits`."""
     weights, products = PRECISIONS[recipe.parameters]
     return Precision(weights=weights, products=products, head=HEADS[recipe.logits])
 
 
 def new_policy(recipe: ResolvedRecipe, *, outline: bool = False) -> Policy:
-    """A policy of the recipe's size and precision on the recipe's device, its weights not yet set.
+    """A policy of the recipe's size, precision and device, with weights not yet set.
 
-    As an outline (`scalerl.model.outline`) it has no memory for them either.
+    An outline (`scalerl.model.outline`) has no memory for weights.
     """
     policy = empty_policy(recipe.model, device_of(recipe), precision_of(recipe), outline=outline)
     policy.recompute = recipe.optimiser.gradient_checkpointing
@@ -39,7 +39,7 @@ def new_policy(recipe: ResolvedRecipe, *, outline: bool = False) -> Policy:
 
 
 def empty_policy(model: Model, device: torch.device, precision: Precision = FP32, *, outline: bool = False) -> Policy:
-    """A policy of this model on `device`, its weights not yet set."""
+    """A policy of this model on `device`, with weights not yet set."""
     if model.type == "llama":
         return Llama(model, make_tokenizer(model).size, torch.device("meta") if outline else device, precision)
     from scalerl.model.transformers_load import mixtral, of_folder

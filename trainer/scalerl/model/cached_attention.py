@@ -1,14 +1,14 @@
-"""Attention of one decode step to cached keys and values: one query a row, rows of uneven lengths.
+"""Attention of one decode step to cached keys and values: one query per row, rows of uneven length.
 
-A processor reads keys and values about as fast as memory gives them away, so what counts is how many bytes are read.
-Products of batched matrices read every row as far as the longest reaches, and take several times as long as the reading
-because each has a single row. `TiledStep` reads every row as far as it is long. Both of its products are sums of rows
-of a table with weights, `embedding_bag`, which PyTorch computes at the rate of memory:
+On a CPU this step is bound by memory bandwidth, so the number of bytes read decides its speed. Batched matrix products
+read every row up to the longest reach, and take several times the reading time because each has a single row.
+`TiledStep` reads each row only to its own length. Both of its products are weighted sums of table rows
+(`embedding_bag`), which PyTorch computes at memory bandwidth:
 
     values of a row     sum over positions t of w_t v_t        a bag of its positions
     scores of a tile    sum over d of q_d (k_d of its tokens)  a bag of head_size; keys lie tile by tile, transposed
 
-`DenseStep` is for GPUs, whose captured steps have fixed shapes, and for half precision.
+`DenseStep` is for half precision and for GPUs, whose captured steps have fixed shapes.
 """
 
 from typing import Protocol
@@ -18,14 +18,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 TILE = 32
-"""Positions whose keys lie together, number d of all of them side by side."""
+"""Positions per tile; a tile stores its keys transposed, so component d of all its positions is contiguous."""
 
 
 class CachedStep(Protocol):
-    """What is the same for all layers of one decode step; a layer holds [rows, heads, 2, positions, D]."""
+    """State shared by all layers of one decode step; a layer holds [rows, heads, 2, positions, D]."""
 
     def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
-        """Cache keys and values [n, heads, D] of the step's own tokens."""
+        """Cache keys and values [n, heads, D] of the tokens of this step."""
 
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
         """Attention [n, heads x D] of queries [n, heads, D]."""
@@ -33,13 +33,13 @@ class CachedStep(Protocol):
 
 
 def unseen(position_n: Tensor, reach: int) -> Tensor:
-    """What is added to the scores [n, heads, reach] of each row: nothing up to its position, -inf beyond."""
+    """Bias [n, 1, reach] added to attention scores: 0 up to each row's position, -inf beyond."""
     beyond_n1T = (torch.arange(reach, device=position_n.device) > position_n[:, None])[:, None]
     return torch.zeros(beyond_n1T.shape, device=position_n.device).masked_fill_(beyond_n1T, float("-inf"))
 
 
 class DenseStep:
-    """Every row attends to as many positions as the longest, those beyond its own masked."""
+    """Attention of every row to as many positions as the longest row; positions beyond its own are masked."""
 
     def __init__(self, position_n: Tensor, reach: int, layer: Tensor, products: torch.dtype) -> None:
         n, device = len(position_n), position_n.device
@@ -51,7 +51,7 @@ class DenseStep:
         self._bias_n1T = unseen(position_n, reach)
 
     def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
-        """Cache keys and values [n, heads, D] of the step's own tokens."""
+        """Cache keys and values [n, heads, D] of the tokens of this step."""
         n, _, size = k.shape
         fresh = torch.stack((k, v), dim=2).view(-1, size).to(layer.dtype)
         layer[:n].view(-1, size).index_copy_(0, self._place, fresh)
@@ -59,8 +59,8 @@ class DenseStep:
     def attend(self, layer: Tensor, q: Tensor) -> Tensor:
         """Attention [n, heads x D] of queries [n, heads, D].
 
-        In half precision it is rounded where the fused attention of training is: the factors, not the sums, and the
-        weights before they are divided by their sum.
+        Half precision rounds at the same places as the fused attention of training: factors but not sums, and weights
+        before normalisation.
         """
         n, heads, size = q.shape
         cached, reach = layer[:n].flatten(0, 1), self.reach
@@ -78,34 +78,34 @@ class DenseStep:
 
 
 def as_factor(x: Tensor, products: torch.dtype) -> Tensor:
-    """x as a factor of a product in that precision, kept in float32."""
+    """x rounded to the precision of a product, stored as float32."""
     return x if products == torch.float32 else x.to(products).float()
 
 
 class Tables:
-    """Where everything lies that rows of a cache may attend to; the same for all steps of one size.
+    """Cache indices of everything that rows may attend to; reusable by all steps of one size.
 
-    A row of a head is a pair. Keys of a pair are the table [positions / TILE x D, TILE], its values [positions, D].
+    A pair is one row and one head. Its keys are a table [positions / TILE x D, TILE], its values [positions, D].
     """
 
     def __init__(self, n: int, reach: int, layer: Tensor) -> None:
         heads, positions, size, device = layer.shape[1], layer.shape[3], layer.shape[4], layer.device
         self.sizes = (n, reach, positions)
-        # The position of the layer at which the keys of each pair begin.
+        # Position in the layer at which each pair's keys begin.
         first = 2 * positions * torch.arange(n * heads, device=device)
         self.key_numbers = (first * size)[:, None] + torch.arange(0, size * TILE, TILE, device=device)
-        """Where each number of a pair's first key is, [pairs, D]."""
+        """Index of each component of a pair's first key, [pairs, D]."""
         self.values = first + positions
-        """Where the first value of a pair is, [pairs]."""
+        """Index of the first value of each pair, [pairs]."""
         tiles = ((first // TILE)[:, None] + torch.arange(reach // TILE, device=device)) * size
         self.key_rows = (tiles.view(-1, 1) + torch.arange(size, device=device)).int()
-        """Rows of the keys' table of each tile, [pairs x tiles, D]."""
+        """Key-table rows of each tile, [pairs x tiles, D]."""
         self.value_rows = (self.values[:, None] + torch.arange(reach, device=device)).int().flatten()
-        """Row of the values' table of each position, [pairs x reach]."""
+        """Value-table row of each position, [pairs x reach]."""
 
 
 class TiledStep:
-    """Every row attends to its own positions alone; float32 on a processor, positions in whole tiles."""
+    """Attention of each row to its own positions only: float32 on a CPU, with positions in whole tiles."""
 
     def __init__(self, position_n: Tensor, layer: Tensor, tables: Tables | None = None) -> None:
         n, heads, size = len(position_n), layer.shape[1], layer.shape[4]
@@ -113,7 +113,7 @@ class TiledStep:
         if tables is None or tables.sizes != (n, reach, layer.shape[3]):
             tables = Tables(n, reach, layer)
         self.tables = tables
-        """To be used again by the next step, which mostly has the same size."""
+        """Tables for the next step to reuse, since its size is usually the same."""
         position = position_n[:, None].expand(n, heads).reshape(-1)
         tile = position // TILE
         self._key_place = (tables.key_numbers + (position + tile * (TILE * (size - 1)))[:, None]).flatten()
@@ -132,7 +132,7 @@ class TiledStep:
         self._value_bags = starts(position + 1)
 
     def write(self, layer: Tensor, k: Tensor, v: Tensor) -> None:
-        """Cache keys and values [n, heads, D] of the step's own tokens."""
+        """Cache keys and values [n, heads, D] of the tokens of this step."""
         layer.view(-1).index_copy_(0, self._key_place, k.reshape(-1))
         layer.view(-1, k.shape[-1]).index_copy_(0, self._value_place, v.flatten(0, 1))
 
@@ -154,18 +154,18 @@ class TiledStep:
 
 
 def starts(sizes: Tensor) -> Tensor:
-    """Where each bag of so many rows begins among the rows of all bags."""
+    """Index of the first row of each bag, from the bag sizes."""
     return (sizes.cumsum(0) - sizes).int()
 
 
 def tiled(keys: Tensor) -> Tensor:
-    """Keys [..., positions, D] as they lie in tiles, of the same shape; positions are whole tiles."""
+    """Keys [..., positions, D] rearranged into tiles, with the same shape; `positions` is a multiple of TILE."""
     *_, positions, size = keys.shape
     return keys.unflatten(-2, (positions // TILE, TILE)).transpose(-1, -2).reshape(*keys.shape[:-2], positions, size)
 
 
 def untiled(keys: Tensor) -> Tensor:
-    """The inverse: keys [..., positions, D] token by token."""
+    """Inverse of `tiled`: keys [..., positions, D] token by token."""
     *_, positions, size = keys.shape
     tiles = keys.reshape(*keys.shape[:-2], positions // TILE, size, TILE)
     return tiles.transpose(-1, -2).reshape(*keys.shape[:-2], positions, size).contiguous()  # never a view of `keys`

@@ -1,8 +1,8 @@
-"""Decode steps as CUDA graphs: one launch for a step instead of hundreds, which is what a step of a small model costs.
+"""Decode steps as CUDA graphs: one launch per step instead of the hundreds that dominate a small model's step.
 
-A graph replays the same kernels on the same memory. So there is one for every size of a step, rows and reach each
-rounded up to a bucket, and its inputs are copied into the memory it was captured on. Rows beyond those in use decode
-token 0 at position 0: their slots hold nothing, and whoever gets one is written from its start.
+A graph replays the same kernels on the same memory. There is one graph for each size of step (rows and reach, each
+rounded up to a bucket), and inputs are copied into the memory it was captured on. Unused rows decode token 0 at
+position 0; their slots hold nothing, and a slot is rewritten from the start when it is assigned.
 """
 
 import math
@@ -14,24 +14,24 @@ import torch
 from torch import Tensor
 
 REACH = 256
-"""Positions by which a bucket is larger than the one before."""
+"""Step between bucket sizes, in positions."""
 DecodeStep = Callable[[Tensor, Tensor, int], Tensor]
-"""Logits [n, V] of tokens [n] at positions [n] that attend to so many positions; the host does not wait in it."""
+"""Logits [n, V] of tokens [n] at positions [n] with a given reach; the host does not wait."""
 
 
 class Graph(Protocol):
-    """What was captured."""
+    """A captured computation."""
 
     def replay(self) -> None:
-        """Compute it again from what its inputs hold, into the outputs that it had."""
+        """Recompute the captured outputs in place from the current inputs."""
 
 
 Capture = Callable[[Callable[[], Tensor]], tuple[Graph, Tensor]]
-"""Of a computation, its graph and its output."""
+"""Function from a computation to its graph and output."""
 
 
 def cuda_graph(compute: Callable[[], Tensor]) -> tuple[Graph, Tensor]:
-    """Compute once beside the present stream, as PyTorch asks for before a capture, and capture it."""
+    """Capture a computation after one warm-up run on a side stream, which PyTorch requires."""
     beside, present = torch.cuda.Stream(), torch.cuda.current_stream()
     beside.wait_stream(present)
     with torch.cuda.stream(beside):
@@ -52,7 +52,7 @@ class _Captured:
 
 
 class DecodeGraphs:
-    """The decode steps of one cache."""
+    """Captured decode steps of one cache."""
 
     def __init__(self, step: DecodeStep, *, slots: int, positions: int, capture: Capture = cuda_graph) -> None:
         self._step, self._capture = step, capture
@@ -60,19 +60,19 @@ class DecodeGraphs:
         self._captured: dict[tuple[int, int], _Captured] = {}
 
     def bucket(self, rows: int, reach: int) -> tuple[int, int]:
-        """Rows and positions of the graph that serves so many."""
+        """Rows and positions of the graph that serves this size."""
         wide = min(self.slots, 2 ** math.ceil(math.log2(rows)))
         return wide, min(self.positions, math.ceil(reach / REACH) * REACH)
 
     def forget(self) -> None:
-        """The cache is elsewhere now: capture again."""
+        """Drop all graphs, because the cache has moved in memory."""
         self._captured.clear()
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, reach: int) -> Tensor:
-        """Logits [n, V], which the next step overwrites."""
+        """Logits [n, V]; the next step overwrites them."""
         rows, reach = self.bucket(len(tokens_n), reach)
         found = self._captured.get((rows, reach))
-        if found is None:  # captured on the step's own inputs, for the first computation writes to the cache
+        if found is None:  # captured on the step's own inputs, because the first computation writes to the cache
             tokens, positions = (
                 filled(tokens_n.new_zeros(rows), tokens_n),
                 filled(position_n.new_zeros(rows), position_n),
@@ -87,7 +87,7 @@ class DecodeGraphs:
 
 
 def filled(held: Tensor, given: Tensor) -> Tensor:
-    """`held` with what is given in its first places and 0 in the others."""
+    """Copy `given` into the first places of `held`, and 0 into the rest."""
     held[: len(given)] = given
     held[len(given) :] = 0
     return held

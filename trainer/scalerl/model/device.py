@@ -1,4 +1,4 @@
-"""Where a run computes: the recipe's `device`, or the one that is found."""
+"""The device a run computes on: the recipe's `device`, or the one found."""
 
 import torch
 
@@ -6,23 +6,23 @@ from scalerl.recipe import ResolvedRecipe
 
 
 class UnfitMachine(ValueError):
-    """This machine lacks what the recipe asks for: a device, an engine, or one that serves its model."""
+    """This machine lacks what the recipe asks for: a device, an engine, or an engine that serves its model."""
 
 
 def device_of(recipe: ResolvedRecipe) -> torch.device:
-    """The recipe's device; without one CUDA if PyTorch sees a GPU, else the CPU.
+    """The recipe's device; by default CUDA if PyTorch sees a GPU, else the CPU.
 
-    UnfitMachine for a GPU that is not there.
+    Raises UnfitMachine if the recipe asks for a GPU and there is none.
     """
     found = torch.cuda.is_available()
     if recipe.device == "cuda" and not found:
         raise UnfitMachine(
-            f"device: cuda, but PyTorch {torch.__version__} sees no GPU on this machine; write device: cpu, or leave "
-            f"it out, and the device is found"
+            f"device: cuda, but PyTorch {torch.__version__} sees no GPU on this machine; write device: cpu, or omit "
+            f"device to use what is found"
         )
     return torch.device(recipe.device or ("cuda" if found else "cpu"))
 
 
 def device_text(device: torch.device) -> str:
-    """`cpu`, `cuda (NVIDIA H100 80GB HBM3)`."""
+    """Device name, such as `cpu` or `cuda (NVIDIA H100 80GB HBM3)`."""
     return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type

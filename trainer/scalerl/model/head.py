@@ -5,8 +5,8 @@
     H = -sum_v p_v log p_v                         dH / dz_v = -p_v (log p_v + H)
 
 All logits of 14,000 tokens over a vocabulary of 150,000 would take 8 GiB, and several such matrices would be in memory
-at once. Where a pass has more than `LOGITS_AT_ONCE`, they are computed for some tokens at a time, and again in the
-backward pass (as in Cut Cross-Entropy, arXiv 2411.09009).
+at once. A pass with more than `LOGITS_AT_ONCE` logits therefore computes them in chunks of tokens, and recomputes them
+in the backward pass (as in Cut Cross-Entropy, arXiv 2411.09009).
 """
 
 from collections.abc import Iterator
@@ -23,17 +23,17 @@ from scalerl.objective.entropy import entropy
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """A matrix, a bias, the precision of their product, and in how many parts it is summed."""
+    """Matrix, bias, precision of their product, and number of parts it is summed in."""
 
     weight: Tensor
     """[V, hidden]"""
     bias: Tensor | None
     dtype: torch.dtype
     parts: int = 1
-    """Of the hidden width, each with a product of its own: the order of another engine's kernel (split-K)."""
+    """Parts of the hidden width with a product each, to match another engine's summation order (split-K)."""
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Float32 logits [..., V]; in BF16 both the product and its result are rounded, as an unguarded head would."""
+        """Float32 logits [..., V]; in BF16 both the product and its result are rounded, as in an unguarded head."""
         bias = None if self.bias is None else self.bias.to(self.dtype)
         factors = hidden.to(self.dtype).chunk(self.parts, -1), self.weight.to(self.dtype).chunk(self.parts, -1)
         first, *others = zip(*factors, strict=True)
@@ -46,9 +46,9 @@ class Head:
 def token_scores(
     head: Head, hidden: Tensor, tokens: Tensor, *, temperature: float, entropy_gradient: bool
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities of `tokens` [...], predicted from `hidden` [..., hidden], and the entropy there, both [...].
+    """Log-probabilities of `tokens` [...] predicted from `hidden` [..., hidden], and the entropy, both [...].
 
-    Log-probabilities carry a gradient, the entropy only if asked to.
+    Log-probabilities carry a gradient; the entropy does so only with `entropy_gradient`.
     """
     vocabulary = head.weight.shape[0]
     if tokens.numel() * vocabulary > LOGITS_AT_ONCE and head.parts == 1:
@@ -63,13 +63,13 @@ def token_scores(
 
 
 def chunks(num_tokens: int, vocabulary: int) -> Iterator[slice]:
-    """Tokens whose logits are in memory together."""
+    """Slices of tokens whose logits are in memory together."""
     size = max(1, LOGITS_AT_ONCE // vocabulary)
     return (slice(start, start + size) for start in range(0, num_tokens, size))
 
 
 class InChunks(torch.autograd.Function):
-    """The same for tokens [N] of hidden states [N, hidden], some at a time; the weights' gradient is summed in FP32."""
+    """Chunked scores of tokens [N] from hidden states [N, hidden]; the weight gradient is accumulated in FP32."""
 
     @staticmethod
     def forward(

@@ -1,6 +1,6 @@
-"""Cached keys and values of the rows a generator decodes, whatever the policy.
+"""Cached keys and values of the rows that a generator decodes, for any policy.
 
-New weights do not touch it: what old weights cached stays as they wrote it (PipelineRL).
+New weights leave the cache as it is: entries of old weights are kept (PipelineRL).
 """
 
 import math
@@ -14,25 +14,25 @@ from torch import Tensor
 from scalerl.rollout import Prompt
 
 SMALL_CACHE_BYTES = 2**26
-"""Bytes of a cache that is made in one piece."""
+"""Largest cache in bytes that is allocated in one piece."""
 ROWS, POSITIONS = 16, 64
-"""By which a larger one grows."""
+"""Rows and positions by which a larger cache grows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prefill:
-    """Prompts to cache, each once, and the rows that get a copy; the last token of a prompt is left to decoding."""
+    """Prompts to cache once each, and the rows that get a copy; decoding handles the last token of a prompt."""
 
     tokens: Tensor
-    """[P, W], right-padded: what a shorter prompt caches beyond its end is overwritten before it is ever seen."""
+    """[P, W], right-padded; decoding overwrites the padding that a shorter prompt caches before any token sees it."""
     rows: Tensor
     """Rows to write."""
     prompts: Tensor
-    """Which of the P prompts each of those rows gets."""
+    """Index of the prompt that each of those rows gets."""
 
     @classmethod
     def of(cls, new: dict[Prompt, list[int]], device: torch.device) -> "Prefill":
-        """Each new prompt and the rows that it is copied to."""
+        """Prefill of each new prompt into its rows."""
         width = max(len(prompt.tokens) for prompt in new) - 1
         padded = [prompt.tokens[:-1] + (0,) * (width - len(prompt.tokens) + 1) for prompt in new]
         return cls(
@@ -42,7 +42,7 @@ class Prefill:
         )
 
     def parts(self, max_tokens: int) -> "Iterator[Prefill]":
-        """The same prompts in order, at most so many tokens at a time, but one prompt at least."""
+        """Split into parts of at most `max_tokens` tokens, but at least one prompt each."""
         size = max(1, max_tokens // max(1, self.tokens.shape[1]))
         for start in range(0, len(self.tokens), size):
             here = (self.prompts >= start) & (self.prompts < start + size)
@@ -52,10 +52,10 @@ class Prefill:
 
 
 class KVCache(ABC):
-    """Keys and values of up to `slots` rows of up to `positions` tokens; active rows are the first ones.
+    """Keys and values of up to `slots` rows of up to `positions` tokens; active rows come first.
 
-    There is memory for as many rows and positions as were ever needed at once, in the precision of the products that
-    read them: `kv` holds [rows, heads, 2, positions, D] of each layer, positions in whole tiles.
+    Memory grows to the largest number of rows and positions used so far, in the precision of the products that read it.
+    `kv` holds [rows, heads, 2, positions, D] per layer, with positions in whole tiles.
     """
 
     def __init__(
@@ -77,25 +77,25 @@ class KVCache(ABC):
 
     @abstractmethod
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
-        """Logits [n, V] after one more token of each of the first n rows, which stands at `position_n`, on the host.
+        """Logits [n, V] after one more token in each of the first n rows, at `position_n` (on the host).
 
-        Keys and values of these tokens and of the prompts to prefill are cached on the way.
+        Also caches keys and values of these tokens and of the prompts in `prefill`.
         """
 
     def reserve(self, rows: int, reach: int) -> None:
-        """Make room for so many rows and positions; what is cached stays."""
+        """Make room for this many rows and positions, keeping what is cached."""
         have_rows, _, _, have_reach, _ = self.kv[0].shape
         if rows <= have_rows and reach <= have_reach:
             return
         rows = room(rows, have_rows, block=self._blocks[0], most=self.slots)
         reach = room(reach, have_reach, block=self._blocks[1], most=self.positions)
-        with torch.inference_mode(False):  # a checkpoint is read into it outside of inference
+        with torch.inference_mode(False):  # a checkpoint is loaded into the cache outside of inference
             for layer, old in enumerate(self.kv):  # one by one, so that only one layer is in memory twice
                 self.kv[layer] = old.new_zeros(rows, old.shape[1], 2, reach, old.shape[4])
                 self.kv[layer][:have_rows, :, :, :have_reach] = old
 
     def release(self) -> None:
-        """Give the memory back; nothing is cached then."""
+        """Free the memory and empty the cache."""
         self.kv = [layer.new_zeros(0, layer.shape[1], 2, 0, layer.shape[4]) for layer in self.kv]
 
     def taken(self, rows: int, reach: int) -> Tensor:
@@ -103,23 +103,23 @@ class KVCache(ABC):
         return torch.stack([layer[:rows, :, :, :reach] for layer in self.kv])
 
     def put(self, taken: Tensor) -> None:
-        """Fill the first rows and positions with what was taken."""
+        """Fill the first rows and positions from the result of `taken`."""
         _, rows, _, _, reach, _ = taken.shape
         self.reserve(rows, reach)
         for layer, of_layer in zip(self.kv, taken, strict=True):
             layer[:rows, :, :, :reach] = of_layer
 
     def move(self, target: list[int], source: list[int]) -> None:
-        """Copy rows."""
+        """Copy `source` rows to `target` rows."""
         for layer in self.kv:
             layer[target] = layer[source]
 
 
 def room(needed: int, have: int, *, block: int, most: int) -> int:
-    """How many to make room for: whole blocks, and a quarter more than there were, so that growing is rare."""
+    """Size to allocate: whole blocks, at least a quarter more than before so that growth is rare, at most `most`."""
     return have if needed <= have else min(most, math.ceil(max(needed, have * 5 // 4) / block) * block)
 
 
 def whole(size: int, tile: int) -> int:
-    """Rounded up to whole tiles."""
+    """Size rounded up to whole tiles."""
     return math.ceil(size / tile) * tile

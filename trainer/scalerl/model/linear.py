@@ -1,9 +1,8 @@
-"""Products of float32 activations and weights on a processor, by oneDNN where they are large enough.
+"""Products of float32 activations and weights on a CPU, by oneDNN if they are large enough.
 
-`F.linear` calls MKL, which on a processor that is not Intel's computes with half of its vector width; oneDNN looks at
-what the processor can do. Forward, and for the gradients of activations and weights, it takes about half as long there
-(`benchmarks/generation_speed.py`). PyTorch reaches it through an operator of its compiler, which has no gradient of its
-own; a build without it falls back to `F.linear`.
+`F.linear` calls MKL, which on non-Intel CPUs uses half of the vector width; oneDNN checks what the CPU supports. On
+those CPUs oneDNN takes about half as long, forward and backward (`benchmarks/generation_speed.py`). PyTorch exposes
+oneDNN through an operator of its compiler that has no gradient; builds without the operator fall back to `F.linear`.
 """
 
 from functools import cache
@@ -14,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 SMALL_PRODUCT = 2**20
-"""Multiplications of a product below which a call of oneDNN costs more than it saves."""
+"""Smallest product, in multiplications, for which calling oneDNN pays off."""
 
 
 def projected(x: Tensor, weight: Tensor) -> Tensor:
-    """x weight^T, [..., out] of [..., in] and [out, in], in the precision of autocast if it is on."""
+    """x weight^T: [..., out] from [..., in] and [out, in], in autocast's precision if autocast is on."""
     if not _has_onednn() or x.numel() * len(weight) < SMALL_PRODUCT or not _is_plain(x) or not _is_plain(weight):
         return F.linear(x, weight)
     if torch.is_autocast_enabled("cpu"):
@@ -28,7 +27,7 @@ def projected(x: Tensor, weight: Tensor) -> Tensor:
 
 @cache
 def _has_onednn() -> bool:
-    """Whether the operator is there and takes what `_product` gives it: it is private, and may change."""
+    """True if the operator exists and accepts the arguments of `_product`; the operator is private and may change."""
     try:
         x = torch.arange(4.0).view(2, 2)
         return torch.equal(_product(x, x), F.linear(x, x))

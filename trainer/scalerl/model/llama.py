@@ -1,8 +1,8 @@
-"""The built-in policy: a Llama decoder whose weights are Hugging Face's, written for small batches on a CPU.
+"""The built-in policy: a Llama decoder with Hugging Face's weights, written for small batches on a CPU.
 
-`transformers` describes and stores it (`LlamaConfig`, `model.safetensors` under Llama's own names); the arithmetic is
-here, because a decode step of a tiny model is all overhead: query, key and value are one product, so are gate and up,
-and the two numbers that a rotary position turns lie side by side, so that turning them is one complex product.
+`transformers` defines and stores the model (`LlamaConfig`, `model.safetensors` under Llama's names). The arithmetic is
+written here because overhead dominates a decode step of a tiny model. Query, key and value are one product, and so are
+gate and up. The two numbers that a rotary position rotates are adjacent, so the rotation is one complex product.
 A test compares the logits with `LlamaForCausalLM`.
 """
 
@@ -28,7 +28,7 @@ from scalerl.recipe import LlamaModel
 from scalerl.weights.hugging_face import Weights, refuse_unlike, refuse_unusable
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Attention from turned queries, turned keys and values."""
+"""Attention from rotated queries, rotated keys, and values."""
 
 
 class Block(nn.Module):
@@ -39,19 +39,19 @@ class Block(nn.Module):
         self.heads = shape.heads
         self.attention_norm = nn.Parameter(torch.ones(shape.hidden, device=device))
         self.qkv = nn.Parameter(torch.empty(3 * shape.hidden, shape.hidden, device=device))
-        """Rows by head; in a head those of the query, the key and the value; see `fuse_qkv`."""
+        """Rows grouped by head, each with its query, key and value rows; see `fuse_qkv`."""
         self.out = nn.Parameter(torch.empty(shape.hidden, shape.hidden, device=device))
         self.mlp_norm = nn.Parameter(torch.ones(shape.hidden, device=device))
         self.gate_up = nn.Parameter(torch.empty(2 * shape.mlp, shape.hidden, device=device))
         self.down = nn.Parameter(torch.empty(shape.hidden, shape.mlp, device=device))
 
     def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
-        """x plus attention plus the feed-forward layer; what shards weights gathers them around this call."""
+        """x plus attention plus the feed-forward layer; sharding engines gather weights around this call."""
         x = x + projected(attend(*self.project(x, turn)), self.out)
         return self.feed_forward(x)
 
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Turned queries, turned keys and values, each [..., heads, D], of hidden states [..., hidden]."""
+        """Rotated queries, rotated keys, and values, each [..., heads, D], from hidden states [..., hidden]."""
         h = rms_norm(x, self.attention_norm)
         qkv = projected(h, self.qkv).float().unflatten(-1, (self.heads, 3, -1))
         pairs = torch.view_as_complex(qkv[..., :2, :].unflatten(-1, (-1, 2)))
@@ -59,14 +59,14 @@ class Block(nn.Module):
         return qk[..., 0, :], qk[..., 1, :], qkv[..., 2, :]
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """x plus the gated feed-forward layer of its norm."""
+        """x plus the gated feed-forward layer of its RMS norm."""
         h = rms_norm(x, self.mlp_norm)
         gate, up = projected(h, self.gate_up).chunk(2, dim=-1)
         return x + projected(F.silu(gate) * up, self.down)
 
 
 class Llama(Policy):
-    """Token ids to hidden states; fused matrices, see the top of the file."""
+    """Token ids to hidden states, with fused matrices (see the top of this file)."""
 
     def __init__(self, shape: LlamaModel, vocabulary: int, device: torch.device, precision: Precision = FP32) -> None:
         super().__init__(precision)
@@ -78,19 +78,19 @@ class Llama(Policy):
         self.to(precision.weights)
 
     def init_weights(self, generator: torch.Generator) -> None:
-        """Normal weights of sd 0.02, Llama's own start, wider where the layer is narrow (1 / sqrt(fan in))."""
+        """Normal weights with sd 0.02 as in Llama, or more in narrow layers (1 / sqrt(fan in) / 2)."""
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 draw_normal(parameter, max(0.02, parameter.shape[1] ** -0.5 / 2), generator)
 
     @property
     def size(self) -> ModelSize:
-        """What work on it costs."""
+        """Sizes that determine the compute of this model."""
         numbers, width = self.num_parameters(), self.shape.layers * self.shape.hidden
         return ModelSize(parameters=numbers, active_parameters=numbers, attention_width=width, cache_width=2 * width)
 
     def rotary(self, positions: Tensor) -> Tensor:
-        """Turns e^(i angle) of integer positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
+        """Rotations e^(i angle) of positions [...], complex [..., 1, 1, D / 2] to broadcast over heads, q and k."""
         size = self.shape.hidden // self.shape.heads
         frequency = ROPE_BASE ** (-torch.arange(0, size, 2, dtype=torch.float32, device=positions.device) / size)
         angle = positions[..., None, None, None].float() * frequency
@@ -107,7 +107,7 @@ class Llama(Policy):
         return States(hidden=self._body(tokens_BT, turn, attend))
 
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
-        """Final hidden states [N, hidden]: products run without padding, attention on each sequence by itself."""
+        """Final hidden states [N, hidden]; matrix products run unpadded, attention runs per sequence."""
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (packing.padded(part).transpose(1, 2) for part in (q, k, v))
@@ -129,25 +129,25 @@ class Llama(Policy):
         return rms_norm(x, self.norm)
 
     def layers(self) -> Iterator[Block]:
-        """The decoder blocks, typed."""
+        """Decoder blocks with their type."""
         for block in self.blocks:
             assert isinstance(block, Block)
             yield block
 
     def head_weights(self) -> tuple[Tensor, None]:
-        """The head has a matrix of its own and no bias."""
+        """Head matrix, never tied, and no bias."""
         return self.head, None
 
     def new_cache(self, *, slots: int, positions: int) -> "LlamaCache":
-        """An empty cache of that many rows and positions."""
+        """An empty cache for this many rows and positions."""
         return LlamaCache(self, slots=slots, positions=positions)
 
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """Under LlamaForCausalLM's names, fused matrices split."""
+        """Weights under LlamaForCausalLM's names, with fused matrices split."""
         return to_hugging_face(own, self.shape)
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Fuses what belongs together."""
+        """Function from a name of ours to its tensor, fused from the file's tensors."""
         return lambda name: own_tensor(name, weights, self.shape)
 
     def import_weights(self, weights: Weights) -> None:
@@ -164,32 +164,32 @@ class Llama(Policy):
         save_file(copies, folder / "model.safetensors", metadata={"format": "pt"})
 
     def load_weights(self, folder: Path) -> None:
-        """Fill from the model.safetensors of `folder`; ValueError where it is damaged."""
+        """Fill from the model.safetensors of `folder`; raises ValueError if the file is damaged."""
         path = folder / "model.safetensors"
         try:
             weights = load_file(path)
         except (SafetensorError, OSError) as error:
-            raise ValueError(f"{path} cannot be read ({error}); remove its folder to have it made again") from None
+            raise ValueError(f"cannot read {path} ({error}); delete its folder to have it recreated") from None
         refuse_unusable(weights, str(path))
         self.import_weights(weights)
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
-        """Write config.json and model.safetensors that `LlamaForCausalLM.from_pretrained(folder)` loads."""
+        """Write config.json and model.safetensors for `LlamaForCausalLM.from_pretrained(folder)`."""
         folder.mkdir(parents=True, exist_ok=True)
         config(self.shape, self.head.shape[0], eos_token_id).save_pretrained(folder)
         self.save_weights(folder)
 
 
 def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
-    """x / sqrt(mean x^2 + EPS) weight, in float32 whatever precision the weights are kept in."""
+    """x / sqrt(mean x^2 + EPS) weight, in float32 for weights of any precision."""
     return F.rms_norm(x, (x.shape[-1],), weight.float(), RMS_EPS)
 
 
 class LlamaCache(KVCache):
-    """Decodes and prefills a `Llama` in one pass.
+    """Cache of a `Llama` that prefills new prompts in the pass that decodes the other rows.
 
-    New prompts are prefilled in the same pass that decodes the other rows: each product then runs once, on all of their
-    tokens together, which for a tiny model is cheaper than a pass of its own for a handful of prompts.
+    Each product runs once on all tokens together. For a tiny model this costs less than a separate pass for a few
+    prompts.
     """
 
     def __init__(self, policy: Llama, *, slots: int, positions: int) -> None:
@@ -214,7 +214,7 @@ class LlamaCache(KVCache):
             self.capture_steps()
 
     def capture_steps(self, capture: Capture = cuda_graph) -> None:
-        """Decode steps without new prompts are captured once for each size, and replayed from then on."""
+        """Capture decode steps without new prompts once per size, and replay them afterwards."""
         self._graphs = DecodeGraphs(self._step, slots=self.slots, positions=self.positions, capture=capture)
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
@@ -227,7 +227,7 @@ class LlamaCache(KVCache):
         return self._graphs.logits(tokens_n, position_n, reach)
 
     def reserve(self, rows: int, reach: int) -> None:
-        """Make room; for captured steps all of it at once, because they read and write where they were captured."""
+        """Make room; captured steps need all of it at once, because graphs are tied to their memory."""
         if self._graphs is None:
             super().reserve(rows, reach)
             return
@@ -237,7 +237,7 @@ class LlamaCache(KVCache):
             self._graphs.forget()
 
     def _step(self, tokens_n: Tensor, position_n: Tensor, reach: int, prefill: Prefill | None = None) -> Tensor:
-        """The same where there is room for `reach` positions, positions on the device."""
+        """Logits [n, V] of one step, given room for `reach` positions; positions are on the device."""
         with self.policy.products():
             hidden = self._hidden(tokens_n, position_n, reach, prefill)
         return self.policy.logits(hidden)
@@ -260,7 +260,7 @@ class LlamaCache(KVCache):
                 parts.append(self._prefill(layer, q[n:], k[n:], v[n:], prefill))
             step.write(self.kv[layer], k[:n], v[:n])
             parts.insert(0, step.attend(self.kv[layer], q[:n]))
-            if layer == last:  # nothing reads what prompts would have above their last keys and values
+            if layer == last:  # nothing reads a prompt's output of the last layer
                 x, parts = x[:n], parts[:1]
             x = x + projected(torch.cat(parts) if len(parts) > 1 else parts[0], block.out)
             x = block.feed_forward(x)
@@ -274,7 +274,7 @@ class LlamaCache(KVCache):
         return DenseStep(position_n, reach, self.kv[0], self.policy.precision.products)
 
     def _prefill(self, layer: int, q: Tensor, k: Tensor, v: Tensor, prefill: Prefill) -> Tensor:
-        """Cache one layer of the prompts; their attention [P x W, hidden] from q, k and v [P x W, heads, D]."""
+        """Cache one layer of the prompts; returns their attention [P x W, hidden]. q, k and v are [P x W, heads, D]."""
         prompts, width = prefill.tokens.shape
         q, k, v = (part.unflatten(0, (prompts, width)).transpose(1, 2) for part in (q, k, v))
         written = torch.stack((k, v), dim=2)
@@ -286,7 +286,7 @@ class LlamaCache(KVCache):
         return attended.transpose(1, 2).flatten(2).flatten(0, 1).float()
 
     def taken(self, rows: int, reach: int) -> Tensor:
-        """A copy of the first rows and positions of all layers, token by token."""
+        """Copy of the first rows and positions of all layers, token by token."""
         if not self._is_tiled:
             return super().taken(rows, reach)
         copy = super().taken(rows, whole(reach, TILE))
@@ -294,12 +294,12 @@ class LlamaCache(KVCache):
         return copy[..., :reach, :].contiguous()
 
     def put(self, taken: Tensor) -> None:
-        """Fill the first rows and positions with what was taken."""
+        """Fill the first rows and positions from the result of `taken`."""
         super().put(in_tiles(taken) if self._is_tiled else taken)
 
 
 def in_tiles(written: Tensor) -> Tensor:
-    """Keys and values [..., 2, T, D] as a cache in tiles holds them, with zeros behind them up to a whole tile."""
+    """Keys and values [..., 2, T, D] in the layout of a tiled cache, zero-padded to a whole tile."""
     width = written.shape[-2]
     written = F.pad(written, (0, 0, 0, whole(width, TILE) - width))
     return torch.stack((tiled(written[..., 0, :, :]), written[..., 1, :, :]), dim=-3)

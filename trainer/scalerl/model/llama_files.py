@@ -1,7 +1,7 @@
-"""The built-in policy in Hugging Face's format: configuration, and weights under LlamaForCausalLM's names.
+"""Files of the built-in policy in Hugging Face's format: configuration and weights under LlamaForCausalLM's names.
 
-Our own names are `embedding`, `norm`, `head` and, in every block, `qkv`, `gate_up`, `out`, `down` and two norms:
-matrices that meet the same input are one (`scalerl.model.llama`).
+Our own names are `embedding`, `norm` and `head`, and in every block `qkv`, `gate_up`, `out`, `down` and two norms.
+Matrices with the same input are fused (`scalerl.model.llama`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,30 +13,30 @@ from torch import Tensor
 from scalerl.recipe import LlamaModel
 
 RMS_EPS = 1e-6
-"""In an RMS norm."""
+"""Epsilon of the RMS norms."""
 ROPE_BASE = 10000.0
 MAX_POSITIONS = 4096
-"""Rotary positions have no end of their own; servers reserve memory for as many as the configuration says."""
+"""Positions in the configuration: rotary positions have no limit, but servers reserve memory for this many."""
 
 
 def fuse_qkv(q: Tensor, k: Tensor, v: Tensor, heads: int) -> Tensor:
-    """Llama's three projections as one matrix, a head's q, k and v together.
+    """Llama's three projections as one matrix, with q, k and v of each head together.
 
-    Llama turns row i of a head of size D with row i + D / 2; here these two of q and of k lie side by side.
+    Llama rotates row i of a head of size D with row i + D / 2; here these two rows of q and of k are adjacent.
     """
     q, k = (part.view(heads, 2, -1, part.shape[1]).transpose(1, 2).reshape(heads, -1, part.shape[1]) for part in (q, k))
     return torch.stack((q, k, v.view_as(q)), dim=1).flatten(0, 2)
 
 
 def split_qkv(qkv: Tensor, heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The inverse of `fuse_qkv`."""
+    """Inverse of `fuse_qkv`."""
     q, k, v = qkv.view(heads, 3, -1, qkv.shape[1]).unbind(1)
     q, k = (part.unflatten(1, (-1, 2)).transpose(1, 2).flatten(0, 2) for part in (q, k))
     return q, k, v.flatten(0, 1)
 
 
 def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
-    """What `transformers` calls this model."""
+    """`LlamaConfig` of this model."""
     from transformers import LlamaConfig  # seconds to import, and only saving needs it
 
     return LlamaConfig(
@@ -58,14 +58,14 @@ def config(shape: LlamaModel, vocabulary: int, eos_token_id: int) -> Any:
 
 
 OUTSIDE_LAYERS = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight"}
-"""What lies outside the layers, by our names."""
+"""Tensors outside the layers: our name to Llama's."""
 LAYER_TENSORS = {
     "out": "self_attn.o_proj.weight",
     "down": "mlp.down_proj.weight",
     "attention_norm": "input_layernorm.weight",
     "mlp_norm": "post_attention_layernorm.weight",
 }
-"""What is the same tensor on both sides, of each layer."""
+"""Tensors of a layer that are the same on both sides: our name to Llama's."""
 FUSED = {
     "qkv": tuple(f"self_attn.{name}_proj.weight" for name in "qkv"),
     "gate_up": tuple(f"mlp.{name}_proj.weight" for name in ("gate", "up")),
@@ -73,7 +73,7 @@ FUSED = {
 
 
 def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str, Tensor]:
-    """Those of our weights that are there under LlamaForCausalLM's names, fused matrices split; most are views."""
+    """Weights under LlamaForCausalLM's names, fused matrices split; most are views, and absent weights are skipped."""
     theirs = {name: state[own] for own, name in OUTSIDE_LAYERS.items() if own in state}
     for index in range(shape.layers):
         prefix, ours = f"model.layers.{index}.", f"blocks.{index}."
@@ -87,7 +87,7 @@ def to_hugging_face(state: Mapping[str, Tensor], shape: LlamaModel) -> dict[str,
 
 
 def own_tensor(name: str, theirs: Mapping[str, Tensor], shape: LlamaModel) -> Tensor:
-    """One of our weights from those under LlamaForCausalLM's names; a fused one is a copy."""
+    """One weight under our name, from weights under LlamaForCausalLM's names; fused weights are copies."""
     if name in OUTSIDE_LAYERS:
         return theirs[OUTSIDE_LAYERS[name]]
     _, index, own = name.split(".")
@@ -99,7 +99,7 @@ def own_tensor(name: str, theirs: Mapping[str, Tensor], shape: LlamaModel) -> Te
 
 
 def from_hugging_face(theirs: Mapping[str, Tensor], shape: LlamaModel) -> Iterator[tuple[str, Tensor]]:
-    """The inverse of `to_hugging_face`, one tensor at a time."""
+    """Inverse of `to_hugging_face`, one tensor at a time."""
     of_layers = [f"blocks.{index}.{own}" for index in range(shape.layers) for own in (*FUSED, *LAYER_TENSORS)]
     for name in (*OUTSIDE_LAYERS, *of_layers):
         yield name, own_tensor(name, theirs, shape)

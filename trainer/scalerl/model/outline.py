@@ -1,7 +1,7 @@
-"""Networks without memory: modules whose parameters have shapes alone, and the weights that they get part by part.
+"""Networks with shapes but no memory, whose weights are read part by part.
 
-PyTorch's device `meta` has the shapes. Whoever shards a network cuts its outline, and then reads what it keeps: so no
-process ever holds the weights of all layers. Buffers are no part of this: they are small, and they have their numbers.
+Parameters are on PyTorch's device `meta`. An engine that shards a network shards its outline first and then reads only
+what it keeps, so no process ever holds the weights of all layers. Buffers are small and keep their values.
 """
 
 import copy
@@ -16,12 +16,12 @@ from scalerl.weights.hugging_face import Weights
 
 
 def is_outline(network: nn.Module) -> bool:
-    """Whether its parameters have shapes alone."""
+    """True if all parameters have shapes only."""
     return any(parameter.is_meta for parameter in network.parameters())
 
 
 def outline_of(network: nn.Module) -> nn.Module:
-    """A copy with shapes for parameters; what was shared stays so."""
+    """A copy whose parameters have shapes only; shared parameters stay shared."""
     shapes = {
         id(parameter): nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=parameter.requires_grad)
         for parameter in network.parameters()
@@ -31,7 +31,7 @@ def outline_of(network: nn.Module) -> nn.Module:
 
 @contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Modules made in the block have no memory for their parameters; buffers are as ever."""
+    """Context in which new modules get parameters without memory; buffers are unaffected."""
     register = nn.Module.register_parameter
 
     def registered(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
@@ -47,7 +47,7 @@ def shapes_alone() -> Iterator[None]:
 
 
 def set_parameters(network: nn.Module, values: dict[str, nn.Parameter]) -> None:
-    """Put parameters, by name, in the place of others, wherever those are shared."""
+    """Replace parameters by name, wherever they are shared."""
     others = dict(network.named_parameters())
     by_identity = {id(others[name]): value for name, value in values.items()}
     for module in network.modules():
@@ -57,7 +57,7 @@ def set_parameters(network: nn.Module, values: dict[str, nn.Parameter]) -> None:
 
 
 class PolicyParts:
-    """A policy's own tensors, by its own names behind a prefix, from the weights of its file: one at a time is there.
+    """A policy's own tensors under its own prefixed names, read from its file's weights; one is in memory at a time.
 
     A source of `scalerl.learner.pieces`.
     """
@@ -68,11 +68,11 @@ class PolicyParts:
         self._last: tuple[str, Tensor] | None = None
 
     def __contains__(self, name: object) -> bool:
-        """It has all."""
+        """True for every name with the prefix."""
         return isinstance(name, str) and name.startswith(self.prefix)
 
     def read(self, name: str, start: int, stop: int) -> Tensor:
-        """Numbers `start` to `stop` of the tensor in the order of its memory."""
+        """Elements `start` to `stop` of the flattened tensor."""
         if self._last is None or self._last[0] != name:
             self._last = None
             self._last = name, self._imported(name.removeprefix(self.prefix)).detach().reshape(-1)

@@ -1,14 +1,13 @@
-"""Sequences one after the other in a row instead of one a row: no product is spent on padding.
+"""Sequences concatenated into one row instead of one sequence per row, so that no product is spent on padding.
 
     lengths 2, 3                          sequence_N 0 0 1 1 1    position_N 0 1 0 1 2
-    the same, both begin with one prompt
+    the same, with a shared prompt
     of one token                          sequence_N 0 0 1 1      position_N 0 1 1 2
 
-Positions start again with each sequence, and no sequence attends to another. What stands before any answer is the same
-in all rollouts of a prompt, so it may be computed once for all of them: its hidden states, keys and values are theirs.
+Positions restart with each sequence, and no sequence attends to another. The tokens before an answer are the same in
+all rollouts of a prompt, so their hidden states, keys and values may be computed once and shared.
 
-
-All of it is index arithmetic of the host; a device only gets the finished indices.
+The host does all index arithmetic; a device only gets the finished indices.
 """
 
 from dataclasses import dataclass, fields
@@ -20,36 +19,36 @@ from torch import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class Packing:
-    """Where each of the N tokens of a packed row stands in the right-padded [B, T]."""
+    """Index maps between the N tokens of a packed row and right-padded [B, T]."""
 
     sequence_N: Tensor
-    """Row of [B, T]."""
+    """Row in [B, T]."""
     position_N: Tensor
-    """Column of [B, T], which is also the position in the sequence."""
+    """Column in [B, T], which is also the position in the sequence."""
     token_BT: Tensor
-    """Which of the N tokens stands there; 0 where padding is."""
+    """Index of the packed token; 0 for padding."""
     sequence_M: Tensor
-    """Row of [B, T] of each token that is predicted from those before it, row after row."""
+    """Row in [B, T] of each predicted token, row after row."""
     position_M: Tensor
-    """Its column."""
+    """Column of each predicted token."""
     before_M: Tensor
-    """Which of the N tokens stands before it."""
+    """Packed index of the token before each predicted token."""
     shares_prompts: bool
-    """Whether tokens may belong to several sequences."""
+    """True if tokens may belong to several sequences."""
     host: "Packing | None" = None
-    """The same on the host, if this one is elsewhere."""
+    """Copy of this packing on the host, if this one is on a device."""
 
     @classmethod
     def of(cls, length_B: Tensor) -> "Packing":
-        """The packing of sequences of these lengths, in order; lengths and packing are on the host."""
+        """Packing of sequences of these lengths, in order; both are on the host."""
         sequences = torch.arange(len(length_B), device=length_B.device)
         return cls._of(length_B, torch.ones_like(length_B), sequences)
 
     @classmethod
     def with_shared_prompts(cls, length_B: Tensor, prompt_B: Tensor, group_B: Tensor) -> "Packing":
-        """The same, but sequences of one group share the first `prompt_B` tokens, which stand in its first sequence.
+        """Packing whose groups share the first `prompt_B` tokens, stored in the first sequence of the group.
 
-        Only answers, from column `prompt_B` on, are predicted.
+        Only answers are predicted, from column `prompt_B` on.
         """
         same_BB = group_B[:, None] == group_B
         return cls._of(length_B, prompt_B, same_BB.int().argmax(dim=1))
@@ -77,7 +76,7 @@ class Packing:
         )
 
     def to(self, device: torch.device) -> "Packing":
-        """The same with its indices on `device`."""
+        """This packing with its indices on `device`."""
         moved: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in moved.items():
             if isinstance(value, Tensor):
@@ -85,35 +84,35 @@ class Packing:
         return Packing(**{**moved, "host": self.host or self})
 
     def packed(self, padded: Tensor) -> Tensor:
-        """[N, ...] of [B, T, ...]."""
+        """[N, ...] from [B, T, ...]."""
         return padded[self.sequence_N, self.position_N]
 
     def padded(self, packed: Tensor) -> Tensor:
-        """[B, T, ...] of [N, ...]; where padding is stands something that nothing may attend to."""
-        # index_select: its gradient adds up rows far faster than that of indexing.
+        """[B, T, ...] from [N, ...]; padding holds arbitrary values that must not be attended to."""
+        # index_select: its gradient accumulates rows far faster than that of indexing.
         return packed.index_select(0, self.token_BT.flatten()).unflatten(0, self.token_BT.shape)
 
     def predicted(self, padded: Tensor) -> Tensor:
-        """Of [B, T, ...] what stands at each predicted token, [M, ...]."""
+        """Entries of [B, T, ...] at each predicted token, [M, ...]."""
         return padded[self.sequence_M, self.position_M]
 
     def before(self, packed: Tensor) -> Tensor:
-        """Of [N, ...] what stands before each predicted token, [M, ...]."""
+        """Entries of [N, ...] just before each predicted token, [M, ...]."""
         return packed.index_select(0, self.before_M)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """[B, T] of one value for each predicted token, 0 elsewhere."""
+        """[B, T] with one value per predicted token, 0 elsewhere."""
         return values.new_zeros(self.token_BT.shape).index_put((self.sequence_M, self.position_M), values)
 
     def may_attend(self) -> Tensor:
-        """Whether each token (row) may look at each other (column), [N, N]: itself and what its sequence has before."""
+        """True if a token (row) may attend to another (column), [N, N]: itself and earlier tokens of its sequence."""
         token_N = torch.arange(len(self.position_N), device=self.position_N.device)
         of_my_sequence_NN = self.token_BT[self.sequence_N[:, None], self.position_N] == token_N
         return of_my_sequence_NN & (self.position_N <= self.position_N[:, None])
 
 
 def padded_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
-    """Row indices, longest rows first, so that rows x longest row stays within `max_tokens` (one row at least)."""
+    """Row indices, longest rows first, with rows x longest row at most `max_tokens` (at least one row)."""
     order = torch.argsort(length_B, descending=True, stable=True)
     batches, start = [], 0
     while start < len(order):
@@ -124,9 +123,9 @@ def padded_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
 
 
 def packed_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
-    """Row indices whose lengths add up to at most `max_tokens` (one row at least): first fit, longest first.
+    """Row indices whose lengths add up to at most `max_tokens` (at least one row): first-fit decreasing.
 
-    First-fit decreasing needs at most 11/9 of the fewest bins there could be, and 6/9 of one (Dósa 2007).
+    First-fit decreasing needs at most 11/9 of the optimal number of bins, plus 6/9 (Dósa 2007).
     """
     bins: list[list[int]] = []
     free: list[int] = []
@@ -143,7 +142,7 @@ def packed_micro_batches(length_B: Tensor, max_tokens: int) -> list[Tensor]:
 
 
 def shared_micro_batches(length_B: Tensor, prompt_B: Tensor, group_B: Tensor, max_tokens: int) -> list[Tensor]:
-    """The same where a prompt counts once for the rows of its group in one pass; groups that fit stay whole."""
+    """Packed micro-batches that count a shared prompt once per pass; groups that fit stay whole."""
     pieces: list[tuple[int, list[int]]] = []
     for group in group_B.unique().tolist():
         rows = (group_B == group).nonzero().flatten().tolist()

@@ -1,4 +1,4 @@
-"""What every policy has: hidden states of tokens, a head with its own precision, and log-probabilities from both.
+"""The interface of every policy: hidden states of tokens, a head with its own precision, and log-probabilities.
 
 llama                 the built-in decoder, fast on a CPU
 transformers_policy   any causal language model that `transformers` loads
@@ -25,11 +25,11 @@ from scalerl.weights.hugging_face import Weights
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """What a policy's numbers are rounded to: `Precision(weights=float32, products=bfloat16, head=float32)`."""
+    """Precision of a policy: `Precision(weights=float32, products=bfloat16, head=float32)`."""
 
     weights: torch.dtype
     products: torch.dtype
-    """Matrix products of the body; norms, softmax and the residual stream are FP32 always."""
+    """Matrix products of the body; norms, softmax and the residual stream are always FP32."""
     head: torch.dtype
     """The language-model head (ScaleRL §3.2)."""
 
@@ -39,7 +39,7 @@ FP32 = Precision(weights=torch.float32, products=torch.float32, head=torch.float
 
 @dataclass(frozen=True, kw_only=True)
 class States:
-    """Final hidden states, and how a mixture of experts routed the tokens; dense models have no routing."""
+    """Final hidden states, and the routing of tokens in a mixture of experts (None for dense models)."""
 
     hidden: Tensor
     routing: Routing | None = None
@@ -47,19 +47,19 @@ class States:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """What a policy says of tokens it is shown; both [B, T] are 0 at position 0."""
+    """Log-probabilities and entropy of given tokens; both [B, T] are 0 at position 0."""
 
     logprobs_BT: Tensor
-    """Log-probability of each token given those before it."""
+    """Log-probability of each token given the tokens before it."""
     entropy_BT: Tensor
     """In nats, of the distribution that the token was drawn from."""
     balance_B: Tensor | None = None
-    """Load-balancing loss of each sequence's routing; None for dense models, and where lengths are not given."""
+    """Load-balancing loss of each sequence's routing; None for dense models and if no lengths are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """The hidden states that all tokens but the first of each sequence are predicted from, and these tokens."""
+    """Hidden states from which all tokens but the first of each sequence are predicted, and these tokens."""
 
     hidden: Tensor
     """[..., hidden]"""
@@ -67,28 +67,28 @@ class Before:
     """[...]"""
     routing: Routing | None = None
     packing: Packing | None = None
-    """How the tokens stand in [B, T]; None where [...] is [B, T - 1]."""
+    """Layout of the tokens in [B, T]; None if [...] is [B, T - 1]."""
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """[B, T] of one value for each of the tokens, 0 for the first of a sequence."""
+        """[B, T] with one value per token, 0 for the first token of a sequence."""
         return F.pad(values, (1, 0)) if self.packing is None else self.packing.laid_out(values)
 
 
 class Policy(nn.Module, ABC):
-    """A causal language model to be trained and decoded from."""
+    """A causal language model for training and decoding."""
 
     def __init__(self, precision: Precision) -> None:
         super().__init__()
         self.precision = precision
         self.recompute = False
-        """Gradient checkpointing: the backward pass computes each block's activations again."""
+        """Gradient checkpointing: the backward pass recomputes each block's activations."""
         self.head_parts = 1
-        """Parts in which the head's product is summed; see `Head.parts`."""
+        """Number of parts in which the head's product is summed; see `Head.parts`."""
 
     @property
     @abstractmethod
     def size(self) -> ModelSize:
-        """What work on it costs."""
+        """Sizes that determine the compute of this model."""
 
     @abstractmethod
     def states(self, tokens_BT: Tensor) -> States:
@@ -96,7 +96,7 @@ class Policy(nn.Module, ABC):
 
     @abstractmethod
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
-        """Final hidden states [N, hidden] of the same tokens without padding."""
+        """Final hidden states [N, hidden] of the tokens of a packed row."""
 
     @abstractmethod
     def head_weights(self) -> tuple[Tensor, Tensor | None]:
@@ -104,41 +104,41 @@ class Policy(nn.Module, ABC):
 
     @abstractmethod
     def new_cache(self, *, slots: int, positions: int) -> KVCache:
-        """An empty cache to decode `slots` rows of up to `positions` tokens with."""
+        """An empty cache for decoding `slots` rows of up to `positions` tokens."""
 
     @abstractmethod
     def init_weights(self, generator: torch.Generator) -> None:
-        """Random weights to begin with."""
+        """Draw random initial weights."""
 
     def exported_weights(self) -> dict[str, Tensor]:
-        """Its weights under the names of the file that `save_weights` writes, without a gradient.
+        """Weights under the names in the file that `save_weights` writes, without gradients.
 
-        They may share memory with the policy, and need not be contiguous: copy what must outlast the next step.
+        They may share memory with the policy and may be non-contiguous: copy what must outlast the next step.
         """
         return self.exported_part(self.state_dict())
 
     @abstractmethod
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """The same of some tensors by the names of its `state_dict`, whole layers of a policy that lies elsewhere."""
+        """Exported weights of some entries of a `state_dict`, given in whole layers; the policy may be sharded."""
 
     @abstractmethod
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Gives a tensor by its name in `state_dict`, made of weights under the names of the file when it is asked for.
+        """Function from a name in `state_dict` to its tensor, made on demand from weights under the names in the file.
 
-        An outline (`scalerl.model.outline`) has one too.
+        Outlines (`scalerl.model.outline`) have one too.
         """
 
     @abstractmethod
     def import_weights(self, weights: Weights) -> None:
-        """Fill from the weights that a policy of the same model exported; ValueError names those that do not fit."""
+        """Fill from weights exported by a policy of the same model; raises ValueError naming any that do not fit."""
 
     @abstractmethod
     def save(self, folder: Path, *, eos_token_id: int) -> None:
-        """Write what `transformers` loads: config.json and weights."""
+        """Write config.json and weights for `transformers` to load."""
 
     @abstractmethod
     def save_weights(self, folder: Path) -> None:
-        """Write the weights beside a config.json that `save` has written before."""
+        """Write the weights beside a config.json written earlier by `save`."""
 
     @abstractmethod
     def load_weights(self, folder: Path) -> None:
@@ -146,16 +146,16 @@ class Policy(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are, and all tensors that it makes."""
+        """Device of the weights and of all tensors that the policy creates."""
         return self.head_weights()[0].device
 
     def num_parameters(self) -> int:
-        """Trainable numbers, embedding and head included, shared ones once."""
+        """Number of trainable parameters, including embedding and head; shared ones count once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @contextmanager
     def products(self) -> Iterator[None]:
-        """Matrix products inside are rounded as the precision says."""
+        """Context in which matrix products have the policy's precision."""
         if self.precision.products == torch.float32:
             yield
         else:
@@ -177,12 +177,12 @@ class Policy(nn.Module, ABC):
         return self.lm_head.logits(hidden)
 
     def token_logprobs(self, tokens_BT: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Log-probability of each token given those before it, and the entropy there, both [B, T], 0 at position 0."""
+        """Log-probability of each token given the tokens before it, and the entropy, both [B, T], 0 at position 0."""
         scores = self.score(tokens_BT, temperature)
         return scores.logprobs_BT, scores.entropy_BT
 
     def before(self, tokens_BT: Tensor, packing: Packing | None = None) -> "Before":
-        """What the tokens of right-padded rows are predicted from, computed without padding if a packing is given."""
+        """States that predict the tokens of right-padded rows, computed without padding if a packing is given."""
         if packing is None:
             states = self.states(tokens_BT)
             return Before(hidden=states.hidden[:, :-1], tokens=tokens_BT[:, 1:], routing=states.routing)
@@ -205,8 +205,8 @@ class Policy(nn.Module, ABC):
     ) -> Scores:
         """Log-probabilities and entropy of right-padded rows; with a packing only of the tokens that it predicts.
 
-        `length_B` lies on the host. Only the load-balancing loss of a mixture of experts needs it.
-        Log-probabilities carry a gradient, the entropy only if asked to.
+        `length_B`, on the host, is needed only for the load-balancing loss of a mixture of experts.
+        Log-probabilities carry a gradient; the entropy does so only with `entropy_gradient`.
         """
         before = self.before(tokens_BT, packing)
         chosen, uncertainty = token_scores(
@@ -219,12 +219,12 @@ class Policy(nn.Module, ABC):
 
 
 def frozen_copy(policy: Policy) -> Policy:
-    """A copy that takes no gradient."""
+    """A copy without gradients."""
     return copy.deepcopy(policy).requires_grad_(False)
 
 
 @torch.no_grad()
 def draw_normal(parameter: nn.Parameter, std: float, generator: torch.Generator) -> None:
-    """Fill with normal numbers, drawn on the generator's device so that they are the same wherever the policy is."""
+    """Fill with normal numbers drawn on the generator's device, so that they do not depend on the policy's device."""
     drawn = torch.empty(parameter.shape, dtype=parameter.dtype, device=generator.device)
     parameter.copy_(drawn.normal_(std=std, generator=generator))

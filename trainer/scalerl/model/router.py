@@ -1,8 +1,8 @@
-"""The auxiliary loss that keeps a mixture of experts from sending every token to the same few.
+"""Load-balancing loss, which keeps a mixture of experts from sending every token to the same few experts.
 
-It is taken sequence by sequence (DeepSeek-V3, arXiv 2412.19437, eq. 17-20), so that micro-batches add up to exactly the
-whole batch's, which the batch-wide loss of Switch Transformers (arXiv 2101.03961) does not. Its scale is the one that
-`transformers` has: experts per token where all are used alike.
+The loss is per sequence (DeepSeek-V3, arXiv 2412.19437, eq. 17-20), so micro-batches add up to exactly the loss of the
+whole batch; the batch-wide loss of Switch Transformers (arXiv 2101.03961) does not. The scale is that of
+`transformers`: the number of experts per token if all experts are used equally.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from scalerl.model.packing import Packing
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """Router logits [tokens, experts] of each layer with experts, tokens in the order they were given."""
+    """Router logits [tokens, experts] of each layer with experts, tokens in input order."""
 
     logits: tuple[Tensor, ...]
     experts_per_token: int
 
 
 def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, experts_per_token: int) -> Tensor:
-    """E sum_e f_e P_e of each sequence, [B]: f_e the share of its tokens that e gets, P_e its mean probability of e."""
+    """E sum_e f_e P_e of each sequence, [B]: f_e the share of tokens routed to e, P_e the mean probability of e."""
     num_experts = logits_NE.shape[1]
     probability_NE = logits_NE.float().softmax(-1)
     chosen_NE = torch.zeros_like(probability_NE).scatter(1, probability_NE.topk(experts_per_token).indices, 1.0)
-    # Not bincount, for which the host waits.
+    # Not bincount, which makes the host wait.
     tokens_B = sequence_N.new_zeros(num_sequences).index_add(0, sequence_N, torch.ones_like(sequence_N))
     tokens_B1 = tokens_B.clamp(min=1)[:, None]
     zeros_BE = probability_NE.new_zeros(num_sequences, num_experts)
@@ -36,8 +36,9 @@ def sequence_balance(logits_NE: Tensor, sequence_N: Tensor, num_sequences: int, 
 
 
 def balance(routing: Routing, length_B: Tensor, shape: torch.Size | None) -> Tensor:
-    """Mean over layers of `sequence_balance`, [B], padding left out; `shape` is [B, T] if the rows are padded, else
-    None. Lengths are on the host."""
+    """Mean of `sequence_balance` over layers, [B], without padding; `shape` is [B, T] for padded rows, else None.
+
+    Lengths are on the host."""
     packing = Packing.of(length_B).to(routing.logits[0].device)
     layers = []
     for logits in routing.logits:

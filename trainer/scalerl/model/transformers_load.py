@@ -1,4 +1,4 @@
-"""Policies of the library's models, their weights not set: of a configuration, of a folder, of sizes."""
+"""Policies of `transformers` models, weights not yet set: from a configuration, a folder or given sizes."""
 
 import copy
 from contextlib import nullcontext
@@ -22,18 +22,18 @@ from scalerl.recipe import MoeModel, PretrainedModel
 from scalerl.tokens import make_tokenizer
 
 NO_NOISE = {("phimoe", "router_jitter_noise")}
-"""Settings with the name of a noise that also decide what a model computes without it."""
+"""Settings named like noise that also change what a model computes without noise."""
 
 
 def empty(
     config: PreTrainedConfig, device: torch.device, precision: Precision = FP32, *, outline: bool = False
 ) -> TransformersPolicy:
-    """A policy of this configuration on `device`, its weights not set; as an outline they have no memory either."""
+    """A policy of this configuration on `device`, with weights not yet set; an outline has no memory for them."""
     config = copy.deepcopy(config)
     for name in SWITCHED_OFF:
         if getattr(config, name, None) and (config.model_type, name) not in NO_NOISE:
             setattr(config, name, 0.0)
-    # Eager experts: the grouped product has no half precision on a CPU.
+    # Eager experts: the grouped product does not support half precision on a CPU.
     try:
         with no_init_weights(), device, shapes_alone() if outline else nullcontext():
             model = AutoModelForCausalLM.from_config(
@@ -44,10 +44,10 @@ def empty(
             )
     except (ValueError, TypeError, AttributeError, KeyError, ImportError) as error:
         raise ValueError(
-            f"{config.model_type}: transformers makes no causal language model of this configuration ({error}); "
-            f"families that can be trained are {WORK}"
+            f"{config.model_type}: transformers has no causal language model for this configuration ({error}); "
+            f"supported families are {WORK}"
         ) from error
-    # What is left of the initialisation: shared tensors, and constants such as rotary frequencies, which no file holds.
+    # Remaining initialisation: shared tensors, and constants such as rotary frequencies, which no file holds.
     model.tie_weights()
     with device:
         for module in model.modules():
@@ -57,7 +57,7 @@ def empty(
 
 
 def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
-    """PyTorch's fused attention, on a GPU by blocks; written out by the library where a family does more than that."""
+    """Attention implementation: fused (block-sparse on a GPU), or eager if the family does not support fused."""
     family = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     is_capped = getattr(config, "attn_logit_softcapping", None)
     if is_capped or not getattr(family, "_supports_sdpa", True):
@@ -68,18 +68,18 @@ def attention_of(config: PreTrainedConfig, device: torch.device) -> str:
 def of_folder(
     model: PretrainedModel, device: torch.device, precision: Precision, *, outline: bool = False
 ) -> TransformersPolicy:
-    """A policy of the model in a folder, its weights not set."""
+    """A policy of the model in a folder, with weights not yet set."""
     try:
         config = AutoConfig.from_pretrained(model.path)
-    except Exception as error:  # the library raises whatever a damaged or unknown configuration leads to
-        raise ValueError(f"model {model.path}: config.json cannot be read: {error}") from error
+    except Exception as error:  # the library raises many types for a damaged or unknown configuration
+        raise ValueError(f"model {model.path}: cannot read config.json: {error}") from error
     return empty(config, device, precision, outline=outline)
 
 
 def mixtral(
     shape: MoeModel, device: torch.device, precision: Precision, *, outline: bool = False
 ) -> TransformersPolicy:
-    """A mixture of experts of these sizes, its weights not set."""
+    """A mixture of experts of these sizes, with weights not yet set."""
     config = MixtralConfig(
         architectures=["MixtralForCausalLM"],
         vocab_size=make_tokenizer(shape).size,

@@ -1,12 +1,12 @@
 """Any causal language model that `transformers` loads, as a policy: Llama, Qwen, Mistral, Mixtral, Qwen-MoE, ...
 
-The body is the library's. The head is ours, so that its precision is a setting and a tied embedding is its matrix on
-both sides. A family that multiplies its logits by a number has its hidden states multiplied instead. If a family
-changes its logits in another way, or caches more than keys and values, our result would be wrong: when weights are
-loaded, our logits are compared with the model's own, and a model whose logits differ is refused.
+The body is the library's. The head is ours, so that its precision is a setting and a tied embedding shares its matrix.
+For a family that multiplies its logits by a factor, the hidden states are multiplied instead. Other changes to logits,
+or a cache of more than keys and values, would make our results wrong. So loading weights compares our logits with the
+model's own and rejects a model whose logits differ.
 
-The library calls `update` of the cache it is given in every attention layer; ours writes into one preallocated tensor
-and hands back what the layer may see, and a mask of our own says which of it each row has reached.
+Every attention layer of the library calls `update` of the cache. Ours writes into one preallocated tensor and returns
+what the layer may see, with a mask of the positions that each row has reached.
 """
 
 from collections.abc import Callable
@@ -43,32 +43,32 @@ from scalerl.weights.hugging_face import Weights
 
 Pair = tuple[Tensor, Tensor]
 PROBE_LENGTH = 12
-"""Tokens of the forward pass that loaded weights are compared on."""
+"""Tokens in the forward pass that checks loaded weights."""
 PREFILL_TOKENS = 8192
-"""Prompt tokens that go through the body at once."""
+"""Most prompt tokens per pass of the body."""
 CHANGES_LOGITS = ("final_logit_softcapping", "output_multiplier_scale")
-"""What some families do to logits after the head; named where it is why a model is refused."""
+"""Changes that some families make to logits after the head; named when they are why a model is rejected."""
 WORK = "Llama, Qwen 2 and 3, Mistral, Gemma 1 and 3, OLMo 2, Phi 3, Granite, GLM 4, Mixtral, Qwen-MoE, DeepSeek-V3"
-"""Families that messages name instead of one that is refused."""
+"""Supported families, named in messages that reject another."""
 OWN = "model."
-"""What stands before the library's names in those of the policy's own."""
+"""Prefix of the library's names in the policy's `state_dict`."""
 SWITCHED_OFF = ("attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop", "router_jitter_noise")
-"""Noise of pre-training: generator and trainer must give a token the same probability."""
+"""Pre-training noise to switch off: generator and trainer must give a token the same probability."""
 
 
 class TransformersPolicy(Policy):
-    """A `PreTrainedModel` under our head."""
+    """A `PreTrainedModel` with our head."""
 
     def __init__(self, model: PreTrainedModel, precision: Precision = FP32) -> None:
         super().__init__(precision)
         if not isinstance(model.get_output_embeddings(), nn.Linear) or model.base_model is model:
             raise ValueError(
-                f"{model.config.model_type} has no language-model head over a body, so it cannot be trained here; "
-                f"families that can are {WORK}"
+                f"{model.config.model_type} has no body with a language-model head, so it cannot be trained here; "
+                f"supported families are {WORK}"
             )
         self.model = model.eval()
         self.config = model.config
-        # Kept here: sharded weights no longer have the shapes of their own.
+        # Recorded before sharding, which changes the shapes.
         self._forms = {name: (tensor.shape, tensor.dtype) for name, tensor in self.state_dict().items()}
         self._logit_factor = logit_factor(model.config)
         self._layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
@@ -77,15 +77,13 @@ class TransformersPolicy(Policy):
 
     @property
     def size(self) -> ModelSize:
-        """What work on it costs; only the experts that a token is sent to are active."""
+        """Sizes that determine the compute; only the experts that a token is routed to are active."""
         numbers = self.num_parameters()
         experts = sum(weight.numel() for name, weight in self.named_parameters() if ".experts." in name)
         idle = 0
         if experts:
             if not self.num_experts or not hasattr(self.config, "num_experts_per_tok"):
-                raise ValueError(
-                    f"{self.config.model_type}: config.json does not say how many experts a token is sent to"
-                )
+                raise ValueError(f"{self.config.model_type}: config.json does not give the number of experts per token")
             idle = experts - experts * self.config.num_experts_per_tok // self.num_experts
         per_head = self.config.num_hidden_layers * head_size(self.config)
         return ModelSize(
@@ -97,7 +95,7 @@ class TransformersPolicy(Policy):
 
     @property
     def num_experts(self) -> int:
-        """Experts of a block, 0 in a dense model."""
+        """Number of experts per block, 0 in a dense model."""
         return next((number for name in NUM_EXPERTS if (number := getattr(self.config, name, None))), 0)
 
     def states(self, tokens_BT: Tensor) -> States:
@@ -111,7 +109,7 @@ class TransformersPolicy(Policy):
         return self.body(tokens_BT, position_T[None], seen_TT[None], position_T[:, None] - position_T)
 
     def packed_states(self, tokens_N: Tensor, packing: Packing) -> States:
-        """Final hidden states [N, hidden] of the same tokens without padding."""
+        """Final hidden states [N, hidden] of the tokens of a packed row."""
         position_N = packing.position_N
         if self.attends_by_blocks:
             states = self.through(tokens_N[None], position_N[None], packed_masks(self.config, packing))
@@ -122,28 +120,28 @@ class TransformersPolicy(Policy):
 
     @property
     def attends_by_blocks(self) -> bool:
-        """Whether passes over whole rows need no mask of every token by every token."""
+        """True if passes over whole rows use block-sparse attention instead of a full mask."""
         return self.config._attn_implementation == BY_BLOCKS
 
     def body(self, tokens: Tensor, positions: Tensor, seen: Tensor, distance: Tensor, cache: Any = None) -> States:
-        """The library's body on [R, W] tokens; `seen` [R or 1, W, K] and `distance` say what a token may attend to."""
+        """Run the library's body on [R, W] tokens; `seen` [R or 1, W, K] and `distance` determine the masks."""
         return self.through(tokens, positions, attention_masks(self.config, seen, distance), cache)
 
     def through(self, tokens: Tensor, positions: Tensor, masks: Masks, cache: Any = None) -> States:
-        """The library's body on [R, W] tokens, which attend to what the masks say."""
+        """Run the library's body on [R, W] tokens with the given attention masks."""
         if self.config._attn_implementation == "eager":
             masks = added(masks)
         recompute = self.recompute and cache is None and torch.is_grad_enabled()
         if recompute and not self._layers:
             raise ValueError(
-                f"{self.config.model_type} does not support gradient checkpointing; leave "
-                f"optimiser.gradient_checkpointing out"
+                f"{self.config.model_type} does not support gradient checkpointing; remove "
+                f"optimiser.gradient_checkpointing"
             )
         for layer in self._layers:
-            # The library recomputes only layers in training mode; what is inside them stays free of dropout.
+            # The library recomputes only layers in training mode; their submodules stay in eval mode, without dropout.
             layer.gradient_checkpointing = layer.training = recompute
         with self.products():
-            # Float32: under autocast the residual stream keeps the precision it starts with.
+            # Float32: under autocast the residual stream keeps its initial precision.
             embedded = self.model.get_input_embeddings()(tokens).float()
             arguments = {"output_router_logits": True} if self.num_experts and cache is None else {}
             output = self.model.base_model(
@@ -162,7 +160,7 @@ class TransformersPolicy(Policy):
 
     @cached_property
     def cached_sizes(self) -> "CachedSizes":
-        """What its layers cache of a token; ValueError where that is not keys and values of one size."""
+        """Heads and sizes of cached keys and values; raises ValueError unless they are the same in all layers."""
         recorder = Recorder()
         one = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
         with torch.no_grad():
@@ -170,8 +168,8 @@ class TransformersPolicy(Policy):
         found = set(recorder.sizes.values())
         if list(recorder.sizes) != list(range(self.config.num_hidden_layers)) or len(found) != 1:
             raise ValueError(
-                f"{self.config.model_type}: its layers cache something else than keys and values of one size each, "
-                f"which cannot be decoded here; families that can are {WORK}"
+                f"{self.config.model_type}: unsupported KV cache (expected keys and values of one size in every layer)"
+                f"; supported families are {WORK}"
             )
         return found.pop()
 
@@ -182,11 +180,11 @@ class TransformersPolicy(Policy):
         return head.weight, head.bias
 
     def new_cache(self, *, slots: int, positions: int) -> "TransformersCache":
-        """An empty cache to decode `slots` rows of up to `positions` tokens with."""
+        """An empty cache for decoding `slots` rows of up to `positions` tokens."""
         return TransformersCache(self, slots=slots, positions=positions)
 
     def init_weights(self, generator: torch.Generator) -> None:
-        """Normal weights as the built-in decoder's; norms 1, biases 0."""
+        """Normal weights as in the built-in decoder; norms 1, biases 0."""
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1:
                 draw_normal(parameter, max(0.02, parameter.shape[-1] ** -0.5 / 2), generator)
@@ -194,15 +192,15 @@ class TransformersPolicy(Policy):
                 nn.init.constant_(parameter, 0.0 if name.endswith("bias") else 1.0)
 
     def exported_weights(self) -> dict[str, Tensor]:
-        """Under the library's names."""
+        """Weights under the library's names."""
         return exported(self.model)
 
     def exported_part(self, own: Weights) -> dict[str, Tensor]:
-        """Under the library's names."""
+        """Weights under the library's names, from some entries of `state_dict`."""
         return exported(self.model, {name.removeprefix(OWN): tensor for name, tensor in own.items()})
 
     def importer(self, weights: Weights) -> Callable[[str], Tensor]:
-        """Fills a tensor with the pieces that the file has of it."""
+        """Function from a name of ours to its tensor, filled from the file's tensors."""
         parts = FileParts(self.model, weights)
 
         def imported(name: str) -> Tensor:
@@ -216,26 +214,26 @@ class TransformersPolicy(Policy):
         import_into(self.model, weights)
 
     def save(self, folder: Path, *, eos_token_id: int) -> None:
-        """Write what `AutoModelForCausalLM.from_pretrained(folder)` loads."""
+        """Write a folder for `AutoModelForCausalLM.from_pretrained(folder)`."""
         if self.config.eos_token_id is None:
             self.config.eos_token_id = eos_token_id
         self.save_weights(folder)
 
     def save_weights(self, folder: Path) -> None:
-        """Write config.json, which says the weights' precision, and the weights; tied ones once."""
+        """Write config.json, which records the precision, and the weights; tied ones once."""
         self.model.save_pretrained(folder)
 
     def load_weights(self, folder: Path) -> None:
-        """Fill from a folder, sharded or not; ValueError if the model computes something that we do not."""
+        """Fill from a folder, sharded or not; raises ValueError if our logits differ from the model's own."""
         theirs = read_model(folder, self.model, self.exported_weights())
         self.model.load_state_dict(theirs.state_dict())
-        # Rounded weights cannot be compared; then the library's own model stands in for ours.
+        # Rounded weights cannot be compared, so the library's own weights are compared instead.
         compared = self if self.precision.weights == torch.float32 else TransformersPolicy(theirs)
         refuse_unless_same(compared, theirs, folder)
 
 
 class TransformersCache(KVCache):
-    """Decodes a `TransformersPolicy`; keys have as many heads as the model's keys."""
+    """Cache that decodes a `TransformersPolicy`, with as many heads as the model's keys."""
 
     def __init__(self, policy: TransformersPolicy, *, slots: int, positions: int) -> None:
         config = policy.config
@@ -253,7 +251,7 @@ class TransformersCache(KVCache):
         self.policy = policy
 
     def logits(self, tokens_n: Tensor, position_n: Tensor, prefill: Prefill | None) -> Tensor:
-        """Logits [n, V] after one more token of each of the first n rows."""
+        """Logits [n, V] after one more token in each of the first n rows."""
         reach = int(position_n.max()) + 1
         position_n = position_n.to(tokens_n.device, non_blocking=True)
         self.reserve(len(tokens_n), reach)
@@ -270,24 +268,24 @@ class TransformersCache(KVCache):
 
 
 CachedSizes = tuple[int, int, int]
-"""Heads of keys and values, numbers of a key, numbers of a value."""
+"""Key-value heads, size of a key, size of a value."""
 
 
 class Recorder(Cache):
-    """Remembers the sizes of what layers cache, and caches nothing."""
+    """Records the sizes of keys and values by layer, and caches nothing."""
 
     def __init__(self) -> None:
         super().__init__(layers=[])
         self.sizes: dict[int, CachedSizes] = {}
 
     def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Hand back what it is given."""
+        """Record the sizes and return the arguments."""
         self.sizes[layer_idx] = (key_states.shape[1], key_states.shape[-1], value_states.shape[-1])
         return key_states, value_states
 
 
 class RowWriter(Cache):
-    """Takes one token of each row, each at its own position."""
+    """Writes one token per row, each at its own position."""
 
     def __init__(self, kv: list[Tensor], position_n: Tensor, reach: int) -> None:
         super().__init__(layers=[])
@@ -295,7 +293,7 @@ class RowWriter(Cache):
         self.row_n = torch.arange(len(position_n), device=position_n.device)
 
     def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [n, heads, 1, D]; what each row may attend to, [n, heads, reach, D]."""
+        """Cache [n, heads, 1, D] and return what each row may attend to, [n, heads, reach, D]."""
         layer = self.kv[layer_idx]
         for which, new in enumerate((key_states, value_states)):
             layer[self.row_n, :, which, self.position_n, : new.shape[-1]] = new[:, :, 0].to(layer.dtype)
@@ -304,14 +302,14 @@ class RowWriter(Cache):
 
 
 class PromptWriter(Cache):
-    """Takes whole prompts and copies each to its rows."""
+    """Writes whole prompts and copies each to its rows."""
 
     def __init__(self, kv: list[Tensor], prefill: Prefill) -> None:
         super().__init__(layers=[])
         self.kv, self.prefill = kv, prefill
 
     def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
-        """Cache [P, heads, W, D]; a prompt attends to itself."""
+        """Cache [P, heads, W, D] and return the arguments, since a prompt attends to itself."""
         rows, prompts, layer = self.prefill.rows, self.prefill.prompts, self.kv[layer_idx]
         for which, new in enumerate((key_states, value_states)):
             layer[rows, :, which, : new.shape[2], : new.shape[-1]] = new[prompts].to(layer.dtype)
@@ -320,8 +318,8 @@ class PromptWriter(Cache):
 
 @torch.no_grad()
 def refuse_unless_same(policy: TransformersPolicy, theirs: PreTrainedModel, folder: Path) -> None:
-    """Raises ValueError unless body, head and cache of `policy`, in FP32, give the logits of the library's own model on
-    a short input, by the attention that its family wrote out."""
+    """Raises ValueError unless body, head and cache of `policy`, in FP32, reproduce the logits of the library's own
+    model on a short input with eager attention."""
     vocabulary = policy.head_weights()[0].shape[0]
     tokens = torch.arange(PROBE_LENGTH, device=policy.device)[None] * 7919 % vocabulary
     precision, attention = policy.precision, theirs.config._attn_implementation
@@ -335,10 +333,10 @@ def refuse_unless_same(policy: TransformersPolicy, theirs: PreTrainedModel, fold
             "decoding with cached keys": decoded_with_cache(policy, tokens),
         }
         assert policy.size.active_parameters > 0
-    except Exception as error:  # whatever a family does not expect of a caller that is not the library
+    except Exception as error:  # a family may fail in any way when called from outside the library
         raise ValueError(
-            f"model {folder} ({policy.config.model_type}) cannot be computed with our masks and cache: "
-            f"{str(error)[:300] or type(error).__name__}; families that can are {WORK}"
+            f"model {folder} ({policy.config.model_type}) does not work with our masks and cache: "
+            f"{str(error)[:300] or type(error).__name__}; supported families are {WORK}"
         ) from error
     finally:
         policy.precision = precision
@@ -348,14 +346,14 @@ def refuse_unless_same(policy: TransformersPolicy, theirs: PreTrainedModel, fold
             extra = [name for name in CHANGES_LOGITS if getattr(policy.config, name, None)]
             raise ValueError(
                 f"model {folder} ({policy.config.model_type}): {what} gives logits that differ from the model's own by "
-                f"{gap:.3g}, so training it would be wrong"
-                + (f"; it has {', '.join(extra)}, which is not supported" if extra else "")
-                + f"; families that work are {WORK}"
+                f"{gap:.3g}, so training would be wrong"
+                + (f"; {', '.join(extra)} is not supported" if extra else "")
+                + f"; supported families are {WORK}"
             )
 
 
 def decoded_with_cache(policy: TransformersPolicy, tokens: Tensor) -> Tensor:
-    """Logits [T / 2, V] of one row's second half, token by token, after its first half was cached as a prompt."""
+    """Logits [T / 2, V] of the second half of one row, token by token, with the first half cached as a prompt."""
     half, zero = tokens.shape[1] // 2, torch.zeros(1, dtype=torch.int64, device=tokens.device)
     cache = policy.new_cache(slots=1, positions=tokens.shape[1])
     prefill = Prefill(tokens=tokens[:, :half], rows=zero, prompts=zero)

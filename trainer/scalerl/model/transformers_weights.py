@@ -1,7 +1,7 @@
-"""The weights of a `transformers` model under the names of its file, out and in.
+"""The weights of a `transformers` model under the names in its file, exported and imported.
 
-In memory the library fuses some matrices of the file, such as the experts of a layer; what it would write is cut from
-them. Most of these cuts are views, so that reading copies nothing and writing to the views fills the model.
+In memory the library fuses some of the file's matrices, such as the experts of a layer; export splits them again.
+Most splits are views, so reading copies nothing, and writing to the views fills the model.
 """
 
 from typing import Any
@@ -17,17 +17,17 @@ from scalerl.weights.hugging_face import Weights, refuse_unlike
 
 
 class Uncopied(Tensor):
-    """A tensor that stays a view where the library asks for a contiguous copy; so do the pieces cut from it."""
+    """A tensor that stays a view when the library asks for a contiguous copy, as do its slices."""
 
     def contiguous(self, *_: Any, **__: Any) -> Tensor:
-        """Itself, contiguous or not."""
+        """Return this tensor, contiguous or not."""
         return self
 
 
 def exported(model: PreTrainedModel, state: Weights | None = None) -> dict[str, Tensor]:
-    """What `save_pretrained` writes, by name; tied tensors once. Views of the model's memory wherever possible.
+    """Tensors that `save_pretrained` writes, by name, tied ones once; views of the model's memory if possible.
 
-    Of some tensors by the names of its `state_dict`, where `state` holds them.
+    With `state`, only the tensors in it, by the names of the model's `state_dict`.
     """
     own = remove_tied_weights_from_state_dict(dict(model.state_dict() if state is None else state), model)
     pieces = revert_weight_conversion(model, {name: tensor.as_subclass(Uncopied) for name, tensor in own.items()})
@@ -43,7 +43,7 @@ class FileParts:
 
     @torch.no_grad()
     def filled(self, name: str, empty: Tensor) -> Tensor:
-        """The tensor `name` of the model's `state_dict`; `empty` has its shape."""
+        """The tensor `name` of the model's `state_dict`, written into `empty`, which has its shape."""
         places = exported(self.model, {name: empty})
         memory = empty.untyped_storage().data_ptr()
         if all(
@@ -59,7 +59,7 @@ class FileParts:
 
 @torch.no_grad()
 def import_into(model: PreTrainedModel, weights: Weights) -> None:
-    """Fill the model; ValueError where the weights are not its own."""
+    """Fill the model; raises ValueError if the weights are not those of this model."""
     places = exported(model)
     refuse_unlike(places, weights)
     memory = {tensor.untyped_storage().data_ptr() for tensor in model.state_dict().values()}
@@ -67,16 +67,16 @@ def import_into(model: PreTrainedModel, weights: Weights) -> None:
         for name, place in places.items():
             place.copy_(weights[name])
         return
-    # Where the library adds numbers up, turns or joins matrices, only it knows the way back.
+    # If the library sums, rotates or joins matrices, only its own loader can convert them back.
     model.load_state_dict(converted(model, weights))
 
 
 def converted(model: PreTrainedModel, weights: Weights) -> Weights:
-    """The model's own tensors, all of them, as the library makes them of weights under its names.
+    """All of the model's own tensors, converted by the library from weights under its names.
 
-    ValueError names what is missing, left over or of another shape: the library would draw numbers in its place.
+    Raises ValueError for missing, unexpected or mis-shaped tensors, which the library would initialise at random.
     """
-    # Its annotation leaves out that loading info makes it a pair.
+    # The annotation does not say that loading info makes the result a pair.
     loaded: Any = type(model).from_pretrained(
         None,
         config=model.config,

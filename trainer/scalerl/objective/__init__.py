@@ -1,10 +1,10 @@
 """The formulas of an optimiser step, tensors in and tensors out. A map of the room:
 
 rewards      outcomes to rewards
-advantages   rewards to advantages; running_statistics: over batches
+advantages   rewards to advantages; running_statistics: statistics over all batches so far
 gae          advantages from values
 losses       the policy losses
-aggregation  token losses to one number
+aggregation  weights that reduce token losses to one number
 kl           the KL estimators
 entropy      the entropy of a policy
 """

@@ -1,7 +1,7 @@
 """Advantages: rewards of a prompt's generations, centred on their mean, over a standard deviation (ScaleRL §3.2).
 
-Prompts may have different numbers of generations: `mask_PG` is true for those that exist, and all others are 0 in the
-result. Without a mask all of them exist.
+Prompts may have different numbers of generations: `mask_PG` is true for those that exist, and results are 0 for the
+others. Without a mask all of them exist.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ STD_EPS = 1e-6
 
 
 def padded(rewards: Sequence[Sequence[float]]) -> tuple[Tensor, Tensor]:
-    """Rewards of each prompt as rewards_PG, zeros after the last of each, and mask_PG, both on the host."""
-    # Float64: equal fractional rewards must stay exactly centred, or prompt-level division makes noise of them.
+    """Rewards of each prompt as rewards_PG, padded with zeros, and mask_PG, both on the host."""
+    # Float64: equal fractional rewards must stay exactly centred, or prompt-level division would amplify the noise.
     rewards_PG = torch.zeros(len(rewards), max(map(len, rewards)), dtype=torch.float64, device="cpu")
     mask_PG = torch.zeros_like(rewards_PG, dtype=torch.bool)
     for row, of_prompt in enumerate(rewards):
@@ -35,7 +35,7 @@ def centred(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tensor:
 
 
 def normalise_none(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tensor:
-    """A_i as it is (Dr. GRPO, arXiv 2503.20783)."""
+    """A_i unchanged (Dr. GRPO, arXiv 2503.20783)."""
     return centred(rewards_PG, mask_PG)
 
 
@@ -49,7 +49,7 @@ def normalise_prompt(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tenso
 def normalise_batch(rewards_PG: Tensor, mask_PG: Tensor | None = None) -> Tensor:
     """A_i / (std A + eps) with the population std of all advantages given (ScaleRL §3.2).
 
-    Give it the survivors of the zero-variance filter only: prompts without variance would shrink the std.
+    Pass only prompts that survive the zero-variance filter: the others would shrink the std.
     """
     advantages_PG = centred(rewards_PG, mask_PG)
     return advantages_PG / (present(advantages_PG, mask_PG).std(correction=0) + STD_EPS)
@@ -65,7 +65,7 @@ def normalise_running(
 
 
 def present(values_PG: Tensor, mask_PG: Tensor | None) -> Tensor:
-    """The values of generations that exist, row after row, [B]."""
+    """Values of generations that exist, row after row, [B]."""
     return values_PG.flatten() if mask_PG is None else values_PG[mask_PG]
 
 
@@ -75,7 +75,7 @@ ADVANTAGES = {"batch": normalise_batch, "prompt": normalise_prompt, "none": norm
 def advantages(
     rewards_PG: Tensor, normalisation: str, so_far: RunningStatistics, mask_PG: Tensor | None = None
 ) -> tuple[Tensor, RunningStatistics]:
-    """Advantages [P, G] of prompts that stay in the loss, and the running statistics; these change only if they are
+    """Advantages [P, G] of prompts that stay in the loss, and the running statistics, unchanged if they are not
     used."""
     if normalisation == "running":
         return normalise_running(rewards_PG, so_far, mask_PG)

@@ -1,9 +1,9 @@
 """Weights that turn per-token losses into one number: loss = sum over tokens of weight x loss.
 
-Three averages, whose weights sum to 1, and the sum.
+There are three averages, whose weights sum to 1, and the sum.
 
-The weights come from the whole batch, so summing micro-batches gives the whole batch's loss and gradient exactly.
-Tokens off the mask weigh 0; a sample or prompt without a token of its own is not counted in the mean.
+The weights come from the whole batch, so micro-batches add up exactly to the whole batch's loss and gradient. Tokens
+off the mask have weight 0; a sample or prompt without own tokens does not count in the mean.
 """
 
 from torch import Tensor

@@ -1,8 +1,8 @@
 """Advantages from a value network: GAE (arXiv 1506.02438) and PPO's clipped value loss (arXiv 1707.06347).
 
-The states of a rollout are those in which the policy chose a token: forced tokens and padding are passed over, so the
+The states of a rollout are those in which the policy chose a token. Forced tokens and padding are skipped, so the
 successor of an own token is the next own token, and the last one ends the episode. V_t is the value of the state in
-which token t was chosen, so it knows the tokens before t only.
+which token t was chosen, so it depends only on the tokens before t.
 """
 
 import torch
@@ -41,9 +41,9 @@ def standardised(advantage_BT: Tensor, mask_BT: Tensor, own_M: Tensor) -> Tensor
 def value_loss(
     values_BT: Tensor, old_BT: Tensor, returns_BT: Tensor, mask_BT: Tensor, clip: float | None
 ) -> tuple[Tensor, Tensor]:
-    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 and where the second decided, both [B, T].
+    """max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2, and a mask of the second term deciding, both [B, T].
 
-    Without a clip the first alone. Off the mask both are 0 and carry no gradient.
+    Without a clip only the first term is used. Off the mask both are 0 and carry no gradient.
     """
     values_BT, old_BT, returns_BT = (torch.where(mask_BT, x, 0.0) for x in (values_BT, old_BT, returns_BT))
     free_BT = (values_BT - returns_BT).square()
@@ -51,7 +51,7 @@ def value_loss(
         return free_BT / 2, torch.zeros_like(mask_BT)
     moved_BT = values_BT - old_BT
     clipped_BT = (old_BT + moved_BT.clamp(-clip, clip) - returns_BT).square()
-    # Within the clip both are the same number, but for rounding.
+    # Within the clip both terms are equal up to rounding.
     return torch.maximum(free_BT, clipped_BT) / 2, (clipped_BT > free_BT) & (moved_BT.abs() > clip)
 
 
@@ -62,5 +62,5 @@ def variances(values_M: Tensor, returns_M: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def explained_variance(residual: float, spread: float) -> float | None:
-    """1 - Var(R - V) / Var(R): 1 foresees every return, 0 no better than a constant; None where R is one number."""
+    """1 - Var(R - V) / Var(R): 1 if V predicts every return, 0 if no better than a constant; None for constant R."""
     return 1 - residual / spread if spread > 0 else None

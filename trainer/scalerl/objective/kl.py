@@ -2,7 +2,7 @@
 
     r_t = pi_ref(y_t) / pi(y_t)
 
-k1 and k3 have the mean KL(pi || pi_ref) when the tokens are drawn from pi; k3 and k2 are never negative.
+k1 and k3 have the mean KL(pi || pi_ref) if tokens are drawn from pi; k3 and k2 are never negative.
 """
 
 import torch
@@ -31,5 +31,5 @@ ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3}
 
 
 def token_kl(estimator: str, logprobs_BT: Tensor, reference_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """The estimate at each token of the policy's own and 0 elsewhere, [B, T]; its gradient goes to `logprobs_BT`."""
+    """Estimate at each token of the policy's own and 0 elsewhere, [B, T]; its gradient goes to `logprobs_BT`."""
     return ESTIMATORS[estimator](log_ratio(reference_BT, logprobs_BT, mask_BT))

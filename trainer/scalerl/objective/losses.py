@@ -1,9 +1,9 @@
-"""Policy losses to be minimised, one value per token; `aggregation` makes one number of them.
+"""Policy losses to be minimised, one value per token; `aggregation` reduces them to one number.
 
-Every function takes the trainer's log-probs, the generator's, the advantages and the mask of the policy's own tokens,
-and returns the loss and whether the ratio was clipped, both [B, T]. Advantages are [B, T], or [B, 1] where all tokens
-of a rollout share one. Off the mask loss and clip are 0 and carry no gradient, whatever stood there: `token_loss` masks
-values before they are multiplied, because 0 x NaN is NaN.
+Every function takes the trainer's log-probabilities, the generator's, the advantages and the mask of the policy's own
+tokens, and returns the loss and a mask of clipped ratios, both [B, T]. Advantages are [B, T], or [B, 1] if all tokens
+of a rollout share one. Off the mask, loss and clip are 0 and carry no gradient for any input: `token_loss` masks values
+before they are multiplied, because 0 x NaN is NaN.
 
     rho_t = pi_train(y_t) / pi_gen(y_t)
 """
@@ -30,7 +30,7 @@ def effective_share(mean: float, mean_square: float) -> float:
 
 
 def clipped_surrogate(ratio_BT: Tensor, advantage_BT: Tensor, low: float, high: float) -> TokenLoss:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A) and where the clip decided (PPO, arXiv 1707.06347)."""
+    """-min(rho A, clip(rho, 1 - low, 1 + high) A), and a mask of the clip deciding (PPO, arXiv 1707.06347)."""
     free = ratio_BT * advantage_BT
     clipped = ratio_BT.clamp(1 - low, 1 + high) * advantage_BT
     return -torch.minimum(free, clipped), clipped < free
@@ -49,14 +49,14 @@ def cispo(
 def dapo(
     logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip_low: float, clip_high: float
 ) -> TokenLoss:
-    """The clipped surrogate with its own bound on either side (arXiv 2503.14476)."""
+    """The clipped surrogate with separate lower and upper bounds (arXiv 2503.14476)."""
     ratio = log_ratio(logprobs_BT, behaviour_BT, mask_BT).exp()
     loss, clipped = clipped_surrogate(ratio, advantage_BT, clip_low, clip_high)
     return loss * mask_BT, clipped & mask_BT
 
 
 def grpo(logprobs_BT: Tensor, behaviour_BT: Tensor, advantage_BT: Tensor, mask_BT: Tensor, clip: float) -> TokenLoss:
-    """The clipped surrogate with one bound for both sides (arXiv 2402.03300)."""
+    """The clipped surrogate with the same bound on both sides (arXiv 2402.03300)."""
     return dapo(logprobs_BT, behaviour_BT, advantage_BT, mask_BT, clip, clip)
 
 
@@ -98,11 +98,11 @@ def token_loss(
     mask_BT: Tensor,
     start_BT: Tensor | None = None,
 ) -> TokenLoss:
-    """The per-token loss that `settings` name, with their own parameters.
+    """The per-token loss selected by `settings`, with its parameters.
 
-    With a `max_weight` the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight of
-    pi_start / pi_gen: what the ratio's clip bounds is then the trainer's own movement, not its mismatch with the
-    generator (decoupled PPO, arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
+    With a `max_weight` the ratio is pi_train / pi_start, and the loss is multiplied by the truncated weight
+    pi_start / pi_gen. The clip of the ratio then bounds the trainer's own change, not its mismatch with the generator
+    (decoupled PPO, arXiv 2505.24298; truncated importance sampling, Yao et al. 2025).
     """
     parameters = settings.model_dump(exclude={"type", "max_weight"})
     loss = LOSSES[settings.type]

@@ -1,4 +1,4 @@
-"""Mean and spread of all numbers seen so far, kept in three numbers (Welford 1962; merged as Chan et al. 1979)."""
+"""Mean and spread of all numbers seen so far, stored in three numbers (Welford 1962; merging: Chan et al. 1979)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,17 +8,20 @@ from torch import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class RunningStatistics:
-    """`RunningStatistics(count=3, mean=2.0, squares=2.0)` has seen 1, 2 and 3: squares are summed about the mean."""
+    """Statistics of all numbers so far: `RunningStatistics(count=3, mean=2.0, squares=2.0)` has seen 1, 2 and 3.
+
+    `squares` is the sum of squares about the mean.
+    """
 
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0
 
     def including(self, values: Tensor) -> Self:
-        """With the numbers of `values` added.
+        """Statistics including the numbers of `values`.
 
         mean' = mean + d n / N,  squares' = squares + squares of the n + d^2 count n / N,
-        where d is the mean of the n new ones less `mean`, and N = count + n.
+        where d is the mean of the n new numbers minus `mean`, and N = count + n.
         """
         if values.numel() == 0:
             return self

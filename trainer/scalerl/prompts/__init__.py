@@ -1,8 +1,8 @@
-"""Which prompt comes next, and the rewards of its answers. A map of the room:
+"""Choice of the next prompt, and the rewards of its answers. A map of the room:
 
-pool          prompts at random, without those that are retired
-ordered_pool  prompts in an order of difficulty
+pool          random prompts, without retired ones
+ordered_pool  prompts in order of difficulty
 mixed_pool    prompts of a mix of tasks
-judge         groups of answers to groups of rewards, counted
-demonstrations  written solutions that their own verifier takes, for the warm start
+judge         groups of answers to groups of rewards, with counts of outcomes
+demonstrations  written solutions accepted by their own verifier, for the warm start
 """

@@ -1,4 +1,4 @@
-"""Written solutions are judged before they teach: a warm start learns only from those that their own verifier takes."""
+"""Judges written solutions before they are used: a warm start learns only from those that their verifier accepts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ from scalerl.tasks.mix import Mix
 
 
 def keep_right_demonstrations(task: Task) -> None:
-    """Judge every written solution of `task`, or of a mix of tasks, once; demonstrate those alone that are right.
+    """Judge every written solution of `task`, or of a mix of tasks, once; keep only the right ones as demonstrations.
 
-    Says how many are refused, and as what; TaskError and VerifierFailed as `refuse_demonstrations` says.
+    Prints the number of rejected solutions with their outcomes. Raises like `refuse_demonstrations`.
     """
     refuse_without_demonstrations([task])
     for one in task.tasks.values() if isinstance(task, Mix) else [task]:
@@ -24,19 +24,19 @@ def keep_right_demonstrations(task: Task) -> None:
 
 
 def refuse_without_demonstrations(tasks: Iterable[Task]) -> None:
-    """TaskError if no task has a written solution: a warm start of any length would learn from nothing."""
+    """Raises TaskError if no task has a written solution, so that a warm start would have nothing to learn from."""
     if not any(task.has_demonstrations for task in tasks):
         raise TaskError(
-            "the warm start has nothing to learn from: no task has written solutions; name a column of written "
-            "solutions by a task's `solution`, or set warm_start.steps to 0"
+            "the warm start has nothing to learn from: no task has written solutions; set a task's `solution` to a "
+            "column of written solutions, or set warm_start.steps to 0"
         )
 
 
 def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> str:
-    """Which written solutions of a task may not teach, in words; `outcomes` are file and line of each, and its verdict.
+    """Describe the rejected solutions of a task; `outcomes` are file and line of each solution, and its outcome.
 
-    TaskError if none may, and VerifierFailed if one could not be judged: left out in silence it would change what the
-    same recipe and seed learn.
+    Raises TaskError if all are rejected. Raises VerifierFailed if one could not be judged: silently leaving it out
+    would change what the same recipe and seed learn.
     """
     refused = [(where, outcome) for where, outcome in outcomes if outcome != "right"]
     counts = Counter(outcome for _, outcome in refused)
@@ -44,13 +44,13 @@ def refuse_demonstrations(name: str, outcomes: Sequence[tuple[str, Outcome]]) ->
     found = f"{', '.join(f'{count:,} {outcome}' for outcome, count in counts.items())}; the first: {named}"
     if NOT_JUDGED & counts.keys():
         raise VerifierFailed(
-            f"warm_start: the verifier of task {name!r} did not judge all {len(outcomes):,} written solutions "
-            f"({found}); start the run again. `platform doctor` says whether programs can be run here"
+            f"warm_start: the verifier of task {name!r} failed to judge all {len(outcomes):,} written solutions "
+            f"({found}); restart the run. `platform doctor` checks whether programs can run here"
         )
     if outcomes and len(refused) == len(outcomes):
         raise TaskError(
-            f"warm_start: its own verifier refuses every one of the {len(outcomes):,} written solutions of task "
-            f"{name!r} ({found}), so none may teach; correct them, name another column by `solution`, or set "
+            f"warm_start: the verifier rejected every one of the {len(outcomes):,} written solutions of task "
+            f"{name!r} ({found}); correct them, set `solution` to another column, or set "
             "warm_start.steps to 0"
         )
     return found
@@ -69,7 +69,7 @@ def _keep_right(task: FileTask) -> None:
         return
     task.stop_demonstrating(refused)
     print(
-        f"task {task.name}: {len(refused):,} of {len(demonstrations):,} written solutions do not teach, because their "
-        f"own verifier refuses them: {found}",
+        f"task {task.name}: {len(refused):,} of {len(demonstrations):,} written solutions are not used, because the "
+        f"verifier rejected them: {found}",
         flush=True,
     )

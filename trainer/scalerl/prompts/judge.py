@@ -1,6 +1,7 @@
-"""Verdicts on groups of answers: in threads where judging takes time, counted, and a stop where nothing is judged.
+"""Verdicts on groups of answers, in threads if judging takes time, with counts, and an error if nothing can be judged.
 
-An answer whose verifier timed out or crashed says nothing of the policy: it is counted and left out, never reward 0.
+An answer whose verifier timed out or crashed says nothing about the policy: it is counted and dropped, not given
+reward 0.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from scalerl.tasks import Task
 COUNTED_OUTCOMES = (*get_args(Outcome), "doubtful")
 NOT_JUDGED = frozenset({"timed_out", "crashed"})
 MAX_LOST_GROUPS = 16
-"""Groups of one task in a row with fewer than two judged answers before the run stops."""
+"""Consecutive groups of one task with fewer than two judged answers after which the run stops."""
 
 
 class VerifierFailed(RuntimeError):
@@ -24,7 +25,7 @@ class VerifierFailed(RuntimeError):
 
 
 def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
-    """What the task says of each rollout, in their order whatever order the threads end in."""
+    """The task's judgement of each rollout, in the order of the rollouts."""
     if task.num_judges == 1:
         return [task.judge(rollout.prompt, rollout.tokens.tolist()) for rollout in rollouts]
     with ThreadPoolExecutor(max_workers=task.num_judges) as threads:
@@ -32,7 +33,7 @@ def judgements(task: Task, rollouts: Sequence[Rollout]) -> list[Judgement]:
 
 
 def judgement_counts(judged: Iterable[Judgement]) -> dict[str, int]:
-    """How many answers got each outcome, and how many of all of them are `doubtful`: read by dropping something."""
+    """Number of answers with each outcome, and number of `doubtful` ones, read only after dropping part of them."""
     counts = Counter[str]()
     for one in judged:
         counts.update([one.outcome, "doubtful"] if one.dropped else [one.outcome])
@@ -46,12 +47,12 @@ class Judge:
         self.task, self.recipe = task, recipe
         self.counts: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
-        """Groups in a row that were lost, by task."""
+        """Consecutive lost groups by task."""
 
     def group(self, prompt: Prompt, rollouts: Sequence[Rollout]) -> Group | None:
-        """The group of those that were judged; None for fewer than two, which have no mean to be compared with.
+        """Group of the judged rollouts; None for fewer than two, which have no mean to compare with.
 
-        Raises VerifierFailed after MAX_LOST_GROUPS groups of the prompt's task in a row.
+        Raises VerifierFailed after MAX_LOST_GROUPS consecutive lost groups of the prompt's task.
         """
         judged = judgements(self.task, rollouts)
         self.counts.update(judgement_counts(judged))
@@ -75,22 +76,22 @@ class Judge:
             raise nothing_judged(name, judged, f"of {MAX_LOST_GROUPS} groups in a row")
 
     def take_counts(self) -> dict[str, int]:
-        """`judgement_counts` since this was last asked, with those of answers that are not trained on."""
+        """`judgement_counts` since the last call, including answers that are not trained on."""
         counts = {name: self.counts[name] for name in COUNTED_OUTCOMES}
         self.counts.clear()
         return counts
 
     def state_dict(self) -> dict[str, Any]:
-        """Both counters."""
+        """State of both counters."""
         return {"counts": dict(self.counts), "lost": dict(self.lost)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         self.counts, self.lost = Counter(state["counts"]), Counter(state["lost"])
 
 
 def nothing_judged(name: str, judged: Sequence[Judgement], of_what: str) -> VerifierFailed:
-    """The error for answers of which at most one could be judged, those of the last group counted in it."""
+    """Error for groups with at most one judged answer; `judged` is the last of them."""
     seen = ", ".join(f"{count} {outcome}" for outcome, count in judgement_counts(judged).items() if count)
     return VerifierFailed(
         f"task {name!r}: the verifier judged fewer than two answers {of_what} (the last: {seen}); possible "

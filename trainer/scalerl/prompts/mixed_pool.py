@@ -1,4 +1,4 @@
-"""Which training prompt of a mix comes next: every task has a pool of its own, and is drawn from as its share says."""
+"""Choice of the next training prompt in a mix: every task has its own pool and a share of the draws."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from scalerl.tasks import Mix, Task
 
 
 class MixedPool:
-    """Draws from the task that lags furthest behind its share, so that every batch holds the tasks in proportion."""
+    """Draws from the task furthest behind its share, so that every batch has the tasks in proportion."""
 
     def __init__(self, pools: Mapping[str, TaskPool], shares: Mapping[str, float]) -> None:
         self.pools, self.shares = pools, shares
@@ -21,13 +21,13 @@ class MixedPool:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether no task has a prompt left."""
+        """True if no task has a prompt left."""
         return all(pool.is_exhausted for pool in self.pools.values())
 
     def draw(self) -> Prompt:
-        """The next prompt; of tasks equally far behind, the first in the recipe's order.
+        """The next prompt; ties between tasks go to the first in the recipe's order.
 
-        A task whose prompts are all retired is passed over; AllRetired if every task is.
+        A task whose prompts are all retired is skipped; raises AllRetired if every task is.
         """
         total = sum(self.drawn.values()) + 1
         left = [name for name, pool in self.pools.items() if not pool.is_exhausted]
@@ -38,7 +38,7 @@ class MixedPool:
         return self.pools[name].draw()
 
     def record(self, group: Group) -> None:
-        """Add a group to the history of its own task."""
+        """Add a group to the history of its task."""
         self.pools[group.prompt.task].record(group)
 
     @property
@@ -48,15 +48,15 @@ class MixedPool:
 
     @property
     def epoch(self) -> int:
-        """That of the task with the fewest."""
+        """Number of epochs of the task with the fewest."""
         return min(pool.epoch for pool in self.pools.values())
 
     def state_dict(self) -> dict[str, Any]:
-        """Those of the pools, and how often each was drawn from."""
+        """States of the pools, and the number of draws from each."""
         return {"pools": {name: pool.state_dict() for name, pool in self.pools.items()}, "drawn": dict(self.drawn)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         for name, pool in self.pools.items():
             pool.load_state_dict(state["pools"][name])
         self.drawn = dict(state["drawn"])
@@ -66,7 +66,7 @@ AnyPool = TaskPool | MixedPool
 
 
 def make_pool(recipe: ResolvedRecipe, task: Task, entropy: tuple[int, ...]) -> AnyPool:
-    """The pool of a task, or those of a mix; `entropy` seeds their orders."""
+    """Pool of a task, or pools of a mix; `entropy` seeds their orders."""
     if not isinstance(task, Mix):
         return pool_of(task.train, recipe.curriculum, np.random.default_rng(entropy))
     pools = {

@@ -1,8 +1,8 @@
-"""Easy prompts first, and which pool of prompts a recipe draws from.
+"""Pool that draws easy prompts first, and the pool that a recipe asks for.
 
 t = draws / (epochs x prompts), at most 1
 linear        share available = start + (1 - start) t    (competence; Platanios et al. 2019, arXiv 1903.09848)
-exponential   share available = start^(1 - t)            (the same ends, by a constant factor a draw)
+exponential   share available = start^(1 - t)            (same ends; grows by a constant factor per draw)
 """
 
 import hashlib
@@ -32,12 +32,12 @@ PACES = {"linear": linear, "exponential": exponential}
 
 
 def length(prompt: Prompt) -> float:
-    """Tokens of the prompt."""
+    """Number of tokens in the prompt."""
     return len(prompt.tokens)
 
 
 def difficulty(prompt: Prompt) -> float:
-    """What the task says."""
+    """Difficulty given by the task."""
     return prompt.difficulty
 
 
@@ -45,10 +45,10 @@ MEASURES: dict[str, Callable[[Prompt], float]] = {"difficulty": difficulty, "len
 
 
 def easiest_first(prompts: Sequence[Prompt], by: str) -> list[Prompt]:
-    """Sorted by a measure, equal ones by the hash of their id.
+    """Prompts sorted by a measure, ties by the hash of their id.
 
-    Measures of different tasks do not compare: of several tasks the easiest tenth is the easiest tenth of each. Raises
-    ValueError where no task has prompts that differ.
+    Measures of different tasks are not comparable, so the easiest tenth is the easiest tenth of each task. Raises
+    ValueError if no task has prompts that differ.
     """
     measure, of_task = MEASURES[by], defaultdict[str, list[Prompt]](list)
     for prompt in prompts:
@@ -57,7 +57,7 @@ def easiest_first(prompts: Sequence[Prompt], by: str) -> list[Prompt]:
         other = next(name for name in MEASURES if name != by)
         found = ", ".join(f"{measure(group[0]):g} in {task}" for task, group in of_task.items())
         raise ValueError(
-            f"curriculum.by '{by}': all training prompts have the same {by} ({found}), so there is no order; use by: "
+            f"curriculum.by '{by}': all training prompts have the same {by} ({found}), so they have no order; use by: "
             f"{other}, tasks whose prompts differ, or curriculum uniform"
         )
     place: dict[Key, tuple[float, bytes]] = {}
@@ -68,37 +68,37 @@ def easiest_first(prompts: Sequence[Prompt], by: str) -> list[Prompt]:
 
 
 def tie_break(prompt: Prompt) -> bytes:
-    """A hash of task and id: the same on every machine, and no order of its own."""
+    """Hash of task and id: the same on every machine, and unrelated to difficulty."""
     return hashlib.sha256(f"{prompt.task}:{prompt.id}".encode()).digest()
 
 
 class OrderedPool:
-    """Uniform draws without replacement among the prompts that are available; more become so with every draw.
+    """Uniform draws without replacement among the available prompts, whose number grows with every draw.
 
-    A pass ends when every available prompt was drawn in it; prompts that become available join the pass under way.
+    A pass ends when every available prompt has been drawn in it; newly available prompts join the current pass.
     """
 
     def __init__(self, prompts: Sequence[Prompt], curriculum: Ordered, rng: np.random.Generator) -> None:
         self.prompts, self.curriculum, self.rng = easiest_first(prompts, curriculum.by), curriculum, rng
         self.retired: frozenset[Key] = frozenset()
-        """None: this curriculum leaves out no prompt for good."""
+        """Always empty: this curriculum retires no prompts."""
         self.is_exhausted = False
-        """Never, for the same reason."""
+        """Always False, since no prompt is retired."""
         self.epoch = 0
-        """Passes begun."""
+        """Number of passes started."""
         self.num_drawn = 0
         self._left: list[int] = []
-        """Places in `prompts` that were not yet drawn in this pass."""
+        """Indices of `prompts` not yet drawn in this pass."""
         self._known = 0
-        """How many prompts were available at the last draw."""
+        """Number of prompts available at the last draw."""
 
     @property
     def num_available(self) -> int:
-        """Number of prompts that the next draw is from: the first ones."""
+        """Number of prompts, from the first on, that the next draw chooses from."""
         curriculum, size = self.curriculum, len(self.prompts)
         t = min(1.0, self.num_drawn / (curriculum.epochs * size))
         share = PACES[curriculum.pace](curriculum.start, t)
-        # A share that is a whole number but for rounding must not let in one more.
+        # Rounding must not add a prompt when the share is a whole number.
         return max(1, math.ceil(share * size - 1e-9))
 
     def draw(self) -> Prompt:
@@ -116,10 +116,10 @@ class OrderedPool:
         return self.prompts[self._left.pop()]
 
     def record(self, group: Group) -> None:
-        """Nothing: what is drawn does not depend on how it went."""
+        """Do nothing: draws do not depend on results."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Counts, what is left of the pass, and random state."""
+        """Counts, prompts left in the pass, and random state."""
         return {
             "epoch": self.epoch,
             "num_drawn": self.num_drawn,
@@ -129,7 +129,7 @@ class OrderedPool:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         self.epoch, self.num_drawn = state["epoch"], state["num_drawn"]
         self._left, self._known = list(state["left"]), state["known"]
         self.rng.bit_generator.state = state["rng"]
@@ -141,7 +141,7 @@ TaskPool = PromptPool | OrderedPool
 def pool_of(
     prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform | Ordered, rng: np.random.Generator
 ) -> TaskPool:
-    """The pool that draws as `curriculum` says."""
+    """Pool for `curriculum`."""
     if isinstance(curriculum, Ordered):
         return OrderedPool(prompts, curriculum, rng)
     return PromptPool(prompts, curriculum, rng)

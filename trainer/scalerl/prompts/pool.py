@@ -1,4 +1,4 @@
-"""Which training prompt comes next: shuffled epochs, and No-Positive-Resampling (ScaleRL §3.2)."""
+"""Choice of the next training prompt: shuffled epochs, and No-Positive-Resampling (ScaleRL §3.2)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from scalerl.recipe import NoPositiveResampling, Ordered, Uniform
 from scalerl.rollout import Group, Prompt
 
 Key = tuple[str, str]
-"""Task and id: ids of different tasks may be alike."""
+"""Task and id, since ids of different tasks may be equal."""
 
 
 def key(prompt: Prompt) -> Key:
-    """What the pool knows a prompt by."""
+    """Key of a prompt in the pool."""
     return prompt.task, prompt.id
 
 
@@ -22,7 +22,7 @@ class AllRetired(RuntimeError):
 
 
 class PromptPool:
-    """Every prompt once an epoch in a fresh order, less those the policy has mastered."""
+    """Draws every prompt once per epoch in a fresh order, except those the policy has mastered."""
 
     def __init__(
         self, prompts: Sequence[Prompt], curriculum: NoPositiveResampling | Uniform, rng: np.random.Generator
@@ -36,13 +36,13 @@ class PromptPool:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether every prompt is retired for good."""
+        """True if every prompt is retired for good."""
         rule = self.curriculum
         restarts = isinstance(rule, NoPositiveResampling) and rule.when_exhausted == "restart"
         return len(self.retired) == len(self.prompts) and not restarts
 
     def draw(self) -> Prompt:
-        """The next prompt of the epoch; AllRetired if there is no prompt left."""
+        """The next prompt of the epoch; raises AllRetired if no prompt is left."""
         if self.is_exhausted:
             raise all_retired(self.curriculum, len(self.prompts))
         while True:
@@ -53,7 +53,7 @@ class PromptPool:
             self._start_epoch()
 
     def _start_epoch(self) -> None:
-        if len(self.retired) == len(self.prompts):  # and the curriculum starts again
+        if len(self.retired) == len(self.prompts):  # and the curriculum restarts
             self.retired.clear()
             self.history.clear()
         names = [name for name in self.prompts if name not in self.retired]
@@ -61,7 +61,7 @@ class PromptPool:
         self.epoch += 1
 
     def record(self, group: Group) -> None:
-        """Add a group to the prompt's running pass rate, and retire the prompt when that reaches the threshold."""
+        """Add a group to the prompt's running pass rate, and retire the prompt at the threshold."""
         name = key(group.prompt)
         total, count = self.history.get(name, (0.0, 0))
         total, count = total + group.pass_rate, count + 1
@@ -85,17 +85,17 @@ class PromptPool:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue exactly where `state_dict` was taken."""
+        """Continue exactly from a `state_dict`."""
         self.history, self.retired = dict(state["history"]), set(state["retired"])
         self.epoch, self._order = state["epoch"], list(state["order"])
         self.rng.bit_generator.state = state["rng"]
 
 
 def all_retired(curriculum: NoPositiveResampling | Uniform | Ordered, num_prompts: int) -> AllRetired:
-    """The error when none of so many training prompts is left."""
+    """Error for a curriculum with all of its training prompts retired."""
     assert isinstance(curriculum, NoPositiveResampling)
     return AllRetired(
         f"all {num_prompts:,} training prompts are retired: the policy solves each at a rate of at least "
         f"{curriculum.threshold:g}, and No-Positive-Resampling excludes such prompts for good. Train on more or harder "
-        "prompts, or bring all of them back with curriculum.when_exhausted: restart"
+        "prompts, or set curriculum.when_exhausted: restart to bring all of them back"
     )

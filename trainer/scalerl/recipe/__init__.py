@@ -3,15 +3,15 @@
     axes          a *recipe*: the algorithm's choices (ScaleRL table of section 2 and 3.2)
     models        the policy's model: from scratch or from a folder
     scale         a *scale*: model, tasks, sizes, lengths, optimiser, cluster, evaluation and compute unit
-    learner       the scale's learner: in one process, or sharded over several by DeepSpeed or FSDP2
+    learner       the scale's learner: one process, or several that shard it with DeepSpeed or FSDP2
     cluster       the scale's cluster: modelled on a virtual clock, or processes on the wall clock
-    generator     what decodes: the built-in generator, or vLLM
-    tasks         its tasks: synthetic, in files, or only measured
-    resolved      both in one namespace, as stored beside a run; their hash is its identity
-    file_hash     one hash of what a file or folder holds
-    template      texts of prompts in which {name} stands for a part of the problem or a column of its row
-    reference     every setting as a page: docs/recipes.md
-    meaning       one setting of a recipe: what it means, its unit, bounds and source
+    generator     the scale's generator: the built-in one, or vLLM
+    tasks         the scale's tasks: synthetic, in files, or only measured
+    resolved      recipe and scale in one namespace, as stored beside a run; their hash is its identity
+    file_hash     one hash of the content of a file or folder
+    template      prompt templates in which {name} stands for a part of the problem or a column of its row
+    reference     all settings as a page: docs/recipes.md
+    meaning       meaning, unit, bounds and source of one setting
 
     >>> ResolvedRecipe.model_validate({**recipe, **scale}).identity(seed=0)
     '3f0c9a1b2d4e'

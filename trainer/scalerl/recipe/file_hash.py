@@ -1,4 +1,4 @@
-"""One hash of what a file or folder holds: the same content has the same hash, wherever it lies."""
+"""One hash of the content of a file or folder, independent of its place."""
 
 import hashlib
 from pathlib import Path
@@ -14,13 +14,13 @@ def content_sha256(path: Path, setting: str) -> str:
     except FileNotFoundError:
         raise ValueError(f"{setting}: no file or folder {path}; a relative path starts at the current folder") from None
     except OSError as error:
-        raise ValueError(f"{setting}: {path} cannot be read ({error.strerror}); name a file that can") from None
+        raise ValueError(f"{setting}: cannot read {path} ({error.strerror}); name a readable file") from None
 
 
 def _of_folder(path: Path) -> str:
-    # What `datasets` caches beside its data is not content.
+    # `datasets` caches files beside its data; they are not content.
     files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith("cache-")]
     if not files:
-        raise ValueError(f"{path}: an empty folder; name one that `datasets` has saved")
+        raise ValueError(f"{path}: empty folder; name a folder saved by `datasets`")
     lines = [f"{file.relative_to(path).as_posix()} {content_sha256(file, str(file))}" for file in files]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

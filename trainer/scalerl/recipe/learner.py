@@ -1,4 +1,4 @@
-"""What holds the learner's network and its optimiser: one process, or several that each hold a shard of it."""
+"""The learner of a scale: network and optimiser in one process, or sharded over several."""
 
 from typing import Annotated, Literal
 
@@ -8,40 +8,40 @@ from scalerl.frozen import Count, Frozen, Unit
 
 
 class TorchSettings(Frozen):
-    """All of it in the process that trains."""
+    """Network and optimiser in the training process."""
 
     type: Literal["torch"] = "torch"
 
     @property
     def ranks(self) -> int:
-        """Processes that hold it."""
+        """Number of training processes."""
         return 1
 
 
 class DeepSpeedSettings(Frozen):
-    """DeepSpeed's ZeRO (arXiv 1910.02054): every rank keeps its share of what it would otherwise hold whole.
+    """DeepSpeed's ZeRO (arXiv 1910.02054): every rank keeps only its share of the training state.
 
     The gradient is that of the whole batch on any number of ranks, summed in FP32. Needs `pip install deepspeed`.
     """
 
     type: Literal["deepspeed"] = "deepspeed"
     zero: Literal[2, 3] = 2
-    """2 shares out gradients and AdamW's moments; 3 the weights as well, which each layer then gathers when it is
+    """2 shards gradients and AdamW's moments; 3 also shards the weights, which each layer gathers when it is
     computed."""
     offload: Literal["none", "cpu"] = "none"
-    """cpu keeps AdamW's moments and FP32 weights in the host's memory and steps there."""
+    """cpu keeps AdamW's moments and FP32 weights in host memory and takes its steps there."""
     ranks: Annotated[Count, Unit("processes")] = 1
-    """Processes that train together, on GPUs one each. On the virtual clock compute counts the modelled `trainers`,
-    however many ranks there are. Results change by rounding alone, and a run may resume with another number, so runs
-    keep their ids whatever it is."""
+    """Processes that train together, with one GPU each. On the virtual clock compute counts the modelled `trainers`,
+    whatever the number of ranks. Changes results only by rounding, and a run may resume with another number, so run ids
+    do not depend on it."""
 
 
 class FsdpSettings(Frozen):
-    """PyTorch's own sharding (FSDP2, `fully_shard`): weights, gradients and moments are shared out, as by ZeRO-3."""
+    """PyTorch's own sharding (FSDP2, `fully_shard`) of weights, gradients and moments, as in ZeRO-3."""
 
     type: Literal["fsdp"] = "fsdp"
     ranks: Annotated[Count, Unit("processes")] = 1
-    """As for `deepspeed`."""
+    """Processes that train together; see `deepspeed`."""
 
 
 LearnerSettings = Annotated[TorchSettings | DeepSpeedSettings | FsdpSettings, Field(discriminator="type")]

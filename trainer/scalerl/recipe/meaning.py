@@ -1,4 +1,4 @@
-"""What one setting of a recipe means, its unit, and the papers that it comes from, out of the models themselves.
+"""Meaning, unit and cited papers of one setting, read from the recipe's models.
 
 >>> meaning_of(recipe, "loss.max_ratio").source
 'arXiv 2506.13585'
@@ -12,26 +12,29 @@ from pydantic import BaseModel
 from scalerl.recipe.reference import range_of, said, unit_of
 
 SOURCE = re.compile(r"arXiv \d{4}\.\d{5}|ScaleRL(?: §[\d.]+| A\.\d+)?")
-"""How descriptions cite."""
+"""Form of citations in descriptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """`Meaning(text="Rollouts of each prompt.", unit="rollouts", allowed="≥ 2", source="ScaleRL A.3")`."""
+    """Meaning of one setting.
+
+    Meaning(text="Rollouts per prompt.", unit="rollouts", allowed="≥ 2", source="ScaleRL A.3")
+    """
 
     text: str
     unit: str
-    """Empty for a ratio or a count."""
+    """Unit; empty for a ratio or a count."""
     allowed: str
-    """Bounds, or choices."""
+    """Bounds or choices."""
     source: str
-    """Papers that its description cites, or that of its block; empty where they cite none."""
+    """Papers cited by its description or its block's; empty if none."""
 
 
 def meaning_of(recipe: BaseModel, path: str) -> Meaning:
-    """Of the setting at a dotted path of a recipe, which says what type each block on the way is. KeyError without it.
+    """Meaning of the setting at a dotted path of a recipe, whose blocks have their types; raises KeyError if unknown.
 
-    The `type` of a block means what the block does.
+    The meaning of a block's `type` is that of the block.
     """
     block, parts = recipe, path.split(".")
     for part in parts[:-1]:

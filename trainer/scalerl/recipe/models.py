@@ -1,7 +1,7 @@
-"""The policy's model: `llama` or `moe` made from scratch, or `pretrained`, whatever `transformers` loads from a folder.
+"""The policy's model: `llama` or `moe` made from scratch, or `pretrained`, loaded by `transformers` from a folder.
 
-A model is known by its content. What is loaded from a folder has `path_sha256` in its identity, not its `path`: a
-folder that is moved gives the same runs, one whose weights changed gives others.
+A model is identified by its content. A pretrained model has `path_sha256` in its identity, not its `path`: moving the
+folder keeps the runs, changing its weights makes new ones.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from scalerl.frozen import Count, Frozen
 
 NUM_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
-"""What the configurations of different families call the number of experts; the first is Mixtral's."""
+"""Names that families use for the number of experts; the first is Mixtral's."""
 
 
 class LlamaModel(Frozen):
@@ -31,7 +31,7 @@ class LlamaModel(Frozen):
     mlp: Annotated[int, Field(ge=8)] = 192
     """Width of the gated feed-forward layer."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
-    """One token per symbol of the synthetic tasks, or one per byte of any text."""
+    """One token per symbol of the synthetic tasks, or per byte of any text."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -52,39 +52,39 @@ class MoeModel(Frozen):
     mlp: Annotated[int, Field(ge=8)] = 96
     """Width of one expert, a gated feed-forward layer."""
     experts: Annotated[int, Field(ge=2)] = 8
-    """Experts of a block."""
+    """Experts per block."""
     experts_per_token: Count = 2
-    """Experts that one token is sent to; must lie below `experts`."""
+    """Experts that each token is routed to; must be below `experts`."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 switches
-    it off, Mixtral uses 0.001."""
+    """Weight of the load-balancing loss of each trained sequence (arXiv 2412.19437), also in the warm start; 0 turns it
+    off, Mixtral uses 0.001."""
     tokenizer: Literal["symbols", "characters"] = "symbols"
-    """One token per symbol of the synthetic tasks, or one per byte of any text."""
+    """One token per symbol of the synthetic tasks, or per byte of any text."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         check_heads(self.hidden, self.heads)
         if self.experts_per_token >= self.experts:
             raise ValueError(
-                f"experts_per_token {self.experts_per_token} must lie below experts {self.experts}, or nothing is "
+                f"experts_per_token {self.experts_per_token} must be below experts {self.experts}, or nothing is "
                 f"routed; use model type llama for a dense model"
             )
         return self
 
 
 class Shape(Frozen):
-    """Sizes of a pretrained decoder, which `platform plan` takes where its folder is not on this machine.
+    """Sizes of a pretrained decoder, which `platform plan` uses if the folder is not on this machine.
 
-    Llama 3.1 8B has 8,030,261,248 parameters, a vocabulary of 128,256, hidden 4096, 32 layers of 32 heads of size 128,
-    8 heads of keys and values, and mlp 14,336.
+    Llama 3.1 8B has 8,030,261,248 parameters, a vocabulary of 128,256, hidden 4096, 32 layers with 32 heads of size 128
+    and 8 key-value heads, and mlp 14,336.
     """
 
     parameters: Count
-    """Numbers that are stored, a tied head once."""
+    """Parameters stored, with a tied head counted once."""
     active_parameters: Count | None = None
-    """Numbers that one token is multiplied with; null is all of them. Of a mixture of experts, those it is sent to."""
+    """Parameters used per token; null is all of them. A mixture of experts counts only the experts a token uses."""
     vocabulary: Count
-    """Rows of the head."""
+    """Rows of the head's matrix."""
     hidden: Count
     """Width of the residual stream."""
     layers: Count
@@ -92,11 +92,11 @@ class Shape(Frozen):
     heads: Count
     """Attention heads."""
     kv_heads: Count
-    """Heads of keys and values."""
+    """Key-value heads."""
     head_size: Count
-    """Numbers of one head's key."""
+    """Size of one head's key."""
     mlp: Count
-    """Width of the feed-forward layer that one token passes: of a mixture of experts, those it is sent to together."""
+    """Width of the feed-forward layer per token; for a mixture of experts, the total over the experts a token uses."""
 
 
 class PretrainedModel(Frozen):
@@ -104,15 +104,15 @@ class PretrainedModel(Frozen):
 
     type: Literal["pretrained"] = "pretrained"
     path: str
-    """The folder, relative to where the command is run; stored as an absolute path. A run's identity holds its hash,
-    not its path."""
+    """Folder, relative to where the command is run; stored as an absolute path. A run's identity has its hash
+    instead."""
     path_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
-    """Filled in: the hash of the folder's configuration, weights and tokenizer."""
+    """Hash of the folder's configuration, weights and tokenizer; filled in."""
     router_loss: Annotated[float, Field(ge=0)] = 0.0
-    """Weight of the load-balancing loss of each trained sequence, as in `moe`; a mixture of experts only."""
+    """Weight of the load-balancing loss of each trained sequence, as in `moe`; only for a mixture of experts."""
     shape: Shape | None = None
-    """The model's sizes, for `platform plan` on a machine without the folder. A run takes what the folder says, so they
-    are not part of its identity."""
+    """Sizes of the model, for `platform plan` on a machine without the folder. A run reads them from the folder, so
+    they are not part of its identity."""
 
     @model_validator(mode="before")
     @classmethod
@@ -124,21 +124,21 @@ class PretrainedModel(Frozen):
         if data.get("router_loss") and not any(config.get(name) for name in NUM_EXPERTS):
             raise ValueError(
                 f"router_loss {data['router_loss']} has no effect on {folder}: {config.get('model_type')} has no "
-                f"experts; leave router_loss out"
+                f"experts; remove router_loss"
             )
         return {**data, "path": str(folder), "path_sha256": model_sha256(folder)}
 
 
 def check_heads(hidden: int, heads: int) -> None:
-    """Raises ValueError unless `hidden` divides into heads whose numbers can be turned in pairs."""
+    """Raises ValueError unless `hidden` divides into heads of even size, as rotary positions need."""
     if hidden % (2 * heads):
         raise ValueError(f"hidden {hidden} must divide into {heads} heads of even size")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config.json of a model's folder; ValueError says what the folder lacks."""
+    """The config.json of a model's folder; raises ValueError naming what the folder lacks."""
     if not folder.is_dir():
-        raise ValueError(f"path {folder} is not a folder; give the folder that holds the model's config.json")
+        raise ValueError(f"path {folder} is not a folder; name the folder with the model's config.json")
     missing = [
         what
         for pattern, what in (
@@ -159,7 +159,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def model_sha256(folder: Path) -> str:
-    """Hash that names a model by its content: every file but what is written for people and tools."""
+    """Hash of a model's content: every file except those for people and tools."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".safetensors", ".jinja", ".model", ".txt"):
@@ -170,7 +170,7 @@ def model_sha256(folder: Path) -> str:
 
 @lru_cache(maxsize=1024)
 def _hash(path: Path, size: int, modified_ns: int) -> str:
-    """SHA-256 of a file, read once in a process while its size and time stay the same."""
+    """SHA-256 of a file, cached while its size and time stay the same."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,4 +1,4 @@
-"""Every setting of a recipe and a scale as Markdown, from the models themselves: `docs/recipes.md`.
+"""All settings of a recipe and a scale as Markdown, generated from the models: `docs/recipes.md`.
 
 python -m scalerl.recipe.reference > docs/recipes.md      # make docs
 """
@@ -20,13 +20,13 @@ from scalerl.recipe.scale import Scale
 SETTINGS_PREAMBLE = """\
 # Every setting
 
-Made by `make docs` from the models of `trainer/scalerl/recipe/`; a test fails when this page is not what they say.
+Made by `make docs` from the models in `trainer/scalerl/recipe/`; a test fails if this page is out of date.
 
 A *recipe* is the algorithm's choices (`recipes/*.yaml`), a *scale* is everything else (`recipes/scales/*.yaml`). A
-sweep lays its overrides over both: `loss.max_ratio: 8`, `batch.prompts: {times: 2}`. A block that has a `type` is
-replaced as a whole when the type changes. What is left out has its default; writing a default out loud does not make
-another run. Unknown settings, values out of range and settings that could have no effect beside the others are refused
-with file, line and key."""
+sweep puts its overrides on top of both: `loss.max_ratio: 8`, `batch.prompts: {times: 2}`. A block that has a `type` is
+replaced as a whole when the type changes. Omitted settings have their defaults; writing a default explicitly does not
+make a new run. Unknown settings, values out of range and settings without effect are rejected with file, line and
+key."""
 
 BOUNDS = {
     Ge: ("ge", "≥"),
@@ -38,7 +38,7 @@ BOUNDS = {
 
 
 def settings_page() -> str:
-    """The page."""
+    """The whole page."""
     parts = [SETTINGS_PREAMBLE]
     for title, model in (("Recipe", Recipe), ("Scale", Scale)):
         parts += [f"## {title}", said(model), table(model)]
@@ -48,7 +48,7 @@ def settings_page() -> str:
 
 
 def blocks(path: str, annotation: Any) -> list[str]:
-    """A section for each model that may stand at `path`, and for those below it."""
+    """Sections for each model that may be at `path`, and for those below it."""
     parts = []
     for model in models_of(annotation):
         heading = f"{path}: {{type: {model.model_fields['type'].default}}}" if "type" in model.model_fields else path
@@ -61,7 +61,7 @@ def blocks(path: str, annotation: Any) -> list[str]:
 
 
 def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that a value of this type may be an instance of, items of a tuple included."""
+    """Models that a value of this type may be an instance of, including items of a tuple."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is Annotated:
@@ -72,7 +72,7 @@ def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def table(model: type[BaseModel]) -> str:
-    """One row per setting; the `type` of a block stands in its heading."""
+    """One row per setting; the heading has the `type` of a block."""
     rows = ["| setting | default | range | unit | meaning |", "|---|---|---|---|---|"]
     for name, field in model.model_fields.items():
         if name != "type":
@@ -82,14 +82,14 @@ def table(model: type[BaseModel]) -> str:
 
 
 def said(model: type[BaseModel]) -> str:
-    """The model's docstring as one paragraph each."""
+    """The model's docstring, one line per paragraph."""
     paragraphs = inspect.cleandoc(model.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def default_of(field: FieldInfo) -> str:
-    """As YAML has it; a block by its type, or by "below" where every default of it stands in its own section."""
-    # A factory is given what was written before; here nothing was.
+    """Default as YAML writes it; a block by its type, or "below" if its own section has all of its defaults."""
+    # A default factory receives the values set before, here none.
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is PydanticUndefined:
         return "required"
@@ -99,7 +99,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def block_default(block: BaseModel) -> str:
-    """`type: cispo`, or "below" for a block that has no type."""
+    """Default of a block: `type: cispo`, or "below" for a block without a type."""
     kind = type(block).model_fields.get("type")
     return "below" if kind is None else f"`type: {yaml_scalar(kind.default)}`"
 
@@ -114,14 +114,14 @@ def yaml_scalar(value: Any) -> str:
 
 
 def range_of(field: FieldInfo) -> str:
-    """Bounds of a number, the choices of a literal, the types of a block."""
+    """Bounds of a number, choices of a literal, or types of a block."""
     choices = list(types_of(field.annotation))
     bounds = [bound for item in (field.metadata, *inner_metadata(field.annotation)) for bound in bounds_of(item)]
     return ", ".join([*bounds, *choices])
 
 
 def inner_metadata(annotation: Any) -> Iterator[list[Any]]:
-    """Metadata of the arguments of a union or tuple: the bounds of `Positive | None` stand there."""
+    """Metadata of the arguments of a union or tuple, where the bounds of `Positive | None` are."""
     if get_origin(annotation) is Annotated:
         metadata = list(annotation.__metadata__)
         yield [inner for item in metadata for inner in (item.metadata if isinstance(item, FieldInfo) else [item])]
@@ -131,7 +131,7 @@ def inner_metadata(annotation: Any) -> Iterator[list[Any]]:
 
 
 def bounds_of(metadata: list[Any]) -> Iterator[str]:
-    """`≥ 0`, `< 1`, `multiple of 8`, `1 to 3 items`."""
+    """Bounds as text, such as `≥ 0`, `< 1`, `multiple of 8`, `not empty`."""
     for item in metadata:
         if type(item) in BOUNDS:
             name, sign = BOUNDS[type(item)]
@@ -139,11 +139,11 @@ def bounds_of(metadata: list[Any]) -> Iterator[str]:
         elif isinstance(item, MinLen):
             yield "not empty"
         else:
-            assert not isinstance(item, Len | MaxLen), "say here how an upper bound on a length reads"
+            assert not isinstance(item, Len | MaxLen), "add the wording of an upper bound on a length here"
 
 
 def types_of(annotation: Any) -> Iterator[str]:
-    """What may be written there."""
+    """Allowed values as text."""
     if annotation is type(None):
         yield "null"
     elif annotation is bool:
@@ -165,7 +165,7 @@ def types_of(annotation: Any) -> Iterator[str]:
 
 
 def unit_of(field: FieldInfo) -> str:
-    """The unit that the annotation names; a number without one is a ratio or a count."""
+    """Unit named by the annotation; empty for a ratio or a count."""
     metadata = [*field.metadata, *(item for inner in inner_metadata(field.annotation) for item in inner)]
     return next((item.name for item in metadata if isinstance(item, Unit)), "")
 

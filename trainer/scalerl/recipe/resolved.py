@@ -1,4 +1,4 @@
-"""A recipe and a scale in one namespace, and the identity that they give a run."""
+"""A recipe and a scale in one namespace, and the run identity they determine."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ LATER: dict[str, Any] = {
     "learner": {"type": "torch"},
     "kv": "keep",
 }
-"""Settings that are younger than the first runs, with the values that these runs had: left out of the identity at this
-value, so that runs keep theirs."""
+"""Settings added after the first runs, with the values those runs had; a setting with this value is left out of the
+identity, so that old runs keep theirs."""
 OUTSIDE = (
     "checkpoint_every_s",
     "cluster.device.memory_gb",
@@ -31,11 +31,11 @@ OUTSIDE = (
     "learner.ranks",
     "model.shape",
 )
-"""Settings that change no result, or change it by rounding alone: never part of the identity."""
+"""Settings that change no result, or only by rounding: never part of the identity."""
 
 
 class ResolvedRecipe(Recipe, Scale):
-    """A recipe and a scale in one namespace: all that decides what a run computes, apart from its seed."""
+    """A recipe and a scale in one namespace: everything that determines a run, apart from its seed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -54,7 +54,7 @@ class ResolvedRecipe(Recipe, Scale):
         if self.kv == "recompute" and self.off_policy.type == "ppo_off_policy":
             raise ValueError(
                 "kv 'recompute' has no effect with off_policy 'ppo_off_policy': no rollout is unfinished when weights "
-                "change; leave kv out, or use off_policy 'pipeline'"
+                "change; remove kv, or use off_policy 'pipeline'"
             )
         return self
 
@@ -64,8 +64,8 @@ class ResolvedRecipe(Recipe, Scale):
             return self
         raise ValueError(
             f"loss.max_weight {self.loss.max_weight:g}: {self.loss.type} then clips pi_train / pi_start, which is 1 "
-            f"when a round has one optimiser step, so its clip has no effect; use epochs of 2 or more, ppo_off_policy "
-            f"with k of 2 or more, or loss cispo, which has the same gradient"
+            f"when a round has one optimiser step, so its clip has no effect; use epochs of at least 2, ppo_off_policy "
+            f"with k of at least 2, or loss cispo, which has the same gradient"
         )
 
     @model_validator(mode="after")
@@ -73,9 +73,9 @@ class ResolvedRecipe(Recipe, Scale):
         if self.critic.type == "none" or self.critic.value_clip is None or self.steps_of_a_round > 1:
             return self
         raise ValueError(
-            f"critic.value_clip {self.critic.value_clip:g}: has no effect when a round has one optimiser step, because "
-            f"values have not moved since its start; write value_clip: null, use epochs of 2 or more, or "
-            f"ppo_off_policy with k of 2 or more"
+            f"critic.value_clip {self.critic.value_clip:g} has no effect when a round has one optimiser step, because "
+            f"values have not changed since its start; set value_clip: null, or use epochs of at least 2, or "
+            f"ppo_off_policy with k of at least 2"
         )
 
     @model_validator(mode="after")
@@ -84,7 +84,7 @@ class ResolvedRecipe(Recipe, Scale):
             raise ValueError(
                 "length_control 'interruption' cuts thinking short and has no effect with generation.thinking 'none'; "
                 "use length_control.type 'none', which truncates a response after generation.answer tokens, or "
-                "'penalty'; or give generation.thinking a number of tokens"
+                "'penalty'; or set generation.thinking to a number of tokens"
             )
         return self
 
@@ -103,7 +103,7 @@ class ResolvedRecipe(Recipe, Scale):
         if self.generator.type == "torch" and model.type != "pretrained" and model.hidden % self.generator.head_parts:
             raise ValueError(
                 f"generator.head_parts {self.generator.head_parts}: a hidden width of {model.hidden} cannot be divided "
-                f"into so many equal parts; use a number that divides it"
+                f"into this many equal parts; use a divisor of it"
             )
         return self
 
@@ -120,8 +120,8 @@ class ResolvedRecipe(Recipe, Scale):
     def _can_be_driven(self) -> Self:
         if self.generator.type == "vllm" and self.generator.driver == "async" and self.cluster.type == "virtual":
             raise ValueError(
-                "generator.driver 'async' chooses as many tokens as the machine has time for, and cluster.type is "
-                "'virtual', a clock that counts decode steps; leave driver out, or use cluster.type 'wall'"
+                "generator.driver 'async' chooses as many tokens as the machine has time for, but cluster.type "
+                "'virtual' is a clock that counts decode steps; remove driver, or use cluster.type 'wall'"
             )
         return self
 
@@ -132,35 +132,35 @@ class ResolvedRecipe(Recipe, Scale):
             return self
         if self.parameters not in ("fp32", "mixed"):
             raise ValueError(
-                f"learner {kind!r} keeps weights and moments in FP32, and parameters is {self.parameters!r}; "
+                f"learner {kind!r} keeps weights and moments in FP32, but parameters is {self.parameters!r}; "
                 f"use parameters 'mixed', whose products are BF16, or 'fp32', or learner 'torch'"
             )
         if self.critic.type != "none" and self.critic.parameters != "fp32":
             raise ValueError(
-                f"learner {kind!r} keeps weights and moments in FP32, and critic.parameters is "
+                f"learner {kind!r} keeps weights and moments in FP32, but critic.parameters is "
                 f"{self.critic.parameters!r}; use 'fp32', or learner 'torch'"
             )
         return self
 
     @property
     def batches_of_a_round(self) -> int:
-        """Batches that were generated with one frozen policy; see `Grpo.max_weight`."""
+        """Number of batches generated by one frozen policy; see `Grpo.max_weight`."""
         return self.off_policy.k if self.off_policy.type == "ppo_off_policy" else 1
 
     @property
     def steps_of_a_round(self) -> int:
-        """Optimiser steps from one choice of pi_start to the next."""
+        """Number of optimiser steps between changes of pi_start."""
         return self.epochs * self.batches_of_a_round
 
     @property
     def total_threads(self) -> int:
-        """CPU threads that the run keeps busy, all processes together."""
+        """CPU threads of all processes of the run."""
         return self.learner.ranks * self.threads + self.cluster.extra_threads
 
     @property
     def most_gpus(self) -> int:
-        """GPUs that a run keeps busy where there are that many: one for each rank, or for each part of a generator; on
-        the wall clock both, for they work at the same time."""
+        """GPUs that a run can use: one per rank, or one per device of a generator; on the wall clock the sum of both,
+        because they work at the same time."""
         if self.device == "cpu":
             return 0
         if self.cluster.type == "wall":
@@ -169,16 +169,16 @@ class ResolvedRecipe(Recipe, Scale):
 
     @property
     def devices_of_generator(self) -> int:
-        """Devices that decode together as one generator."""
+        """Number of devices that decode together as one generator."""
         return self.generator.tensor_parallel if self.generator.type == "vllm" else 1
 
     @property
     def trainers(self) -> int:
-        """Devices that train: modelled ones, or on the wall clock the ranks of the learner."""
+        """Number of training devices: modelled ones, or the learner's ranks on the wall clock."""
         return self.cluster.trainers if self.cluster.type == "virtual" else self.learner.ranks
 
     def canonical(self, *blocks: str) -> dict[str, Any]:
-        """Every setting, or those of `blocks`, as plain values that decide a run: hashes of files, not their paths."""
+        """All settings, or those of `blocks`, that determine a run, as plain values; files by hash, not path."""
         settings = without_places(self.model_dump(mode="json", include=set(blocks) or None))
         left_out = {**LATER, **dict.fromkeys(OUTSIDE, ...)}
         for path, value in left_out.items():
@@ -190,14 +190,14 @@ class ResolvedRecipe(Recipe, Scale):
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> Self:
-        """The recipe that a recipe.json holds. One without `cluster.attention` is older than it: attention was free."""
+        """The recipe in a recipe.json. A file without `cluster.attention` is older than it, and attention was free."""
         cluster = stored.get("cluster", {})
         if cluster.get("type", "virtual") == "virtual":
             stored = {**stored, "cluster": {"attention": LATER["cluster.attention"], **cluster}}
         return cls.model_validate(stored)
 
     def check_budget(self, compute: float) -> None:
-        """Raise ValueError where a run of so much compute, in the scale's unit, ends in steps that move nothing."""
+        """Raises ValueError if a run of this much compute, in the scale's unit, ends in steps without effect."""
         schedule = self.optimiser.schedule
         if schedule.type == "constant" or schedule.unit == "steps" or schedule.final > 0:
             return
@@ -209,16 +209,16 @@ class ResolvedRecipe(Recipe, Scale):
             )
 
     def canonical_json(self) -> str:
-        """Every setting that decides a run, defaults included, in one canonical line."""
+        """All settings that determine a run, including defaults, in one canonical line."""
         return json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
 
     def identity(self, seed: int) -> str:
-        """12 hex digits that name the run: the hash of the resolved recipe and the seed, not of where files lie."""
+        """Name of the run, 12 hex digits: the hash of the resolved recipe and the seed, without file paths."""
         return hashlib.sha256(f"{self.canonical_json()}#{seed}".encode()).hexdigest()[:12]
 
 
 def without_places(value: Any) -> Any:
-    """`value` without every `path` that has a `path_sha256` beside it: a file is identified by its content."""
+    """`value` without every `path` that has a `path_sha256`, since a file is identified by its content."""
     if isinstance(value, dict):
         return {key: without_places(part) for key, part in value.items() if f"{key}_sha256" not in value}
     return [without_places(part) for part in value] if isinstance(value, list) else value

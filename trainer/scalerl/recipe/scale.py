@@ -13,77 +13,76 @@ from scalerl.recipe.tasks import AnyTask, Downstream, KSmallest
 
 
 class WarmStart(Frozen):
-    """Supervised steps on written demonstrations before RL; trained once per scale and seed, then shared."""
+    """Supervised steps on demonstrations before RL; trained once per scale and seed, then shared."""
 
     steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 300
     """Optimiser steps; without a `warm_start` block a pretrained model gets none."""
     batch: Annotated[Count, Unit("demonstrations")] = 128
     """Demonstrations per step."""
     learning_rate: Positive = 2.5e-3
-    """Peak AdamW learning rate, decayed linearly to a tenth."""
+    """Peak AdamW learning rate, which decays linearly to a tenth."""
     noise: Annotated[Fraction, Unit("probability")] = 0.1
-    """Chance that a symbol of a demonstrated thought is replaced by another."""
+    """Probability that a symbol of a demonstrated thought is replaced by another."""
 
 
 class BatchSize(Frozen):
     """Rollouts per optimiser step = prompts x generations (ScaleRL §2: 48 x 16)."""
 
     prompts: Annotated[Count, Unit("prompts")] = 48
-    """Groups in one optimiser step."""
+    """Prompts per optimiser step, each with one group of rollouts."""
     generations: Annotated[int, Field(ge=2), Unit("rollouts")] = 16
-    """Rollouts of one prompt."""
+    """Rollouts per prompt."""
 
 
 class Generation(Frozen):
     """Token limits and sampling (ScaleRL §2: 12k thinking + 2k answer)."""
 
     thinking: Annotated[Count, Unit("tokens")] | Literal["none"] = 12288
-    """Thinking budget in tokens, end-of-thinking phrase not counted. The prompt ends with `<think>`, and the answer is
-    what follows the first `</think>` in the text of the response, whichever tokens write it; a response without it has
-    no answer. none: the prompt opens no thinking, and the whole response is the answer. Then `answer` is the only
-    limit, a longer response is truncated, and length control `interruption` is refused because it cuts thinking."""
+    """Thinking budget in tokens, without the end-of-thinking phrase. The prompt ends with `<think>`, and the answer is
+    what follows the first `</think>` in the text of the response, whichever tokens write it; a response without
+    `</think>` has no answer. none: the prompt opens no thinking, and the whole response is the answer. Then `answer` is
+    the only limit, longer responses are truncated, and length control `interruption` is rejected."""
     answer: Annotated[Count, Unit("tokens")] = 2048
-    """Answer budget in tokens, end of sequence included; a longer answer is truncated."""
+    """Answer budget in tokens, including the end of sequence; longer answers are truncated."""
     temperature: Positive = 1.0
-    """Sampling temperature; behaviour log-probs are those of the tempered distribution."""
+    """Sampling temperature; behaviour log-probabilities are those of the tempered distribution."""
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens one rollout may have: thinking, the end-of-thinking token, and the answer."""
+        """Most tokens in one rollout: thinking, the end-of-thinking token, and the answer."""
         return self.answer if self.thinking == "none" else self.thinking + 1 + self.answer
 
     @property
     def thinks(self) -> bool:
-        """Whether a response thinks before it answers."""
+        """True if a response thinks before it answers."""
         return self.thinking != "none"
 
 
 class ConstantRate(Frozen):
-    """The learning rate stays where warm-up left it (ScaleRL A.3)."""
+    """Keeps the learning rate constant after warm-up (ScaleRL A.3)."""
 
     type: Literal["constant"] = "constant"
 
 
 class Decay(Frozen):
-    """Settings of every falling schedule."""
+    """Settings of every decaying schedule."""
 
     horizon: Annotated[Positive, Unit("see `unit`")] = 1.0
-    """Where the decay ends. It is part of a run's identity: a run with another horizon is another run, not an
-    extension."""
+    """End of the decay. Part of a run's identity: a run with another horizon is a new run, not an extension."""
     unit: Literal["compute", "steps"] = "compute"
-    """What `horizon` counts: compute in the scale's unit, as a sweep's budget does, or steps, one per batch."""
+    """Unit of `horizon`: compute in the scale's unit, like a sweep's budget, or optimiser steps."""
     final: Annotated[float, Field(ge=0, lt=1), Unit("share of the peak")] = 0.0
-    """Share of the peak that is left at the horizon and after."""
+    """Share of the peak learning rate from the horizon on."""
 
 
 class CosineDecay(Decay):
-    """Half a cosine from the peak to its final share (SGDR, arXiv 1608.03983), then flat."""
+    """Half a cosine from the peak to its final share (SGDR, arXiv 1608.03983), then constant."""
 
     type: Literal["cosine"] = "cosine"
 
 
 class LinearDecay(Decay):
-    """A straight line from the peak to its final share, then flat."""
+    """A straight line from the peak to its final share, then constant."""
 
     type: Literal["linear"] = "linear"
 
@@ -95,37 +94,37 @@ class Optimiser(Frozen):
     """AdamW with warm-up and a learning-rate schedule (ScaleRL A.3: constant)."""
 
     learning_rate: Positive = 5e-7
-    """Peak, reached after warm-up."""
+    """Peak learning rate, reached after warm-up."""
     warmup_steps: Annotated[int, Field(ge=0), Unit("optimiser steps")] = 100
-    """Steps of linear warm-up; it multiplies the schedule."""
+    """Steps of linear warm-up, which multiplies the schedule."""
     schedule: Schedule = ConstantRate()
-    """How the learning rate falls from its peak."""
+    """Decay of the learning rate from its peak."""
     beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """First-moment decay."""
     beta2: Annotated[float, Field(ge=0, lt=1)] = 0.95
     """Second-moment decay."""
     eps: Positive = 1e-15
-    """Added to the root of the second moment."""
+    """Number added to the root of the second moment."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     """Decoupled weight decay."""
     max_grad_norm: Annotated[Positive, Unit("gradient norm")] | None = 1.0
-    """Gradients are scaled down to this norm; null leaves them as they are."""
+    """Norm to which larger gradients are scaled down; null turns clipping off."""
     micro_batch_tokens: Annotated[Count, Unit("tokens")] = 2048
-    """Tokens in one forward and backward pass, padding counted; gradients accumulate to those of the whole batch."""
+    """Tokens in one forward and backward pass, including padding; gradients accumulate over the whole batch."""
     packing: Literal["none", "sequences", "prompts"] = "none"
-    """How the sequences of a pass are laid out: none pads each to the longest; sequences packs them one after the
-    other, and none attends to another; prompts also computes each prompt only once for all of its rollouts in the pass.
-    The gradient is the same up to rounding, and the virtual clock charges the same."""
+    """Layout of the sequences in a pass. none pads each to the longest. sequences concatenates them, and none attends
+    to another. prompts also computes each prompt only once for all of its rollouts in the pass. Gradients are equal up
+    to rounding, and the virtual clock charges the same."""
     gradient_checkpointing: bool = False
-    """Whether the backward pass computes each block's activations again instead of keeping them: a third more work, but
-    memory for one block instead of all. The virtual clock does not charge the extra work."""
+    """Recompute each block's activations in the backward pass instead of keeping them: a third more work, but memory
+    for one block instead of all. The virtual clock does not charge the extra work."""
 
     @model_validator(mode="after")
     def _decays_after_warm_up(self) -> Self:
         schedule = self.schedule
         if schedule.type != "constant" and schedule.unit == "steps" and schedule.horizon <= self.warmup_steps:
             raise ValueError(
-                f"schedule.horizon {schedule.horizon:g} steps must lie after warm-up, which takes {self.warmup_steps}"
+                f"schedule.horizon {schedule.horizon:g} steps must come after warm-up, which takes {self.warmup_steps}"
             )
         return self
 
@@ -136,13 +135,13 @@ class Evaluation(Frozen):
     every: Annotated[Positive, Unit("compute units")] = 0.025
     """Interval in compute units; step 0 is always evaluated."""
     samples: Annotated[Count, Unit("rollouts per prompt")] = 16
-    """Generations per held-out prompt."""
+    """Rollouts per held-out prompt."""
     downstream: tuple[Downstream, ...] = ()
-    """Task files that are measured as well, and never trained on."""
+    """Task files that are also measured, and never trained on."""
 
 
 def _start_of(scale: dict[str, Any]) -> WarmStart:
-    """A pretrained model has had its supervised start, unless one is asked for."""
+    """Default warm start: none for a pretrained model."""
     model = scale.get("model")
     return WarmStart(steps=0) if model is not None and model.type == "pretrained" else WarmStart()
 
@@ -153,9 +152,9 @@ class Scale(Frozen):
     model: Model = LlamaModel()
     """The policy."""
     tasks: Annotated[tuple[AnyTask, ...], Field(min_length=1)] = (KSmallest(),)
-    """What is trained on and evaluated; several make a mix."""
+    """Tasks to train on and evaluate; several make a mix."""
     warm_start: WarmStart = Field(default_factory=_start_of)
-    """The supervised start."""
+    """Supervised start."""
     batch: BatchSize = BatchSize()
     """Rollouts per optimiser step."""
     generation: Generation = Generation()
@@ -163,25 +162,25 @@ class Scale(Frozen):
     optimiser: Optimiser = Optimiser()
     """AdamW settings."""
     cluster: ClusterSettings = Virtual()
-    """Where generators and trainers run: modelled devices (the default) or processes on this machine."""
+    """Devices of generators and trainers: modelled ones (the default) or processes on this machine."""
     generator: GeneratorSettings = BuiltInGenerator()
-    """What decodes: the built-in generator, or vLLM."""
+    """Generator of rollouts: the built-in one, or vLLM."""
     learner: LearnerSettings = TorchSettings()
-    """What holds the network that is trained, and its optimiser."""
+    """Placement of the trained network and its optimiser."""
     evaluation: Evaluation = Evaluation()
-    """When and how the pass rate is measured."""
+    """Times and size of evaluations."""
     compute_unit_gpu_hours: Annotated[Positive, Unit("GPU-hours")] = 16000.0
     """One unit of compute of a sweep's budget: modelled GPU-hours, or measured device-hours on the wall clock."""
     threads: Annotated[Count, Unit("threads")] = 1
-    """CPU threads of the process that trains; on the virtual clock, of the whole run. Results on the virtual clock are
-    equal to the bit for the same thread count and kind of processor."""
+    """CPU threads of the training process; on the virtual clock, of the whole run. Results on the virtual clock are
+    bit-identical for the same number of threads and kind of processor."""
     device: Literal["cpu", "cuda"] | None = None
-    """Where models are trained and decoded, by PyTorch's name; null is `cuda` where PyTorch sees a GPU, else `cpu`. It
-    changes results by rounding alone, so runs keep their ids whatever it is; the run's log says which it was."""
+    """Device for training and decoding, by PyTorch's name; null is `cuda` if PyTorch sees a GPU, else `cpu`. Changes
+    results only by rounding, so run ids do not depend on it; the run's log names the device used."""
     checkpoint_every_s: Annotated[float, Field(ge=0), Unit("seconds")] = 15.0
-    """Least wall-clock time between two checkpoints, which is the work that a crash may cost; 0 writes one after every
-    step. A large model's are further apart, so that writing them takes at most 5 % of the time. It changes no result,
-    so runs keep their ids whatever it is."""
+    """Minimum wall-clock time between two checkpoints, which bounds the work that a crash can cost; 0 writes one after
+    every step. Checkpoints of a large model are further apart, so that writing takes at most 5 % of the time. Changes
+    no result, so run ids do not depend on it."""
 
     @model_validator(mode="after")
     def _tasks_told_apart(self) -> Self:
@@ -189,7 +188,7 @@ class Scale(Frozen):
         for title in titles:
             if titles.count(title) > 1:
                 raise ValueError(
-                    f"tasks: two are called {title!r}; give each its own `name`, downstream files included"
+                    f"tasks: two tasks are called {title!r}; give each its own `name`, including downstream files"
                 )
         return self
 
@@ -197,7 +196,7 @@ class Scale(Frozen):
     def _weights_have_effect(self) -> Self:
         weighted = [task for task in self.tasks if task.weight is not None]
         if weighted and len(self.tasks) == 1:
-            raise ValueError("tasks: weight has no effect on the only task; leave it out")
+            raise ValueError("tasks: weight has no effect on the only task; remove it")
         if weighted and len(weighted) < len(self.tasks):
             lacking = next(task.title for task in self.tasks if task.weight is None)
             raise ValueError(f"tasks: {lacking!r} has no weight but others do; give every task a weight, or none")

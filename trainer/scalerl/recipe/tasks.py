@@ -1,12 +1,11 @@
-"""What is trained on and measured: the synthetic tasks, tasks in files, and files that are only measured.
+"""Tasks to train on and measure: synthetic tasks, tasks in files, and files that are only measured.
 
     tasks:
       - {type: math, form: gsm8k, path: train.jsonl, weight: 3}
       - {type: code, form: mbpp, path: mbpp.jsonl, weight: 1}
 
-A relative path is one from the folder that the command is started in; the resolved recipe holds it as an absolute one,
-beside the hash of the content. The hash is part of a run's identity, the path is not: a file that moves leaves its runs
-as they are, a file that is edited makes new ones.
+A relative path starts at the folder where the command is run. The resolved recipe has the absolute path beside the hash
+of the content. Only the hash is part of a run's identity: moving a file keeps its runs, editing it makes new ones.
 """
 
 import math
@@ -21,7 +20,7 @@ from scalerl.recipe.template import shows
 from scalerl.sandbox.limits import Limits
 
 ALL = "all"
-"""What the rows of a mix as a whole are called."""
+"""Name of the rows for a mix as a whole."""
 
 
 def _not_all(name: str) -> str:
@@ -36,18 +35,17 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
 
 
 class OneTask(Frozen):
-    """What every task may say of its place in a mix."""
+    """Settings that every task has in a mix."""
 
     name: TaskName | None = None
-    """Names its rows and curve; null takes the type. Every task of a scale needs its own name."""
+    """Name of its rows and curve; null is its type. Every task of a scale needs a different name."""
     weight: Annotated[Positive, Unit("relative")] | None = None
-    """Share of the training prompts that are drawn from it, relative to the weights of the other tasks. Without weights
-    tasks are drawn in proportion to the number of their training prompts. Either all tasks of a mix have a weight, or
-    none does."""
+    """Share of the training prompts drawn from it, relative to the weights of the other tasks. Without weights, tasks
+    are drawn in proportion to their numbers of training prompts. Either all tasks of a mix have a weight, or none."""
 
     @property
     def title(self) -> str:
-        """The name that its prompts and rows go by."""
+        """Name of its prompts and rows."""
         return self.name or type(self).model_fields["type"].default
 
 
@@ -56,7 +54,7 @@ class KSmallest(OneTask):
 
     type: Literal["k_smallest"] = "k_smallest"
     symbols: Annotated[int, Field(ge=8, le=36), Unit("symbols")] = 36
-    """Size of the alphabet the lists are drawn from."""
+    """Size of the alphabet that the lists use."""
     min_length: Annotated[int, Field(ge=2), Unit("symbols")] = 5
     """Shortest list."""
     max_length: Annotated[int, Field(ge=2), Unit("symbols")] = 12
@@ -88,12 +86,12 @@ class Modular(OneTask):
 
     type: Literal["modular"] = "modular"
     modulus: Literal[17, 19, 23, 29, 31] = 17
-    """A prime of at least 17, so that enough distinct prompts exist for the held-out ones to be new; each number below
-    it is one symbol."""
+    """A prime of at least 17, which gives enough distinct prompts for new held-out ones; each number below it is one
+    symbol."""
     min_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 1
-    """Operations of the shortest program that a prompt is made from."""
+    """Operations of the shortest program used for a prompt."""
     max_operations: Annotated[int, Field(ge=1, le=3), Unit("operations")] = 3
-    """Operations of the longest; also the largest difficulty."""
+    """Operations of the longest program; also the largest difficulty."""
     train_prompts: Annotated[Count, Unit("prompts")] = 4096
     """Distinct training prompts."""
     validation_prompts: Annotated[Count, Unit("prompts")] = 256
@@ -107,30 +105,30 @@ class Modular(OneTask):
 
 
 class TaskFile(OneTask):
-    """Problems in a file: JSON lines (`.jsonl`, `.jsonl.gz`), a JSON list (`.json`), Parquet, or a folder that Hugging
-    Face `datasets` saved with `save_to_disk`."""
+    """Problems in a file: JSON lines (`.jsonl`, `.jsonl.gz`), a JSON list (`.json`), Parquet, or a folder saved by
+    Hugging Face `datasets` with `save_to_disk`."""
 
     path: Annotated[str, Field(min_length=1)]
-    """The file or folder. Not part of a run's identity."""
+    """File or folder. Not part of a run's identity."""
     path_sha256: Sha256 = None
-    """Hash of its content, filled in when the recipe is resolved."""
+    """Hash of the content, filled in when the recipe is resolved."""
     split: ColumnName = None
-    """Which split, if the folder has several."""
+    """Split to use, if the folder has several."""
     validation: Annotated[float, Field(gt=0, lt=1), Unit("share of problems")] | None = None
-    """Share of the problems held out by the hash of their ids; null holds out a tenth, or takes those in
+    """Share of the problems held out, chosen by the hash of their ids; null holds out a tenth, or uses
     `validation_path`."""
     validation_path: Annotated[str, Field(min_length=1)] | None = None
-    """File or folder of the held-out problems; a problem that is also in `path` is not trained on."""
+    """File or folder of held-out problems; problems that are also in `path` are not trained on."""
     validation_path_sha256: Sha256 = None
-    """Hash of its content, filled in when the recipe is resolved."""
+    """Hash of the content, filled in when the recipe is resolved."""
     validation_split: ColumnName = None
-    """Which split, if the folder of the held-out problems has several."""
+    """Split to use, if the folder of the held-out problems has several."""
     id: ColumnName = None
-    """Column that names each problem; null takes the hash of the question. The split depends on it alone."""
+    """Column that identifies each problem; null uses the hash of the question. The split depends on it alone."""
     difficulty: ColumnName = None
-    """Column with the difficulty, a number; without it all are 0."""
+    """Column with the difficulty, a number; null sets all difficulties to 0."""
     max_prompt_tokens: Annotated[Count, Unit("tokens")] = 2048
-    """Problems whose prompt has more tokens are left out and counted."""
+    """Longest prompt; problems with a longer one are left out and counted."""
 
     @field_validator("path", "validation_path")
     @classmethod
@@ -142,7 +140,7 @@ class TaskFile(OneTask):
         for field in ("path", "validation_path"):
             path = getattr(self, field)
             if path is not None and getattr(self, f"{field}_sha256") is None:
-                # Frozen for whoever has it; here it is still being made.
+                # Frozen for its users; here it is still being made.
                 object.__setattr__(self, f"{field}_sha256", content_sha256(Path(path), field))
         return self
 
@@ -151,9 +149,9 @@ class TaskFile(OneTask):
         if self.validation_path is None:
             for field in ("validation_path_sha256", "validation_split"):
                 if getattr(self, field) is not None:
-                    raise ValueError(f"{field} has no effect without validation_path; give both, or leave it out")
+                    raise ValueError(f"{field} has no effect without validation_path; set both, or remove it")
         elif self.validation is not None:
-            raise ValueError("validation has no effect with validation_path; leave one of them out")
+            raise ValueError("validation has no effect with validation_path; remove one of them")
         return self
 
     @property
@@ -171,67 +169,65 @@ CODE_TEMPLATES: dict[CodeForm, str] = {
     "humaneval": f"Complete this function.\n\n```python\n{{question}}\n```\n\n{PYTHON_BLOCK}",
     "mbpp": f"{{question}}\n\nThe program should pass these tests:\n\n```python\n{{tests}}\n```\n\n{PYTHON_BLOCK}",
 }
-"""Templates of the forms whose problems cannot be asked as others are; MBPP names its function in its tests alone."""
+"""Templates of forms with their own; only MBPP's tests name the function to write."""
 
 
 def _absent_if_null(form: str | int | None) -> bool:
-    # Files without a form are older than this setting: written out, it would change the identity of their runs.
+    # Files without a form are older than this setting: writing null would change the identity of their runs.
     return form is None
 
 
 def _asks(template: str) -> str:
     if not shows(template, "question"):
-        raise ValueError(f"found {template[:60]!r}; a template says where {{question}} goes")
+        raise ValueError(f"found {template[:60]!r}; a template must contain {{question}}")
     return template
 
 
 Template = Annotated[str, AfterValidator(_asks)]
-"""Text with {question}, and with {name} wherever a column of the row is shown (`scalerl.recipe.template`)."""
+"""Text with {question}, and {name} for any column of the row (`scalerl.recipe.template`)."""
 
 
 class Math(TaskFile):
-    """Mathematics, as in GSM8K, MATH and AIME; answers are compared by math-verify (`scalerl.verifiers`)."""
+    """Mathematics, as in GSM8K, MATH and AIME; math-verify compares the answers (`scalerl.verifiers`)."""
 
     type: Literal["math"] = "math"
     form: Annotated[MathForm | None, Field(exclude_if=_absent_if_null)] = None
-    """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called and
-    how the right answer is written, unless a setting below says otherwise."""
+    """Published data set that the file holds unchanged (`scalerl.tasks.forms`). Determines the names of columns and the
+    way answers are written, unless a setting below overrides it."""
     question: ColumnName = None
-    """Column of the question; null takes the first that exists of question, problem and prompt."""
+    """Column of the question; null uses the first of question, problem and prompt that exists."""
     answer: ColumnName = None
-    r"""Column of the answer: its last \boxed{}, else what follows its last "####", else all of it. Null takes the first
-    that exists of answer and solution."""
+    r"""Column of the answer: its last \boxed{}, else the text after its last "####", else all of it. Null uses the
+    first of answer and solution that exists."""
     solution: ColumnName = None
-    """Column of a written solution, demonstrated in the warm start; null takes solution where there is one, else the
-    part of the answer before "####"."""
+    """Column of a written solution for demonstrations in the warm start; null uses solution if it exists, else the part
+    of the answer before "####"."""
     template: Template = "{question}\n\nPut the final answer in \\boxed{}."
-    """Text of the prompt; {name} stands for the column of that name, and {{name}} writes {name}."""
+    """Text of the prompt; {name} is replaced by the column of that name, and {{name}} by {name}."""
     time_limit_s: Annotated[float, Field(gt=0, le=60), Unit("s")] = 5.0
-    """Processor seconds for one comparison; an answer that takes longer is wrong."""
+    """CPU seconds for one comparison; an answer that takes longer is wrong."""
 
 
 class Code(TaskFile):
-    """Programs that run in the sandbox and are judged by tests, which never enter it
-    (`scalerl.verifiers.code_tests`)."""
+    """Programs that run in the sandbox and are judged by tests outside of it (`scalerl.verifiers.code_tests`)."""
 
     type: Literal["code"] = "code"
     form: Annotated[CodeForm | None, Field(exclude_if=_absent_if_null)] = None
-    """Data set that the file holds as it was published (`scalerl.tasks.forms`): decides what the columns are called,
-    how the tests run and what the prompt says, unless a setting below says otherwise."""
+    """Published data set that the file holds unchanged (`scalerl.tasks.forms`). Determines the names of columns, how
+    tests run and what the prompt says, unless a setting below overrides it."""
     question: ColumnName = None
-    """Column of the question; null takes the first that exists of question, problem, prompt, text and
-    description."""
+    """Column of the question; null uses the first of question, problem, prompt, text and description that exists."""
     tests: ColumnName = None
-    """Column of the tests; null takes the first that exists of tests, test_list, test, input_output and
-    public_tests, with private_tests and generated_tests. Its forms are in `scalerl.tasks.code_test_forms`."""
+    """Column of the tests; null uses the first of tests, test_list, test, input_output and public_tests (with
+    private_tests and generated_tests) that exists. `scalerl.tasks.code_test_forms` lists its forms."""
     solution: ColumnName = None
-    """Column of a program, demonstrated in the warm start; null takes the first that exists of solution, code and
-    canonical_solution."""
+    """Column of a program for demonstrations in the warm start; null uses the first of solution, code and
+    canonical_solution that exists."""
     template: Template = f"{{question}}\n\n{PYTHON_BLOCK}"
-    """Text of the prompt; {tests} stands for tests that are Python text, {name} for the column of that name, and
-    {{name}} writes {name}. The forms humaneval and mbpp have templates of their own."""
+    """Text of the prompt; {tests} is replaced by tests that are Python text, {name} by the column of that name, and
+    {{name}} by {name}. The forms humaneval and mbpp have their own templates."""
     limits: Limits = Limits()
-    """What one program may use for all its tests together."""
+    """Limits of one program for all its tests together."""
 
     @model_validator(mode="before")
     @classmethod
@@ -243,12 +239,10 @@ class Code(TaskFile):
     @model_validator(mode="after")
     def _form_suits(self) -> Self:
         if self.form == "livecodebench" and self.tests is not None:
-            raise ValueError(
-                "tests has no effect with form livecodebench, whose tests are in two columns; leave it out"
-            )
+            raise ValueError("tests has no effect with form livecodebench, whose tests are in two columns; remove it")
         if self.form == "mbpp" and not shows(self.template, "tests"):
             raise ValueError(
-                "template: mbpp names the function to write in its tests alone; a template says where {tests} go"
+                "template: only the tests of mbpp name the function to write, so a template must contain {tests}"
             )
         return self
 
@@ -258,28 +252,28 @@ class MultipleChoice(TaskFile):
 
     type: Literal["choice"] = "choice"
     question: ColumnName = None
-    """Column of the question; null takes the first that exists of question, problem, prompt and ctx."""
+    """Column of the question; null uses the first of question, problem, prompt and ctx that exists."""
     choices: ColumnName = None
-    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null takes the first that exists
-    of choices, options and endings."""
+    """Column of the choices, a list of texts or ARC's {"text": [...], "label": [...]}; null uses the first of choices,
+    options and endings that exists."""
     answer: ColumnName = None
-    """Column of the right choice: its letter, its label, its text, or its position. Null takes the first that exists of
-    answerKey, answer and label."""
+    """Column of the right choice: its letter, label, text, or position. Null uses the first of answerKey, answer and
+    label that exists."""
     count_from: Annotated[Literal[0, 1] | None, Field(exclude_if=_absent_if_null)] = None
-    """What positions count from. Null takes 0 if a row has 0, and 1 if none has and some are as large as the number of
-    their choices; rows that leave it open refuse the file."""
+    """First position. Null is 0 if a row has 0, and 1 if none does and some positions equal the number of their
+    choices; if the rows leave it open, the file is rejected."""
     solution: ColumnName = None
-    """Column of a written thought, demonstrated in the warm start before the letter; null takes solution where there is
-    one."""
+    """Column of a written thought for demonstrations in the warm start, before the letter; null uses solution if it
+    exists."""
     template: Template = "{question}\n\n{choices}\n\nAnswer with the letter of the right choice."
-    """Text of the prompt; {choices} stands for lines such as "A. Paris", {name} for the column of that name, and
-    {{name}} writes {name}."""
+    """Text of the prompt; {choices} is replaced by lines such as "A. Paris", {name} by the column of that name, and
+    {{name}} by {name}."""
 
     @field_validator("template")
     @classmethod
     def _shows_choices(cls, template: str) -> str:
         if not shows(template, "choices"):
-            raise ValueError(f"found {template[:60]!r}; a template says where {{choices}} go")
+            raise ValueError(f"found {template[:60]!r}; a template must contain {{choices}}")
         return template
 
 
@@ -288,18 +282,18 @@ class Qa(TaskFile):
 
     type: Literal["qa"] = "qa"
     question: ColumnName = None
-    """Column of the question; null takes the first that exists of question, problem and prompt."""
+    """Column of the question; null uses the first of question, problem and prompt that exists."""
     answers: ColumnName = None
-    """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null takes the first that
-    exists of answers and answer."""
+    """Column of the right answers: a text, a list of texts, or SQuAD's {"text": [...]}. Null uses the first of answers
+    and answer that exists."""
     solution: ColumnName = None
-    """Column of a written thought, demonstrated in the warm start before the first answer; null takes solution where
-    there is one."""
+    """Column of a written thought for demonstrations in the warm start, before the first answer; null uses solution if
+    it exists."""
     template: Template = "{question}\n\nAnswer in a few words."
-    """Text of the prompt; {name} stands for the column of that name, as in "{context}\\n\\n{question}", and {{name}}
-    writes {name}."""
+    """Text of the prompt; {name} is replaced by the column of that name, as in "{context}\\n\\n{question}", and
+    {{name}} by {name}."""
     min_f1: Annotated[float, Field(gt=0, le=1), Unit("F1")] = 1.0
-    """An answer whose F1 against one of the right answers reaches this counts as right; at 1 only exact matches do."""
+    """Least F1 against a right answer for an answer to count as right; 1 accepts only exact matches."""
 
 
 AnyTask = Annotated[KSmallest | Modular | Math | Code | MultipleChoice | Qa, Field(discriminator="type")]
@@ -307,18 +301,18 @@ FileSettings = Math | Code | MultipleChoice | Qa
 
 
 class Measured(Frozen):
-    """How often a task file that is never trained on is measured, and what is reported."""
+    """Schedule and metrics of a task file that is never trained on."""
 
     samples: Annotated[Count, Unit("rollouts per problem")] = 16
-    """Generations per problem."""
+    """Rollouts per problem."""
     every: Annotated[Count, Unit("evaluations")] = 1
-    """Measured at every n-th evaluation, beginning with the first."""
+    """Measure at every n-th evaluation, starting with the first."""
     k: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
-    """pass@k is estimated for each of these, without bias (arXiv 2107.03374, eq. 1)."""
+    """Values of k for pass@k, estimated without bias (arXiv 2107.03374, eq. 1)."""
 
     @property
     def held_out_share(self) -> float:
-        """All of it."""
+        """Share held out: all."""
         return 1.0
 
     @model_validator(mode="after")
@@ -331,7 +325,7 @@ class Measured(Frozen):
     def _is_not_trained_on(self) -> Self:
         for field in ("weight", "validation", "validation_path", "solution"):
             if getattr(self, field, None) is not None:
-                raise ValueError(f"{field} has no effect on a file that is only measured; leave it out")
+                raise ValueError(f"{field} has no effect on a file that is only measured; remove it")
         return self
 
 

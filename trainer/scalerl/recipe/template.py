@@ -1,9 +1,9 @@
-r"""Templates of prompts: text in which {name} stands for a part of the problem or for a column of its row.
+r"""Prompt templates: text in which {name} stands for a part of the problem or for a column of its row.
 
     fill("{context}\n\n{question}", {"question": "Who?"}, {"context": "He."}.get)    "He.\n\nWho?"
 
-Filled in one pass, so braces in what is filled in mean nothing. A name that follows a command of LaTeX, `^` or `_` is
-the command's argument, as in `\boxed{answer}`, unless it is a part of the problem. `{{name}}` writes {name}.
+A template is filled in one pass, so braces in inserted text have no meaning. A name after a LaTeX command, `^` or `_`
+is the command's argument, as in `\boxed{answer}`, unless it is a part of the problem. `{{name}}` writes {name}.
 """
 
 import re
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 _BRACES = re.compile(r"\{\{(?P<written>[^{}\n]+)\}\}|\{(?P<name>[^{}\n]+)\}")
 _COMMAND = re.compile(r"(?:\\(?![nrt]\Z)(?P<name>[A-Za-z]+)\*?(?:\[[^\]]*\])?|[\^_])(?P<earlier>(?:\{[^{}]*\})*)\Z")
-"""Not the line break of a text that was quoted for no need, which has a backslash and an n."""
+"""Excludes the line break of a needlessly quoted text, which is a backslash and an n."""
 
 
 def fill(template: str, parts: Mapping[str, str], column: Callable[[str], str | None]) -> str:
-    """The template with its parts and columns; braces for whose content `column` gives None stay as they are."""
+    """The template with its parts and columns inserted; braces stay if `column` returns None for their content."""
 
     def put(match: re.Match[str]) -> str:
         command = _COMMAND.search(template, 0, match.start())
@@ -30,6 +30,6 @@ def fill(template: str, parts: Mapping[str, str], column: Callable[[str], str | 
 
 
 def shows(template: str, part: str) -> bool:
-    """Whether a template has a place for this part of a problem."""
+    """True if a template has a place for this part of a problem."""
     mark = "\0"
     return mark in fill(template, {part: mark}, lambda _: None)

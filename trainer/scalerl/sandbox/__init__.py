@@ -1,13 +1,13 @@
-"""Runs code the policy wrote: no network, no files outside, bounded in time, memory, processes, output and files.
+"""Runs code written by the policy: no network, no files outside; time, memory, processes, output and files are bounded.
 
-    sandbox        start one program, watch it, end it and all it started
-    limits         what a program may use, and how it ended
-    errors         what can go wrong with the sandbox itself
+    sandbox        runs one program, watches it, and ends it with everything it started
+    limits         limits of a program, and its result
+    errors         failures of the sandbox itself
 behind it
     isolation      bubblewrap, else namespaces of our own, else resource limits only
-    inside         what the interpreter in the sandbox runs: launcher, supervisor, program
+    inside         code of the interpreter in the sandbox: launcher, supervisor, program
     system_calls   the filter on system calls
-    processes      what the processes of a program use together
+    processes      total usage of a program's processes
 
 A program can still read the clock, learn about the machine and slow its neighbours: the list of what the sandbox does
 not stop is in `docs/design.md`, under "Code that the policy writes".

@@ -1,18 +1,18 @@
-"""What can go wrong with the sandbox itself, never with the program in it.
+"""Failures of the sandbox itself, never of the program in it.
 
 SandboxError
-├── SandboxUnavailable    this machine cannot isolate as strongly as was asked for
+├── SandboxUnavailable    this machine cannot isolate as strongly as required
 ├── SandboxFailed         a program could not be started, watched or ended
 └── SandboxTimedOut       a program was not started in time
 """
 
 
 class SandboxError(RuntimeError):
-    """The sandbox did not do its work; nothing is known of the program."""
+    """The sandbox failed; nothing is known of the program."""
 
 
 class SandboxUnavailable(SandboxError):
-    """This machine cannot isolate as strongly as was asked for."""
+    """This machine cannot isolate as strongly as required."""
 
 
 class SandboxFailed(SandboxError):
@@ -20,4 +20,4 @@ class SandboxFailed(SandboxError):
 
 
 class SandboxTimedOut(SandboxError):
-    """A program was not started in time, as on a machine with far too much to do."""
+    """A program did not start in time, as on a badly overloaded machine."""

@@ -1,11 +1,11 @@
-"""What the interpreter in the sandbox runs: it shuts itself in, starts the program, and ends everything with it.
+"""Code of the interpreter in the sandbox: it isolates itself, starts the program, and ends everything with it.
 
-    launcher      only where there is no bubblewrap: makes the namespaces and the file tree
-    supervisor    process 1 of the sandbox; ends when the program does or the trainer says so, and all others with it
+    launcher      only without bubblewrap: makes the namespaces and the file tree
+    supervisor    process 1 of the sandbox; ends with the program or on the trainer's request, and all others with it
     program       limits, user, system-call filter; then the policy's text as `__main__`
 
-It is handed to the interpreter as compiled code, so it uses the standard library only, and of that what loads fast:
-json and signal would take longer than all the rest here. The supervisor tells on the status pipe `started`, then
+The interpreter gets this module as compiled code, so it uses only the standard library, and only fast parts: importing
+json and signal would take longer than all the rest. On the status pipe the supervisor reports `started`, then
 `ended WAIT_STATUS CPU_S` or `limit NAME`. The program never holds that pipe.
 """
 
@@ -29,12 +29,12 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 KEPT_FLAGS = {os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8, os.ST_NOATIME: 1024, os.ST_NODIRATIME: 2048}
-"""statvfs flag to mount flag: what a user namespace may not take off a mount it did not make."""
+"""statvfs flags to mount flags that a user namespace must keep on mounts it did not make."""
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 
 def check(result, what):
-    """Raise the C library's error, if any, with what was being done."""
+    """Raise the C library's error, if any, naming the failed operation."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
@@ -44,11 +44,11 @@ def prctl(option, value):
     check(LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
 
 
-# Namespaces and file tree, where bubblewrap has not made them already.
+# Namespaces and file tree, unless bubblewrap has made them.
 
 
 def enter_namespaces(spec):
-    """New namespaces for everything; the process forked next is process 1 of its own."""
+    """Enter new namespaces of every kind; the next forked process is process 1 of its own."""
     flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
     uid, gid = os.getuid(), os.getgid()
     if spec["new_user_namespace"]:
@@ -66,7 +66,7 @@ def mount(source, target, kind, flags, options=None):
 
 
 def build_tree(spec):
-    """A read-only root of the interpreter, four devices and one small folder to write in; nothing of the old one."""
+    """Build a root with a read-only interpreter, four devices and one small writable folder; hide the old root."""
     root = spec["root"]
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")
@@ -101,7 +101,7 @@ def bind(source, target, *, read_only):
 
 
 def drop_capabilities():
-    """No capability is left, and none can come back."""
+    """Drop all capabilities for good."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     check(LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
@@ -110,7 +110,7 @@ def drop_capabilities():
 
 
 def shut_in(spec):
-    """Limits, user and filter of the program: from here on nothing can be undone."""
+    """Apply the program's limits, user and filter, irreversibly."""
     for name, wanted in spec["rlimits"].items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
@@ -122,7 +122,7 @@ def shut_in(spec):
         os.setresgid(spec["uid"], spec["uid"], spec["uid"])
         os.setresuid(spec["uid"], spec["uid"], spec["uid"])
     drop_capabilities()
-    prctl(PR_SET_DUMPABLE, 1)  # so that the trainer, where it is no root, can see how much memory is shared
+    prctl(PR_SET_DUMPABLE, 1)  # so that a trainer without root can read the amount of shared memory
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     code = bytes.fromhex(spec["filter"])
     instructions = ctypes.create_string_buffer(code, len(code))
@@ -135,14 +135,14 @@ def shut_in(spec):
 
 
 def become_program(spec):
-    """Shut in, forget the supervisor's pipes, and give the text to run."""
+    """Isolate this process, close the supervisor's pipes, and return the program's text."""
     os.setsid()
     os.chdir(spec["folder"])
     with open(spec["program_fd"], "rb") as file:
         text = file.read()
     shut_in(spec)
     os.write(spec["status_fd"], b"started\n")
-    os.closerange(3, 1 + max(spec[name] for name in PIPES))  # numbered as in the trainer, which may have many open
+    os.closerange(3, 1 + max(spec[name] for name in PIPES))  # same numbers as in the trainer, which may have many open
     return text
 
 
@@ -150,7 +150,7 @@ def become_program(spec):
 
 
 def supervise(spec, child):
-    """Wait for the program, the trainer or too many files, whichever comes first; then let nothing survive."""
+    """Wait for the program, the trainer or too many files, whichever comes first; then end every process."""
     control, status = spec["control_fd"], spec["status_fd"]
     ended = os.pidfd_open(child)
     poll = select.poll()
@@ -169,11 +169,11 @@ def supervise(spec, child):
     os.write(status, report.encode())
     if not spec["own_pids"]:
         kill_descendants()
-    os._exit(0)  # process 1 takes every other process of its namespace along
+    os._exit(0)  # the end of process 1 ends every process of its namespace
 
 
 def num_files(folder, own_filesystem, enough):
-    """Files and folders below `folder`; counting stops soon after `enough`."""
+    """Number of files and folders below `folder`; stops counting soon after `enough`."""
     if own_filesystem:
         state = os.statvfs(folder)
         return state.f_files - state.f_ffree - 1
@@ -186,7 +186,7 @@ def num_files(folder, own_filesystem, enough):
 
 
 def kill_descendants():
-    """Without a namespace of processes: this process adopts every orphan, so what it cannot wait for is not there."""
+    """Kill all descendants without a process namespace: this process adopts orphans, so it can wait for all of them."""
     while True:
         parents = {}
         for name in filter(str.isdigit, os.listdir("/proc")):
@@ -198,7 +198,7 @@ def kill_descendants():
         family = {os.getpid()}
         while more := {pid for pid, parent in parents.items() if parent in family} - family:
             family |= more
-        # Stopped first: a process that forks for ever would be ahead of the killing.
+        # Stop them first: a process that forks for ever would outrun the killing.
         for number in (_signal.SIGSTOP, _signal.SIGKILL):
             for pid in family - {os.getpid()}:
                 try:
@@ -214,7 +214,7 @@ def kill_descendants():
 
 
 def main():
-    """Give the program's text in the program's process; no other process returns from here."""
+    """Return the program's text in the program's process; no other process returns from here."""
     spec = marshal.loads(bytes.fromhex(sys.argv.pop()))
     if spec["makes_namespaces"]:
         prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
@@ -227,10 +227,10 @@ def main():
             os._exit(0)
         prctl(PR_SET_PDEATHSIG, _signal.SIGKILL)
         build_tree(spec)
-    prctl(PR_SET_DUMPABLE, 0)  # no process in the sandbox may look into this one
+    prctl(PR_SET_DUMPABLE, 0)  # no process in the sandbox may inspect this one
     if not spec["own_pids"]:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # From inside, process 1 gets only the signals it handles, and this is the one Python handles by itself.
+    # From inside, process 1 gets only signals that it handles, and Python handles this one by default.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     child = os.fork()
     if not child:
@@ -243,15 +243,15 @@ def main():
 
 
 def run_as_main(text):
-    """Run `text` as a module of its own called `__main__`."""
+    """Run `text` as a separate module called `__main__`."""
     code = compile(text, "program.py", "exec")
     module = type(sys)("__main__")
     sys.argv[:] = ["program.py"]
     sys.modules["__main__"] = module
-    vars(sys.modules["builtins"]).update(exit=sys.exit, quit=sys.exit)  # which -S leaves out with the rest of `site`
+    vars(sys.modules["builtins"]).update(exit=sys.exit, quit=sys.exit)  # -S omits them with the rest of `site`
     exec(code, vars(module))
 
 
 if __name__ == "__main__":
-    supervisors_module = sys.modules["__main__"]  # dropped from the table of modules, it would lose its names
+    supervisors_module = sys.modules["__main__"]  # without a reference the module would lose its globals
     run_as_main(main())

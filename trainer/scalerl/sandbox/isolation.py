@@ -1,14 +1,14 @@
-"""How a program is kept apart on this machine: the command that starts its interpreter, and what that is told.
+"""Isolation of a program on this machine: the command that starts its interpreter, and the specification it gets.
 
-    bubblewrap   namespaces and file tree by bwrap: sees a read-only interpreter and its own small folder, nothing else
+    bubblewrap   namespaces and file tree by bwrap: only a read-only interpreter and a small folder are visible
     namespaces   the same, made by the interpreter itself with unshare(2) and pivot_root(2)
-    rlimits      resource limits and the system-call filter only: no network and no signals to others, but it reads
-                 and writes the files its user may, and the size of its folder is not bounded; only on request
+    rlimits      only resource limits and the system-call filter: no network and no signals to others, but full access
+                 to the user's files, and no limit on the size of its folder; used only on request
 
-User and number of processes: root starts each program under a user id of its own, so that `RLIMIT_NPROC` counts that
-program alone. Any other user gets a user namespace, which counts by itself too. `rlimits` without root has neither:
-there the limit is on top of what the user runs already. The kernel does not hold root of a user namespace to the limit:
-there its programs run at a lower priority, so that the count from outside keeps ahead of one that forks for ever.
+User and number of processes: root runs each program under its own user id, so that `RLIMIT_NPROC` counts that program
+alone. Any other user gets a user namespace, which also counts separately. `rlimits` without root has neither, so the
+limit is added to what the user already runs. The kernel does not apply the limit to root of a user namespace; programs
+there run at a lower priority, so that counting from outside stays ahead of a program that forks for ever.
 """
 
 import marshal
@@ -36,35 +36,35 @@ IsolationName = Literal["bubblewrap", "namespaces", "rlimits"]
 STRONGEST_FIRST: tuple[IsolationName, ...] = ("bubblewrap", "namespaces", "rlimits")
 
 RUN_MARSHALLED = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv.pop(1))))"
-"""Compiling the text would take as long as starting the interpreter."""
+"""Marshalled code, because compiling the text would take as long as starting the interpreter."""
 INSIDE = Path(__file__).with_name("inside.py")
 FOLDER = "/sandbox"
 DEVICE_FILES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
-"""All a program finds set, beside its folder; the hash seed makes the order of sets the same in every run."""
+"""Environment of a program besides its folder; the hash seed fixes the order of sets."""
 
 UNCOUNTED_NICENESS = 15
-"""Of programs that the kernel lets fork past their limit."""
+"""Niceness of programs that the kernel allows to fork beyond their limit."""
 FIRST_USER_ID, NUM_USER_IDS = 1 << 20, 1 << 28
 _next_user_id = count(os.getpid() * 4096)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How to start one program."""
+    """Command and environment of one program."""
 
     command: list[str]
     environment: dict[str, str]
 
 
 def is_real_root() -> bool:
-    """Root of the machine, not of a user namespace: may make namespaces without one, and is above RLIMIT_NPROC."""
+    """True for root of the machine, not of a user namespace: needs no user namespace, and ignores RLIMIT_NPROC."""
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
 
 
 @contextmanager
 def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> Iterator[Launch]:
-    """The command for one program whose pipes are `fds`; a folder it needs on this side is gone afterwards."""
+    """Context with the command for one program whose pipes are `fds`; deletes a folder it needs on this side."""
     real_root = is_real_root()
     uid = FIRST_USER_ID + next(_next_user_id) % NUM_USER_IDS if real_root else None
     readable, links = interpreter_files()
@@ -75,7 +75,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
         "new_user_namespace": not real_root,
         "own_pids": isolation != "rlimits",
         "own_filesystem": isolation != "rlimits",
-        "root": "/proc",  # a folder that is always there, holds nothing the program needs, and is covered with its root
+        "root": "/proc",  # always exists, holds nothing the program needs, and is covered by the new root
         "folder_bytes": limits.file_mb << 20,
         "files": limits.files,
         "readable": readable,
@@ -94,7 +94,7 @@ def prepared(isolation: IsolationName, limits: Limits, fds: dict[str, int]) -> I
 
 @contextmanager
 def _own_folder(uid: int | None) -> Iterator[str]:
-    """A folder on this machine's disk that belongs to user `uid`."""
+    """Context with a folder on this machine's disk that belongs to user `uid`."""
     folder = tempfile.mkdtemp(prefix="sandbox-")
     try:
         if uid is not None:
@@ -105,7 +105,7 @@ def _own_folder(uid: int | None) -> Iterator[str]:
 
 
 def _remove(folder: str) -> None:
-    """Take `folder` away, also what its program made unreadable; no link in it is followed."""
+    """Delete `folder`, including unreadable parts; follows no link in it."""
     for path, names, _ in os.walk(folder):
         for name in names:
             if not os.path.islink(f"{path}/{name}"):
@@ -120,7 +120,7 @@ def _inside_code() -> str:
 
 
 def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
-    # -s -S -P: neither user's nor installed packages, nor the folder it starts in; -E would drop the hash seed too.
+    # -s -S -P: no user or installed packages, no starting folder on the path; -E would also drop the hash seed.
     interpreter = [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", "-X", "utf8"]
     inside = [*interpreter, "-c", RUN_MARSHALLED, _inside_code(), marshal.dumps(spec).hex()]
     if isolation != "bubblewrap":
@@ -134,7 +134,7 @@ def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
         command += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
     else:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    # bwrap would make missing folders on the way for its own user only.
+    # bwrap would make missing parent folders accessible only to its own user.
     on_the_way = {str(parent) for path in [*spec["readable"], *DEVICE_FILES] for parent in Path(path).parents}
     for folder in sorted(on_the_way - {"/"}):
         command += ["--perms", "0755", "--dir", folder]
@@ -151,16 +151,16 @@ def _command(isolation: IsolationName, spec: dict[str, Any]) -> list[str]:
 
 
 def _num_others(isolation: IsolationName, real_root: bool) -> int:
-    """Processes that RLIMIT_NPROC counts beside the program's own."""
+    """Processes that RLIMIT_NPROC counts besides the program's own."""
     if real_root:
         return 0
     if isolation == "rlimits":
         return num_threads_of_user() + 1  # the supervisor
-    return 1 if isolation == "bubblewrap" else 2  # the supervisor; and the launcher, which is in the user namespace
+    return 1 if isolation == "bubblewrap" else 2  # supervisor; and the launcher, which is in the user namespace
 
 
 def rlimits(limits: Limits, *, others: int) -> dict[str, int]:
-    """`limits` as the kernel holds them for each process, by name in the module `resource`."""
+    """Kernel limits of each process, by name in the module `resource`."""
     return {
         "RLIMIT_AS": limits.memory_mb << 20,
         "RLIMIT_CPU": math.ceil(limits.cpu_s),
@@ -176,7 +176,7 @@ def rlimits(limits: Limits, *, others: int) -> dict[str, int]:
 
 @cache
 def interpreter_files() -> tuple[list[str], dict[str, str]]:
-    """What the interpreter reads: its own file, its library and the C library's, and the links that lead there."""
+    """Files that the interpreter reads (itself, its library and the C library's), and the links that lead to them."""
     paths = _installation()
     wanted = [os.path.realpath(sys.executable), paths["stdlib"], paths["platstdlib"]]
     library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
@@ -196,13 +196,13 @@ def interpreter_files() -> tuple[list[str], dict[str, str]]:
 
 @cache
 def site_packages() -> list[str]:
-    """Installed packages, which may hold anybody's data; programs see the standard library only."""
+    """Folders of installed packages, hidden because they may hold any data; programs see only the standard library."""
     paths = _installation()
     return sorted({paths[key] for key in ("purelib", "platlib") if os.path.isdir(paths[key])})
 
 
 def _installation() -> dict[str, str]:
-    """Folders of the interpreter itself, also where this process runs in a virtual environment made from it."""
+    """Folders of the base interpreter, even if this process runs in a virtual environment."""
     return sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix})
 
 

@@ -1,4 +1,4 @@
-"""What the processes of a program use together, read from /proc outside the sandbox."""
+"""Total usage of a program's processes, read from /proc outside the sandbox."""
 
 import os
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One line of the machine's table: `Process(pid=7, parent=1, cpu_s=0.2, resident_bytes=9 << 20, num_threads=1)`."""
+    """One process of this machine: `Process(pid=7, parent=1, cpu_s=0.2, resident_bytes=9 << 20, num_threads=1)`."""
 
     pid: int
     parent: int
     cpu_s: float
-    """Its own processor seconds and those of the children it has waited for."""
+    """CPU seconds of the process and of the children it waited for."""
     resident_bytes: int
     num_threads: int
 
 
 def all_processes() -> Iterator[Process]:
-    """Every process there is at this moment (proc(5), /proc/PID/stat)."""
+    """All current processes (proc(5), /proc/PID/stat)."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
@@ -38,7 +38,7 @@ def all_processes() -> Iterator[Process]:
 
 
 def descendants(pid: int) -> list[list[Process]]:
-    """Below `pid`: its children, their children, and so on, a generation a list."""
+    """Descendants of `pid`, one list per generation."""
     children: dict[int, list[Process]] = {}
     for process in all_processes():
         children.setdefault(process.parent, []).append(process)
@@ -64,7 +64,7 @@ def _proportional_bytes(process: Process) -> int:
 
 
 def num_threads_of_user() -> int:
-    """What RLIMIT_NPROC counts for this user already."""
+    """Number of threads that RLIMIT_NPROC already counts for this user."""
     count = 0
     for process in all_processes():
         try:

@@ -1,4 +1,4 @@
-"""The sandbox: run one program inside its limits, and leave nothing behind."""
+"""The sandbox: runs one program within its limits and leaves nothing behind."""
 
 import fcntl
 import os
@@ -16,10 +16,10 @@ from scalerl.sandbox.limits import LimitName, Limits, ProgramEnd
 from scalerl.sandbox.processes import descendants, shared_out_bytes
 
 START_UP_S = 30.0
-"""A program that has not started by then is the machine's failure, not the program's."""
+"""Time limit for starting; exceeding it is the machine's failure, not the program's."""
 LIMITS_POLL_S = 0.05
 END_S = 30.0
-"""Everything is killed at once when a program ends; a machine that takes longer than this has failed."""
+"""Time limit for ending: everything is killed at once when a program ends, so a slower machine has failed."""
 CHUNK_BYTES = 1 << 16
 SEALED = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
@@ -33,17 +33,17 @@ print(json.dumps(sorted(os.listdir("."))))
 
 
 class Sandbox:
-    """Runs programs apart from this machine: `Sandbox().run("print(2 + 2)", stdin="", limits=Limits()).stdout`.
+    """Runs isolated programs: `Sandbox().run("print(2 + 2)", stdin="", limits=Limits()).stdout`.
 
-    Several threads may use one sandbox at a time. It takes the strongest isolation that works here, tried out when it
-    is made, and refuses to be made where that is weaker than `minimum`.
+    Several threads may share one sandbox. The constructor tries which isolation works here, strongest first, and raises
+    SandboxUnavailable if that is weaker than `minimum`.
     """
 
     isolation: IsolationName
-    """What programs are kept apart by; `isolation.py` says what each one promises."""
+    """Isolation in use; `isolation.py` says what each one promises."""
 
     def __init__(self, *, minimum: IsolationName = "namespaces", use: IsolationName | None = None) -> None:
-        """`use` takes that isolation and no other."""
+        """`use` forces one isolation."""
         allowed = STRONGEST_FIRST[: STRONGEST_FIRST.index(minimum) + 1] if use is None else (use,)
         reasons = []
         for isolation in allowed:
@@ -56,11 +56,11 @@ class Sandbox:
                 return
         weaker = STRONGEST_FIRST[STRONGEST_FIRST.index(allowed[-1]) + 1 :]
         raise SandboxUnavailable(
-            f"sandbox: this machine has no isolation of at least {allowed[-1]!r}, so programs the policy writes "
-            "will not be run here\n"
+            f"sandbox: this machine has no isolation of at least {allowed[-1]!r}, so it cannot run programs written by "
+            "the policy\n"
             + "\n".join(reasons)
             + "\nInstall bubblewrap or allow user namespaces (sysctl user.max_user_namespaces)"
-            + (f"; Sandbox(minimum={weaker[-1]!r}) would do with less" if weaker else "")
+            + (f"; Sandbox(minimum={weaker[-1]!r}) would accept less" if weaker else "")
         )
 
     def _probe(self) -> None:
@@ -69,11 +69,10 @@ class Sandbox:
             raise SandboxFailed(f"a program cannot use its folder: {probe.stdout.strip()} {probe.stderr.strip()}")
 
     def run(self, program: str, *, stdin: str | int, limits: Limits, stdout: int = subprocess.PIPE) -> ProgramEnd:
-        """Run Python text as `__main__`; return when it and all it started are gone.
+        """Run Python text as `__main__`; returns once the program and all its processes are gone.
 
-        It reads the text `stdin`, or from that descriptor. What it writes is in `Finished`, or goes to the descriptor
-        `stdout`, where nothing is counted. SandboxError when the sandbox did not do its work, and only then: whatever
-        the program does is in `Finished`.
+        `stdin` is text or a descriptor. Output is in `Finished`, or goes uncounted to the descriptor `stdout`. Raises
+        SandboxError only if the sandbox itself fails; anything the program does is in `Finished`.
         """
         with ExitStack() as stack:
             program_file = stack.enter_context(_text_file("program", program))
@@ -102,13 +101,13 @@ class Sandbox:
             stack.enter_context(_ended(process, control_write))
             control_read.close()
             status_write.close()
-            # The program's own processes come below the supervisor, which only `rlimits` starts directly.
+            # The program's processes are below the supervisor, which only `rlimits` starts directly.
             skipped = 0 if self.isolation == "rlimits" else 1
             return Watch(process, status_read, control_write, limits, skipped).until_the_end()
 
 
 class Watch:
-    """One program from outside: collects what it writes, and has it ended when it uses more than it may."""
+    """One program seen from outside: collects its output, and ends it if it exceeds a limit."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], status: IO[bytes], control: IO[bytes], limits: Limits, skipped: int
@@ -161,7 +160,7 @@ class Watch:
             self._end("output")
 
     def _look(self) -> None:
-        """Compare what all processes of the program use together with what they may."""
+        """Compare the total usage of the program's processes with the limits."""
         generations = descendants(self.process.pid)[self.skipped :]
         family = [process for generation in generations for process in generation]
         most_bytes = self.limits.memory_mb << 20
@@ -180,7 +179,7 @@ class Watch:
         self._end("wall")
 
     def _end(self, limit: LimitName | None) -> None:
-        """Have the supervisor end everything; the first reason is the one that counts."""
+        """Tell the supervisor to end everything; only the first reason counts."""
         if not self.control.closed:
             _tell_to_end(self.control)
             self.limit = limit
@@ -191,7 +190,7 @@ class Watch:
         try:
             self.process.wait(END_S)
         except subprocess.TimeoutExpired as error:
-            raise SandboxFailed(f"the sandbox is still there {END_S:g} s after its last process") from error
+            raise SandboxFailed(f"the sandbox still exists {END_S:g} s after its last process") from error
         if self.started is None:
             raise SandboxFailed(f"no program was started: {self._complaint()}")
         limit, wait_status, cpu_s = self._report()
@@ -216,7 +215,7 @@ class Watch:
         )
 
     def _report(self) -> tuple[LimitName | None, int, float]:
-        """The limit, or the wait status, and the processor seconds, as the supervisor told them."""
+        """Limit or wait status, and CPU seconds, as reported by the supervisor."""
         lines = [line.split() for line in self.written["status"].decode().splitlines()]
         match lines:
             case [["started"], ["ended", wait_status, cpu_s]] if self.limit is None:
@@ -235,7 +234,7 @@ class Watch:
 
 @contextmanager
 def _text_file(name: str, text: str) -> Iterator[IO[bytes]]:
-    """Text in memory that a program can read and nobody can change."""
+    """Context with read-only text in memory."""
     with open(os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b", buffering=0) as file:
         file.write(text.encode("utf-8", "surrogatepass"))
         file.seek(0)
@@ -249,7 +248,7 @@ def _pipe(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _tell_to_end(control: IO[bytes]) -> None:
-    """A byte, since closing alone goes unnoticed while a process this one forked meanwhile holds the pipe too."""
+    """Send a byte, since closing alone goes unnoticed while a process forked meanwhile also holds the pipe."""
     if not control.closed:
         with suppress(BrokenPipeError):
             control.write(b"x")
@@ -258,7 +257,7 @@ def _tell_to_end(control: IO[bytes]) -> None:
 
 @contextmanager
 def _ended(process: subprocess.Popen[bytes], control: IO[bytes]) -> Iterator[None]:
-    """On the way out nothing of `process` is left, whatever happened in between."""
+    """Context that ends `process` on exit, whatever happens inside."""
     with process:
         try:
             yield

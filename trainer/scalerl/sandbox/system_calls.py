@@ -1,17 +1,17 @@
-"""A seccomp filter that refuses the system calls no solution needs and an escape would begin with.
+"""A seccomp filter that rejects system calls which no solution needs and an escape would start with.
 
-The numbers are the kernel's (asm/unistd_64.h for x86-64, asm-generic/unistd.h for AArch64); the filter is the classic
-BPF program of seccomp(2), eight bytes per instruction. pyseccomp would know the numbers, but it calls a shared library
+The numbers are the kernel's (asm/unistd_64.h for x86-64, asm-generic/unistd.h for AArch64). The filter is a classic
+BPF program for seccomp(2), eight bytes per instruction. pyseccomp knows the numbers too, but needs a shared library
 that only an administrator can install; these bytes work wherever the kernel does.
 """
 
 import struct
 
 DENIED = {
-    # Network, also where there is no network namespace; io_uring can open sockets of its own.
+    # Network, even without a network namespace; io_uring can open sockets by itself.
     "socket": (41, 198),
     "io_uring_setup": (425, 425),
-    # Memory that belongs to no process, which neither RLIMIT_AS nor resident memory shows.
+    # Memory that belongs to no process, which RLIMIT_AS and resident memory miss.
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
@@ -38,7 +38,7 @@ DENIED = {
     "fsmount": (432, 432),
     "fspick": (433, 433),
     "mount_setattr": (442, 442),
-    # Rarely used doors into the kernel.
+    # Rarely used entry points into the kernel.
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -48,7 +48,7 @@ DENIED = {
 }
 
 DENIED_WITHOUT_PID_NAMESPACE = {
-    # Signals would reach every process of the user, the trainer among them.
+    # Signals would reach every process of the user, including the trainer.
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -66,18 +66,18 @@ X32_BIT = 0x40000000
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT = 0, 4, 16
 ALLOW, KILL, REFUSE, NOT_THERE = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
-"""Allow; kill the process; EPERM; ENOSYS."""
+"""Return values: allow; kill the process; EPERM; ENOSYS."""
 
 
 def seccomp_filter(machine: str, *, signals: bool) -> bytes:
-    """The filter for `machine` (as `platform.machine()` names it); without `signals`, sending any is refused too.
+    """Filter for `machine` (named as by `platform.machine()`); without `signals`, sending signals is rejected too.
 
-    A call in another numbering (i386, x32) is killed or refused, since the table would not know it. clone3 is said not
-    to be there, because its flags lie in memory where no filter sees them; the C library then uses clone. A process may
-    change limits of its own only (prlimit64 of process 0), or it could have the supervisor killed.
+    Calls in another numbering (i386, x32) are killed or rejected, since the table does not apply to them. clone3
+    returns ENOSYS, because the filter cannot see its flags in memory; the C library then uses clone. A process may
+    change only its own limits (prlimit64 of process 0), or it could have the supervisor killed.
     """
     if machine not in MACHINES:
-        raise ValueError(f"sandbox: no table of system calls for {machine!r}; machines: {sorted(MACHINES)}")
+        raise ValueError(f"sandbox: no table of system calls for {machine!r}; supported machines: {sorted(MACHINES)}")
     architecture, column, clone, prlimit64 = MACHINES[machine]
     denied = DENIED if signals else DENIED | DENIED_WITHOUT_PID_NAMESPACE
     code = [

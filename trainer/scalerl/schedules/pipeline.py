@@ -1,8 +1,8 @@
 """PipelineRL-k (Piche et al. 2025; ScaleRL §3.1).
 
-Generators never stop while they may run ahead; finished groups are trained on as soon as a batch is full, those begun
-under the oldest weights first. A rollout begun under version u must be trained on at version u + k at the latest, and
-nothing is thrown away for its age, so
+Generators run as long as they may run ahead. Finished groups are trained on as soon as a batch is full, starting with
+those begun under the oldest weights. A rollout begun under version u must be trained on at version u + k at the latest.
+Nothing is discarded for its age, so
 
 * the trainer waits while groups that would become too old are still being written, and
 * a new group is admitted only while all groups in the system can still be trained on in time.
@@ -14,9 +14,9 @@ from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 
 def pipeline(cluster: Cluster) -> TrainedStep:
-    """Advance the clock until the next optimiser step is done; its weights are then under way.
+    """Advance the clock until the next optimiser step is done; its weights are then in transit.
 
-    A trainer that becomes free in the middle of a decode step starts there and then, on what was finished before it.
+    A trainer that becomes free during a decode step starts at once, on groups finished before that step.
     """
     k, clock = cluster.recipe.off_policy.k, cluster.clock
     to_discard = MAX_BATCHES * cluster.recipe.batch.prompts
@@ -42,10 +42,10 @@ def admit(cluster: Cluster, k: int) -> None:
 
 
 def choose_batch(cluster: Cluster, k: int) -> list[int] | None:
-    """Places in `ready` of the next batch: the groups begun under the oldest weights; among equals, those done first.
+    """Indices in `ready` of the next batch: groups begun under the oldest weights; ties go to those finished first.
 
-    None while no batch is full, or while training on it would leave more old groups than the steps before their
-    deadlines can take: of the groups that remain, at most j batches may be due within j more steps.
+    None while no batch is full, or while training on it would leave more old groups than can be trained on before their
+    deadlines: of the remaining groups, at most j batches may be due within j more steps.
     """
     prompts = cluster.recipe.batch.prompts
     if len(cluster.ready) < prompts:

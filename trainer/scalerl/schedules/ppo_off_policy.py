@@ -5,7 +5,7 @@ from scalerl.schedules.resampling import MAX_BATCHES, discard
 
 
 def ppo_off_policy(cluster: Cluster) -> TrainedStep:
-    """Advance the clock until the next optimiser step is done, generating first when no batch is left."""
+    """Advance the clock until the next optimiser step is done; generate first if no batch is left."""
     if not cluster.pending:
         generate(cluster)
     start = max(cluster.clock.now, cluster.clock.trainer_free)
@@ -13,7 +13,7 @@ def ppo_off_policy(cluster: Cluster) -> TrainedStep:
 
 
 def generate(cluster: Cluster) -> None:
-    """Wait for the trainer, push its weights, and generate k batches; groups keep the order they were drawn in."""
+    """Wait for the trainer, push its weights, and generate k batches; groups stay in the order of their draws."""
     if cluster.learner.version > 0:
         cluster.synchronise()
     k, prompts = cluster.recipe.off_policy.k, cluster.recipe.batch.prompts

@@ -1,16 +1,16 @@
-"""DAPO's dynamic sampling (arXiv 2503.14476, section 3.2): batches full of groups that have something to teach."""
+"""DAPO's dynamic sampling (arXiv 2503.14476, section 3.2): batches full of groups with a learning signal."""
 
 from scalerl.cluster.cluster import Cluster
 
 MAX_BATCHES = 10
-"""Batches of groups thrown away for one that is trained on; what comes after fills the batch as it is. Without an end
+"""Most batches of groups discarded for one that is trained on; later groups fill the batch as they are. Without a limit
 a policy that is always right, or always wrong, would generate for ever."""
 
 
 def discard(cluster: Cluster, most: int) -> int:
-    """Throw away up to `most` finished groups whose rollouts all got one reward, oldest first; returns how many.
+    """Discard up to `most` finished groups whose rollouts all got the same reward, oldest first; returns their number.
 
-    Nothing happens unless the recipe resamples.
+    Does nothing unless the recipe resamples.
     """
     if cluster.recipe.zero_variance != "resample":
         return 0

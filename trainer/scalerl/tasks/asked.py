@@ -15,12 +15,12 @@ _LIKE_A_NAME = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:[!:.\[].*)?")
 
 
 class TemplateFault(ValueError):
-    """A template asks for what the rows do not have; one row is enough to know."""
+    """A template asks for something that the rows lack; the first row shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptText:
-    """What a prompt says, and the columns that it shows beside the parts of the problem."""
+    """Text of a prompt, and the columns that it shows besides the parts of the problem."""
 
     text: str
     columns: Mapping[str, str]
@@ -29,7 +29,8 @@ class PromptText:
 def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Container[str]) -> PromptText:
     """The template filled with parts of the problem and columns of the row.
 
-    TemplateFault if the row has no such column, or if the column is one of `answers`, which would give the answer away.
+    Raises TemplateFault if the row has no such column, or if the column is one of `answers`, which would reveal the
+    answer.
     """
     columns: dict[str, str] = {}
 
@@ -37,8 +38,8 @@ def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Contai
         if name in row.values:
             if name in answers:
                 raise TemplateFault(
-                    f"{row.where}: template shows {{{name}}}, the column of the right answer; leave it out, or write "
-                    f"{{{{{name}}}}} if the text {{{name}}} itself is meant"
+                    f"{row.where}: template shows {{{name}}}, the column of the right answer; remove it, or write "
+                    f"{{{{{name}}}}} for the literal text {{{name}}}"
                 )
             columns[name] = _text(row, name)
             return columns[name]
@@ -47,20 +48,20 @@ def asked(row: TaskRow, template: str, parts: Mapping[str, str], answers: Contai
             return None
         there = ", ".join([*parts, *(one for one in row.values if one not in parts and one not in answers)])
         raise TemplateFault(
-            f"{row.where}: template shows {{{name}}}, and the row has no such column; it may show {there}. Write "
-            f"{{{{{name}}}}} if the text {{{name}}} itself is meant"
+            f"{row.where}: template shows {{{name}}}, but the row has no such column; it may show {there}. Write "
+            f"{{{{{name}}}}} for the literal text {{{name}}}"
         )
 
     return PromptText(text=fill(template, parts, column), columns=columns)
 
 
 def _text(row: TaskRow, name: str) -> str:
-    """The column as text, several texts as paragraphs; one that is empty shows nothing."""
+    """Column as text, with several texts as paragraphs and an empty text unchanged."""
     value: Any = row.values[name]
     if isinstance(value, str) and not value.strip():
         return value
     if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
         return "\n\n".join(value)
     if is_missing(value):
-        raise ValueError(f"{row.where}: template shows {{{name}}}, and this row has nothing in it; give it a text")
+        raise ValueError(f"{row.where}: template shows {{{name}}}, but this row has no value there; give it a text")
     return row.text(name, name, ())

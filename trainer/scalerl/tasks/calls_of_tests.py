@@ -1,6 +1,6 @@
-"""What has to be called so that the assertions of a test in Python run: functions, test classes, `check(candidate)`.
+"""Calls that make the assertions of Python tests run: of functions, test classes, `check(candidate)`.
 
-A file of tests leaves the calling to pytest, unittest or a grader; without it no assertion runs, and every program is
+Test files leave the calls to pytest, unittest or a grader; without them no assertion runs, and every program would be
 right.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from scalerl.tasks.file_task import UnusableError
 
 RUNS_A_CLASS = "run_test_class"
-"""What the process of the tests calls a test class with (`scalerl.verifiers.python_test_processes`)."""
+"""Function with which the test process runs a test class (`scalerl.verifiers.python_test_processes`)."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> list[str]:
-    """Lines that call what nobody in the tests calls; UnusableError if an assertion would still not run."""
+    """Lines that call the tests nobody calls; raises UnusableError if an assertion would still not run."""
     mentioned = Counter(_loaded(tree))
     lines: list[str] = []
     for name, count in Counter(_name(node) for node in tree.body if _holds_tests(node)).items():
@@ -31,14 +31,14 @@ def calls_of_tests(tree: ast.Module, entry_point: str | None, where: str) -> lis
             continue
         elif isinstance(node, ast.ClassDef):
             if has_assertion(node):
-                raise UnusableError(f"{where}: an assertion stands in the class {name!r}, which nobody uses")
+                raise UnusableError(f"{where}: an assertion is in the class {name!r}, which nobody uses")
         elif isinstance(node, Function) and (_holds_tests(node) or local & set(_loaded(node))):
             lines += _call(node, entry_point, where)
     return lines
 
 
 def has_assertion(tree: ast.AST) -> bool:
-    """Whether something is asserted anywhere: by a statement, or by a method of unittest or a function of its like."""
+    """True if anything is asserted: by a statement, or by a method of unittest or similar."""
     return any(isinstance(node, ast.Assert) or _is_call_of_assertion(node) for node in ast.walk(tree))
 
 
@@ -62,14 +62,14 @@ def _loaded(tree: ast.AST) -> Iterator[str]:
 
 
 def _is_test_class(node: ast.ClassDef) -> bool:
-    """Whether pytest or unittest would run it."""
+    """True if pytest or unittest would run the class."""
     is_case = any(ast.unparse(base).endswith("TestCase") for base in node.bases)
     has_tests = any(isinstance(one, Function) and one.name.startswith("test") for one in node.body)
     return has_tests and (is_case or node.name.startswith("Test"))
 
 
 def _call(node: Function, entry_point: str | None, where: str) -> list[str]:
-    """How a function that nobody calls is called: alone, or with the program's function as its candidate."""
+    """Call of an uncalled function: without arguments, or with the program's function as its candidate."""
     arguments = node.args
     required = [*arguments.posonlyargs, *arguments.args]
     required = required[: len(required) - len(arguments.defaults)]
@@ -78,7 +78,7 @@ def _call(node: Function, entry_point: str | None, where: str) -> list[str]:
     is_candidate = len(required) == 1 and (node.name == "check" or required[0].arg == "candidate")
     if required and not (is_candidate and entry_point is not None):
         wanted = ", ".join(arg.arg for arg in required)
-        raise UnusableError(f"{where}: nobody calls the tests in {node.name!r}, which wants {wanted}")
+        raise UnusableError(f"{where}: nobody calls the tests in {node.name!r}, which needs {wanted}")
     if isinstance(node, ast.AsyncFunctionDef):
         return ["import asyncio", f"asyncio.run({node.name}{given})"]
     return [f"{node.name}{given}"]

@@ -1,4 +1,4 @@
-"""The tasks of a recipe, made from their settings, without what would be both trained on and measured."""
+"""The tasks of a recipe, made from their settings, with nothing that is both trained on and measured."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,17 +21,17 @@ from scalerl.tasks.task import Task, TaskError
 from scalerl.tokens import Tokenizer
 
 FEW_HELD_OUT = 30
-"""With fewer measured prompts the choice of prompts alone gives a pass rate a standard error of up to 0.09 and more."""
+"""Number of measured prompts below which the choice of prompts alone adds a standard error of about 0.09 or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """All tasks of a scale, without what would be both trained on and measured."""
+    """All tasks of a scale, with nothing that is both trained on and measured."""
 
     trained: Task
     """The only task, or the mix of several."""
     downstream: tuple[Task, ...]
-    """Those that are only measured, in the recipe's order."""
+    """Tasks that are only measured, in the recipe's order."""
 
     @property
     def left_out(self) -> dict[str, list[LeftOut]]:
@@ -44,7 +44,7 @@ class Tasks:
         return trained + self.downstream
 
     def lines(self) -> Iterator[str]:
-        """What a run says of its data before it starts."""
+        """Lines about its data that a run prints before it starts."""
         for task in self._parts:
             rows = self.left_out.get(task.name)
             if rows:
@@ -61,9 +61,9 @@ class Tasks:
 
 
 def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_only: bool = False) -> Task:
-    """The task that `settings` describe, its prompts written with `tokenizer`; TaskError says why it cannot be made.
+    """The task for `settings`, its prompts written with `tokenizer`; raises TaskError if it cannot be made.
 
-    With `readable_only` rows that cannot be used do not refuse the task: a check looks at the others too.
+    With `readable_only`, unusable rows do not reject the task, so that a check can examine the others.
     """
     try:
         task = _make(settings, tokenizer)
@@ -75,8 +75,8 @@ def make_task(settings: AnyTask | Downstream, tokenizer: Tokenizer, *, readable_
         raise TaskError(str(error)) from error
     if len(task.validation) < 2 and not isinstance(settings, Measured):
         raise TaskError(
-            f"task {task.name!r}: {len(task.validation)} held-out prompt cannot tell a pass rate; hold out at least "
-            f"2, better {FEW_HELD_OUT} and more: raise validation, or name a larger validation_path"
+            f"task {task.name!r}: a pass rate needs more than {len(task.validation)} held-out prompt; hold out at "
+            f"least 2, better {FEW_HELD_OUT} or more: raise validation, or use a larger validation_path"
         )
     return task
 
@@ -98,7 +98,7 @@ def _make(settings: AnyTask, tokenizer: Tokenizer) -> Task:
 
 
 def all_tasks(settings: Sequence[AnyTask], downstream: Sequence[Downstream], tokenizer: Tokenizer) -> Tasks:
-    """The tasks to train on and the downstream files; nothing that is held out or downstream anywhere is trained on."""
+    """The training tasks and the downstream files; nothing held out or downstream anywhere is trained on."""
     trained = [make_task(one, tokenizer) for one in settings]
     measured = [make_task(one, tokenizer) for one in downstream]
     try:
@@ -114,7 +114,7 @@ def _in_files(tasks: Sequence[Task]) -> list[FileTask]:
 
 
 def few_held_out(num_prompts: int) -> str:
-    """What so few measured prompts mean for a pass rate."""
+    """Warning about the standard error of a pass rate from this few prompts."""
     error = 0.5 / math.sqrt(num_prompts)
     return (
         f"only {num_prompts} prompts are measured, so a pass rate of 0.5 has a standard error of up to {error:.2f}; "

@@ -19,7 +19,7 @@ CHOICE_COLUMNS = ("answerKey", "answer", "label")
 
 
 def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
-    """The task in a file of multiple-choice problems."""
+    """Task of a file of multiple-choice problems."""
 
     def judge(text: str, gold: tuple[str, tuple[str, ...]]) -> Judgement:
         letter, texts = gold
@@ -40,7 +40,7 @@ def choice_task(settings: MultipleChoice, tokenizer: Tokenizer) -> FileTask:
 
 
 def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Problem:
-    """One row of the file, whose answers that are numbers count from `first`."""
+    """Problem in one row; answers that are numbers count from `first`."""
     question = row.text("question", settings.question, ("question", "problem", "prompt", "ctx"))
     written = row.value("choices", settings.choices, CHOICES)
     texts, labels = _choices(written, row.where)
@@ -60,7 +60,7 @@ def choice_problem(row: TaskRow, settings: MultipleChoice, first: int = 0) -> Pr
 
 
 def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
-    """Texts of the choices and their labels, A, B and so on where none are written."""
+    """Texts and labels of the choices; labels default to A, B and so on."""
     texts, labels = (written.get("text"), written.get("label")) if isinstance(written, dict) else (written, None)
     match texts:
         case [str(), str(), *_] if all(isinstance(text, str) for text in texts) and len(texts) <= len(LETTERS):
@@ -69,13 +69,13 @@ def _choices(written: Any, where: str) -> tuple[list[str], list[str]]:
             if isinstance(labels, list) and len(labels) == len(texts):
                 return list(texts), [str(label) for label in labels]
     raise ValueError(
-        f"{where}: choices are {written!r:.120}; 2 to {len(LETTERS)} texts are needed, "
+        f"{where}: choices are {written!r:.120}; expected 2 to {len(LETTERS)} texts, "
         'or {"text": [...], "label": [...]} with as many of both'
     )
 
 
 def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int, where: str) -> int:
-    """The position that a label, a number from `first`, or the text of one choice stands for."""
+    """Index for an answer: a label, a number counted from `first`, or the text of one choice."""
     text = str(answer).strip()
     if text in labels:
         return labels.index(text)
@@ -84,7 +84,7 @@ def _place(answer: Any, texts: Sequence[str], labels: Sequence[str], first: int,
     if texts.count(text) == 1:
         return texts.index(text)
     raise ValueError(
-        f"{where}: answer is {answer!r:.40}; one of {', '.join(labels)} is needed, the text of one choice, or a "
+        f"{where}: answer is {answer!r:.40}; expected one of {', '.join(labels)}, the text of one choice, or a "
         f"position from {first}"
     )
 
@@ -94,9 +94,9 @@ def _are_letters(labels: Sequence[str]) -> bool:
 
 
 def _first_number(settings: MultipleChoice) -> int:
-    """What the answers that are numbers count from: as the setting says, else as all rows together show.
+    """First number of numeric answers: from the setting, else as all rows together show.
 
-    ValueError if numbers are there and none of them is 0 or the number of its choices.
+    Raises ValueError if there are numbers but none is 0 or the number of its choices.
     """
     if settings.count_from is not None:
         return settings.count_from

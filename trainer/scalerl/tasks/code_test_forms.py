@@ -1,13 +1,13 @@
-"""The forms in which task files write the tests of a program, made those of `scalerl.verifiers`.
+"""Forms of a program's tests in task files, converted to those of `scalerl.verifiers`.
 
     [{"call": "add", "args": [2, 2], "expected": 4}, {"stdin": "2 2", "stdout": "4"}]      our own
-    {"inputs": ["2 2"], "outputs": ["4"]}, also with "fn_name"     APPS and its like: see `paired_tests`
-    [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench and its like
+    {"inputs": ["2 2"], "outputs": ["4"]}, also with "fn_name"     APPS and similar: see `paired_tests`
+    [{"input": "2 2", "output": "4", "testtype": "stdin"}]                                 LiveCodeBench and similar
     ["assert add(2, 2) == 4", ...]                                                         MBPP
     "def check(candidate):\\n    assert candidate(2, 2) == 4 ..."  with `entry_point`       HumanEval
 
-Each may also stand in a text as JSON. Of Python, assertions that compare a call with literals are read as such tests,
-with the tolerance of `code_tests`. Other Python runs as it is written (`python_tests`); with a form, all does.
+Each form may also be JSON in a text. Python assertions that compare a call with literals become such tests, with the
+tolerance of `code_tests`. Other Python runs as written (`python_tests`); with a published form, all Python does.
 """
 
 import json
@@ -22,9 +22,9 @@ from scalerl.verifiers.python_tests import PythonTest
 
 
 def written_tests(written: Any, where: str, source: PythonSource) -> tuple[CodeTest, ...] | PythonTest:
-    """The tests of one problem; ValueError where they have no such form, UnusableError where we cannot run them.
+    """Tests of one problem; raises ValueError for an unknown form, UnusableError if they cannot run here.
 
-    `source` is what tests in Python rely on beside their own text.
+    `source` is what Python tests need besides their own text.
     """
     beginning = source.starter_code or source.solution or ""
     match _unpacked(written):
@@ -51,7 +51,7 @@ def _in_python(text: str, where: str, source: PythonSource) -> tuple[CodeTest, .
 
 
 def _unpacked(written: Any) -> Any:
-    """`written`, out of a text that is JSON."""
+    """`written`, parsed if it is a text with JSON."""
     if isinstance(written, str) and written.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(written)
@@ -61,7 +61,7 @@ def _unpacked(written: Any) -> Any:
 
 
 def _written_only(row: dict[str, Any]) -> dict[str, Any]:
-    """A test without the columns of the other kind, which Parquet fills with nulls."""
+    """A test without columns of the other kind, which Parquet fills with nulls."""
     kinds = (("call", "args", "expected"), ("stdin", "stdout"))
     for names, others in (kinds, kinds[::-1]):
         if all(name in row for name in names) and all(row.get(other) is None for other in others):
@@ -76,6 +76,6 @@ def _of_live_code(row: dict[str, Any], where: str, source: PythonSource) -> Code
     call = (about.get("func_name") if isinstance(about, dict) else None) or source.entry_point
     if call is None:
         raise UnusableError(
-            f"{where}: a test is {row['testtype']}, and neither metadata nor entry_point names a function"
+            f"{where}: a test is {row['testtype']}, but neither metadata nor entry_point names a function"
         )
     return test_of(f"{where}: a test", row, method_of(call, source.starter_code))

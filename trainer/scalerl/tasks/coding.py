@@ -25,7 +25,7 @@ from scalerl.verifiers.python_tests import PythonTest, judge_python
 
 
 def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
-    """The task in a file of programming problems; SandboxUnavailable where programs cannot be isolated."""
+    """Task of a file of programming problems; raises SandboxUnavailable if programs cannot be isolated."""
     sandbox = Sandbox()
 
     def judge(text: str, tests: Tests) -> Judgement:
@@ -47,12 +47,12 @@ def code_task(settings: Code, tokenizer: Tokenizer) -> FileTask:
 
 
 def _are_of_a_class(tests: Sequence[CodeTest]) -> bool:
-    """Whether the program is LeetCode's class, which is written without imports."""
+    """True if the program is LeetCode's class, which is written without imports."""
     return any(isinstance(test, CallTest) and test.call.startswith("Solution.") for test in tests)
 
 
 def code_problem(row: TaskRow, settings: Code) -> Problem:
-    """One row of the file."""
+    """Problem in one row."""
     columns = CODE_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)
     program = row.optional_text("solution", settings.solution, columns.solution)
@@ -72,10 +72,10 @@ def code_problem(row: TaskRow, settings: Code) -> Problem:
     )
     written = joined_columns(row.values) if settings.tests is None and settings.form is None else None
     if written is None and not _text_or_values(row, settings, columns.tests):
-        raise UnusableError(f"{row.where}: it has no tests, so every program would be right")
+        raise UnusableError(f"{row.where}: no tests, so every program would be right")
     tests = written_tests(written or row.value("tests", settings.tests, columns.tests), row.where, source)
     if settings.form is not None and not isinstance(tests, PythonTest):
-        raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; leave `form` out for others")
+        raise ValueError(f"{row.where}: the tests of {settings.form} are Python text; omit `form` for others")
     return _problem(question, with_starter_code(question, starter_code), tests, program, row, settings)
 
 
@@ -85,7 +85,7 @@ def _problem(question: str, shown: str, tests: Tests, program: str | None, row: 
     if isinstance(tests, PythonTest):
         parts["tests"] = tests.code.strip()
     elif shows(settings.template, "tests"):
-        raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are no Python text")
+        raise ValueError(f"{row.where}: template shows {{tests}}, but these tests are not Python text")
     answers = {settings.tests, *columns.tests, settings.solution, *columns.solution}
     return Problem(
         question=question,
@@ -104,7 +104,7 @@ def _of_live_code_bench(row: TaskRow) -> tuple[CodeTest, ...]:
 
 
 def _begins(question: str, entry_point: str | None) -> bool:
-    """Whether the question is the beginning of the program: Python that defines its function, as HumanEval's prompt."""
+    """True if the question is the start of the program: Python that defines its function, as in HumanEval."""
     if entry_point is None:
         return False
     try:
@@ -115,7 +115,7 @@ def _begins(question: str, entry_point: str | None) -> bool:
 
 
 def _whole(question: str, program: str) -> str:
-    """The program, or the question and what follows it where the program is only the function's body."""
+    """The whole program; if `program` is only the function's body, the question precedes it."""
     try:
         ast.parse(program)
     except (SyntaxError, ValueError):
@@ -124,7 +124,7 @@ def _whole(question: str, program: str) -> str:
 
 
 def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
-    """What tests and program may both use: the imports and functions that they are published with."""
+    """Imports and functions published with the problem, for both tests and program."""
     if _begins(question, entry_point):
         return question
     lines = [*_lines(row, "test_imports"), *(_text(row, "test_setup_code") or "").splitlines()]
@@ -132,7 +132,7 @@ def _before(row: TaskRow, question: str, entry_point: str | None) -> str:
 
 
 def _text_or_values(row: TaskRow, settings: Code, defaults: Sequence[str]) -> bool:
-    """Whether the column of the tests, if the row has one, holds anything: APPS has problems without tests."""
+    """True unless the row's column of tests is empty; APPS has problems without tests."""
     name = settings.tests or next((name for name in defaults if name in row.values), None)
     return name is None or name not in row.values or row.values[name] not in ("", "{}", "[]", [], {}, None)
 

@@ -1,6 +1,6 @@
-"""A task whose problems stand in a file: read, told apart, split by the hash of their ids, asked and judged as text.
+"""A task with problems in a file: read, deduplicated, split by the hash of their ids, asked and judged as text.
 
-What the columns mean and who judges, the kinds of task say: `mathematics`, `coding`, `choices`, `questions`.
+The kinds of task define columns and judges: `mathematics`, `coding`, `choices`, `questions`.
 """
 
 import hashlib
@@ -26,40 +26,40 @@ from scalerl.tokens import Tokenizer
 
 
 class UnusableError(ValueError):
-    """A problem that no verifier of ours can judge; it is left out and counted."""
+    """A problem that no verifier here can judge; it is left out and counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One row understood: `Problem(question="2+2?", asked=PromptText(...), answer="4", thought="2 and 2 are 4")`."""
+    """One parsed row: `Problem(question="2+2?", asked=PromptText(...), answer="4", thought="2 and 2 are 4")`."""
 
     question: str
-    """What the id is the hash of, with the columns that are shown beside it, unless a column names the problem."""
+    """Question; with the other shown columns, the text hashed for the id, unless a column gives the id."""
     asked: PromptText
-    """What the prompt says."""
+    """Text of the prompt."""
     answer: Any
-    """What the judge is given."""
+    """Right answer, as the judge needs it."""
     thought: str | None = None
-    """A written solution, None where there is nothing to demonstrate."""
+    """Written solution; None if there is none to demonstrate."""
     response: str = ""
-    """How a demonstration ends, after the thought."""
+    """End of a demonstration, after the thought."""
     key: str = ""
-    """Equal for variants of one problem; empty takes the normal form of the question."""
+    """Key shared by variants of one problem; empty means the normal form of the question."""
 
     @property
     def identity(self) -> str:
-        """The question and the columns that are shown beside it."""
+        """Question and other shown columns."""
         return "\n".join([self.question, *self.asked.columns.values()])
 
     @property
     def normal_form(self) -> str:
-        """Equal for variants of one problem about the same columns."""
+        """Text shared by variants of one problem with the same columns."""
         return "\n".join([self.key or problem_key(self.question), *map(problem_key, self.asked.columns.values())])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A problem that is used, and where it stands."""
+    """A problem in use, and its place."""
 
     prompt: Prompt
     problem: Problem
@@ -69,7 +69,7 @@ class Entry:
 
 
 class FileTask:
-    """Problems of one or two files, and a judge of answers given as text."""
+    """Problems of one or two files, with a judge of answers as text."""
 
     def __init__(
         self,
@@ -82,17 +82,17 @@ class FileTask:
         notes: Sequence[str] = (),
     ) -> None:
         self.notes = tuple(notes)
-        """What a run and a check say of how the file was read."""
+        """Notes for runs and checks on how the file was read."""
         self.name, self.num_judges = settings.title, num_judges
         self.settings, self.tokenizer = settings, tokenizer
         self._read, self._judge = read, judge
         self.left_out: list[LeftOut] = []
-        """Every row that is not used, in the order in which this was found."""
+        """Rows that are not used, in the order in which they were found."""
         self._newly: list[str] = []
         self.never_shown: Counter[str] = Counter()
-        """Columns that a question is usually about and that no prompt shows, with the number of rows that have one."""
+        """Typical context columns that no prompt shows, with the number of rows that have a value."""
         self.unreadable: list[LeftOut] = []
-        """Rows that refuse the file: whoever trains on the task calls `refuse_unreadable` first."""
+        """Rows that make the file unusable; call `refuse_unreadable` before training."""
         train, held_out = self._split()
         self._use(train, held_out)
         self._written = {
@@ -106,7 +106,7 @@ class FileTask:
         }
 
     def _use(self, train: Sequence[Entry], held_out: Sequence[Entry]) -> None:
-        """Take these as the task's problems; ValueError if too few are left."""
+        """Use these problems as the task's; raises ValueError if too few are left."""
         lacks_training = not train and self.settings.held_out_share < 1
         if not held_out or lacks_training:
             self.refuse_unreadable()
@@ -121,23 +121,23 @@ class FileTask:
         self._demonstrations = [(entry.prompt, entry.problem) for entry in train if entry.problem.thought is not None]
 
     def refuse_unreadable(self) -> None:
-        """Raise UnreadableRows, which names them all, if a row of the file cannot be used."""
+        """Raises UnreadableRows, which names them all, if a row of the file cannot be used."""
         if self.unreadable:
             raise UnreadableRows(self.unreadable)
 
     def leave_out(self, rows: Mapping[str, LeftOut]) -> None:
-        """Neither train on nor demonstrate the training problems with these ids."""
+        """Stop using the training problems with these ids, also as demonstrations."""
         self.left_out += rows.values()
         self._newly += rows
         self._use([entry for entry in self.train_entries if entry.prompt.id not in rows], self.held_out_entries)
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that others of this or another file repeat or vary; empty for data without repetitions."""
+        """Ids of problems that repeat or vary others of this or another file; empty without repetitions."""
         return tuple(sorted(self._newly))
 
     def _split(self) -> tuple[list[Entry], list[Entry]]:
-        """Training and held-out problems; none is in both."""
+        """Disjoint training and held-out problems."""
         settings, seen = self.settings, dict[str, Entry]()
         held_out: list[Entry] = []
         if settings.validation_path is not None:
@@ -148,13 +148,13 @@ class FileTask:
         rest = [entry for entry in both if position(entry.prompt.id) >= share]
         if clash := {entry.prompt.id for entry in rest} & {entry.prompt.id for entry in held_out}:
             raise ValueError(
-                f"task {self.name!r}: id {min(clash)!r} has different questions in the two files; leave `id` out to "
+                f"task {self.name!r}: id {min(clash)!r} has different questions in the two files; remove `id` to "
                 "use the hash of the question"
             )
         return rest, held_out
 
     def _entries(self, field: str, split: str | None, seen: dict[str, Entry], again: Reason) -> Iterator[Entry]:
-        """Problems of the file that `field` names, each once, without those in `seen`, which grows.
+        """Problems of the file named by `field`, each once and without those in `seen`, which grows.
 
         `again` is the reason for leaving out a problem that an earlier file has.
         """
@@ -163,7 +163,7 @@ class FileTask:
         if path.exists() and content_sha256(path, field) != getattr(self.settings, f"{field}_sha256"):
             raise ValueError(
                 f"task {self.name!r}: {path} has changed since the run was planned; restore the old content, or "
-                "start the sweep again: new content makes new runs"
+                "restart the sweep: new content makes new runs"
             )
         ids, earlier = dict[str, str](), frozenset(seen)
         is_empty = True
@@ -205,7 +205,7 @@ class FileTask:
             yield entry
         if is_empty:
             raise ValueError(
-                f"task {self.name!r}: {path} has no rows, so 0 problems to train on and 0 held out; name a file with "
+                f"task {self.name!r}: {path} has no rows, so 0 problems to train on and 0 held out; use a file with "
                 "problems"
             )
 
@@ -235,39 +235,39 @@ class FileTask:
         try:
             return float(text)
         except ValueError:
-            raise ValueError(f"{row.where}: difficulty is {text!r}; a number is needed") from None
+            raise ValueError(f"{row.where}: difficulty is {text!r}; expected a number") from None
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """Judge what follows the first end of thinking; unparsable if thinking never ends."""
+        """Judge the text after the first end of thinking; unparsable if thinking never ends."""
         answer = self.tokenizer.reader.answer(response)
         return Judgement("unparsable") if answer is None else self._judge(answer.text, prompt.answer)
 
     def verify(self, prompt: Prompt, response: list[int]) -> Outcome:
-        """The outcome of `judge` alone."""
+        """Outcome of `judge`."""
         return self.judge(prompt, response).outcome
 
     def written(self, prompt: Prompt) -> Written:
-        """The prompt's row, and how a demonstration of it answers."""
+        """The prompt's row, and the answer of a demonstration."""
         return self._written[prompt.id]
 
     @property
     def has_demonstrations(self) -> bool:
-        """Whether there is a written solution to start from."""
+        """True if there is a written solution to demonstrate."""
         return bool(self._demonstrations)
 
     def demonstrations(self) -> list[tuple[Prompt, tuple[int, ...]]]:
-        """Every written solution as it is demonstrated without errors."""
+        """Every written solution as a demonstration without errors."""
         return [
             (prompt, demonstrated_solution(self.tokenizer, problem.thought or "", problem.response))
             for prompt, problem in self._demonstrations
         ]
 
     def stop_demonstrating(self, ids: Container[str]) -> None:
-        """Demonstrate the solutions of these problems no more."""
+        """Stop demonstrating the solutions of these problems."""
         self._demonstrations = [(prompt, problem) for prompt, problem in self._demonstrations if prompt.id not in ids]
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A written solution as the thought, with chance `noise` of an error at each character; the answer.
+        """A written solution as the thought, with error probability `noise` per character, then the answer.
 
         Without thinking the solution is the first part of the answer.
         """
@@ -280,11 +280,11 @@ class FileTask:
 
 
 ABOUT = ("context", "contexts", "passage", "article", "paragraph", "document", "story", "background", "premise", "body")
-"""What columns are usually called that a question is about, in small letters."""
+"""Usual lower-case names of columns with the context of a question."""
 
 
 def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
-    """Those columns of the row, unless the prompt holds their text."""
+    """Context columns of the row whose text the prompt does not contain."""
     for name, value in row.values.items():
         if (
             name.lower() not in ABOUT
@@ -298,5 +298,5 @@ def about_but_not_shown(row: TaskRow, problem: Problem) -> Iterator[str]:
 
 
 def _row(row: TaskRow, reason: Reason, detail: str, same_as: str = "") -> LeftOut:
-    """The row as one that is left out; `detail` may begin with its place, as errors do."""
+    """The row as left out; the row's place at the start of `detail`, as in error messages, is removed."""
     return LeftOut(where=row.where, reason=reason, detail=detail.removeprefix(f"{row.where}: "), same_as=same_as)

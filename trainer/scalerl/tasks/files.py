@@ -1,5 +1,4 @@
-"""Rows of a task file, each with its place for error messages: JSON lines (also compressed), one JSON list, Parquet,
-or a folder of `datasets`.
+"""Rows of a task file with their places: JSON lines (also compressed), a JSON list, Parquet, or a `datasets` folder.
 
 TaskRow(where="gsm8k.jsonl:3", values={"question": "...", "answer": "... #### 42"})
 """
@@ -18,17 +17,19 @@ from typing import Any
 from scalerl.tasks.left_out import LeftOut
 from scalerl.tasks.written_numbers import WrittenFloat, WrittenInteger, single, written_float, written_integer
 
+"""One row of a file."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRow:
-    """One problem as it is written."""
+    """File and line, for error messages."""
 
     where: str
     """File and line, as an error names it."""
     values: Mapping[str, Any]
 
     def value(self, setting: str, column: str | None, defaults: Sequence[str]) -> Any:
-        """What stands in `column`, or in the first there is of `defaults`; ValueError where there is nothing."""
+        """Value of `column`, or of the first of `defaults` that exists; raises ValueError if there is none."""
         names = [column] if column else [name for name in defaults if name in self.values]
         if not names or is_missing(self.values.get(names[0])):
             wanted = repr(column) if column else f"one of {', '.join(defaults)}"
@@ -41,7 +42,7 @@ class TaskRow:
         return self.values[names[0]]
 
     def text(self, setting: str, column: str | None, defaults: Sequence[str]) -> str:
-        """The same where it must be text; numbers are taken as they are written."""
+        """Value as text, with numbers as written in the file; raises ValueError for other values."""
         value = self.value(setting, column, defaults)
         fault = _fault_of_text(value)
         if fault:
@@ -49,32 +50,32 @@ class TaskRow:
         return value.written if isinstance(value, WrittenFloat | WrittenInteger) else str(value)
 
     def optional_text(self, setting: str, column: str | None, defaults: Sequence[str]) -> str | None:
-        """The same, but None where no column is named and none of `defaults` has text."""
+        """Value as text; None if no column is named and none of `defaults` has text."""
         filled = [name for name in defaults if isinstance(text := self.values.get(name), str) and text.strip()]
         return None if column is None and not filled else self.text(setting, column, filled)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a column holds nothing: null, or the NaN that pandas writes for it."""
+    """True if a column has no value: null, or the NaN that pandas writes for null."""
     return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
 
 
 def _fault_of_text(value: Any) -> str:
-    """Why a value cannot be taken as text; empty if it can."""
+    """Reason why a value cannot be used as text; empty if it can."""
     match value:
         case str() if not value.strip():
-            return "text is needed"
+            return "expected text"
         case str() if not _is_utf8(value):
-            return "it holds half of a surrogate pair, which no file can hold; write the whole character"
+            return "it contains half of a surrogate pair, which no file can store; write the whole character"
         case bool():
-            return "text is needed"
+            return "expected text"
         case float() | Decimal() if not math.isfinite(value) and not isinstance(value, WrittenFloat):
-            return "text or a finite number is needed"
+            return "expected text or a finite number"
         case float() if abs(value) >= 2**53 and not isinstance(value, WrittenFloat):
             return "a float of this size may have been rounded; store it as text or as an integer"
         case str() | int() | float() | Decimal():
             return ""
-    return "text is needed"
+    return "expected text"
 
 
 def _is_utf8(text: str) -> bool:
@@ -90,23 +91,19 @@ def _shortened(value: Any) -> str:
 
 
 def read_task_rows(path: Path, split: str | None) -> Iterator[TaskRow | LeftOut]:
-    """The rows of a file or folder in order, those that cannot be read as LeftOut; ValueError if the file cannot."""
+    """Rows of a file or folder in order, unreadable ones as LeftOut; raises ValueError if the file is unreadable."""
     if path.is_dir():
         yield from _of_folder(path, split)
         return
     if split is not None:
-        raise ValueError(
-            f"{path}: split {split!r} has no effect on a file, only on a folder of `datasets`; leave it out"
-        )
+        raise ValueError(f"{path}: split {split!r} has no effect on a file, only on a folder of `datasets`; remove it")
     if not path.is_file():
-        raise ValueError(
-            f"{path}: the file that the run was planned with is missing; restore it, or start the sweep again"
-        )
+        raise ValueError(f"{path}: the file that the run was planned with is missing; restore it, or restart the sweep")
     reader = next((reader for ending, reader in READERS.items() if path.name.endswith(ending)), None)
     if reader is None:
         *most, last = READERS
         raise ValueError(
-            f"{path}: a task file ends in {', '.join(most)} or {last}, or is a folder that `datasets` saved"
+            f"{path}: a task file must end in {', '.join(most)} or {last}, or be a folder saved by `datasets`"
         )
     yield from reader(path)
 
@@ -121,7 +118,7 @@ def _of_compressed_lines(path: Path) -> Iterator[TaskRow | LeftOut]:
         with gzip.open(path) as file:
             yield from _of_lines(path, file)
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: not a gzip file that can be read ({error}); it may be cut") from None
+        raise ValueError(f"{path}: not a readable gzip file ({error}); it may be truncated") from None
 
 
 def _of_lines(path: Path, lines: Iterable[bytes]) -> Iterator[TaskRow | LeftOut]:
@@ -135,41 +132,41 @@ def _of_json_list(path: Path) -> Iterator[TaskRow | LeftOut]:
     try:
         rows = _JSON.decode(path.read_bytes().removeprefix(codecs.BOM_UTF8).decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not JSON ({error}); the file is one list of objects") from None
+        raise ValueError(f"{path}: not JSON ({error}); expected one list of objects") from None
     if not isinstance(rows, list):
-        raise ValueError(f"{path}: found {str(rows)[:60]!r}; the file is one list of objects with named columns")
+        raise ValueError(f"{path}: found {str(rows)[:60]!r}; expected one list of objects with named columns")
     for number, values in enumerate(rows, start=1):
         where = f"{path.name}, row {number}"
         if isinstance(values, dict):
             yield TaskRow(where=where, values=values)
         else:
-            fault = f"found {values!r:.60}; every row is one JSON object with named columns"
+            fault = f"found {values!r:.60}; expected one JSON object with named columns per row"
             yield LeftOut(where=where, reason="unreadable", detail=fault)
 
 
 def json_row(where: str, line: bytes) -> TaskRow | LeftOut:
-    """The row in a line of JSON."""
+    """Row in a line of JSON, or LeftOut if the line is unreadable."""
     try:
         values = _JSON.decode(line.decode())
     except UnicodeDecodeError as error:
-        fault = f"not UTF-8 (byte {line[error.start]:#04x} at place {error.start + 1}); save the file as UTF-8"
+        fault = f"not UTF-8 (byte {line[error.start]:#04x} at position {error.start + 1}); save the file as UTF-8"
     except RecursionError:
-        fault = "not JSON that can be read: it is nested too deeply"
+        fault = "not readable JSON: nested too deeply"
     except ValueError as error:
-        fault = f"not JSON ({error}); every line is one JSON object"
+        fault = f"not JSON ({error}); expected one JSON object per line"
     else:
         if isinstance(values, dict):
             return TaskRow(where=where, values=values)
-        fault = f"found {values!r:.60}; every line is one JSON object with named columns"
+        fault = f"found {values!r:.60}; expected one JSON object with named columns per line"
     return LeftOut(where=where, reason="unreadable", detail=fault)
 
 
 def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are unlike; JSON itself would keep the last of two and say nothing."""
+    """Object from its pairs; raises ValueError for a repeated name, of which JSON would silently keep the last."""
     values = dict(pairs)
     if len(values) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} stands twice")
+        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} occurs twice")
     return values
 
 
@@ -192,7 +189,7 @@ def _of_parquet(path: Path) -> Iterator[TaskRow]:
             values |= {name: single(values[name]) for name in singles if values[name] is not None}
             yield TaskRow(where=f"{path.name}, row {number}", values=values)
     except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a Parquet file that can be read ({error}); it may be cut") from None
+        raise ValueError(f"{path}: not a readable Parquet file ({error}); it may be truncated") from None
 
 
 def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
@@ -205,15 +202,15 @@ def _of_folder(path: Path, split: str | None) -> Iterator[TaskRow]:
     try:
         loaded = datasets.load_from_disk(str(path))
     except FileNotFoundError:
-        raise ValueError(f"{path}: not a folder that `datasets` saved with save_to_disk; name one, or a file") from None
-    except Exception as error:  # a damaged folder raises whatever its readers do
-        raise ValueError(f"{path}: not a `datasets` folder that can be read ({error}); save it again") from error
+        raise ValueError(f"{path}: not a folder saved by `datasets` (save_to_disk); use one, or a file") from None
+    except Exception as error:  # readers raise many types for a damaged folder
+        raise ValueError(f"{path}: not a readable `datasets` folder ({error}); save it again") from error
     if isinstance(loaded, datasets.DatasetDict):
         if split not in loaded:
-            raise ValueError(f"{path}: it has no split {split!r}; its splits are {', '.join(map(str, loaded))}")
+            raise ValueError(f"{path}: no split {split!r}; its splits are {', '.join(map(str, loaded))}")
         loaded = loaded[split]
     elif split is not None:
-        raise ValueError(f"{path}: split {split!r} has no effect on a folder with one data set; leave it out")
+        raise ValueError(f"{path}: split {split!r} has no effect on a folder with one data set; remove it")
     for number, values in enumerate(loaded, start=1):
         assert isinstance(values, dict)
         yield TaskRow(where=f"{path.name}, row {number}", values=values)

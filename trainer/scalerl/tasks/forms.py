@@ -1,4 +1,4 @@
-r"""Published data sets by name: what their columns are called and how they write the right answer.
+r"""Published data sets by name: the names of their columns, and the way they write the right answer.
 
     gsm8k       question, answer ("... <<48/2=24>>24 ... #### 72")               github.com/openai/grade-school-math
     math        problem, solution ("... \boxed{24}"), level, type                github.com/hendrycks/math
@@ -11,7 +11,7 @@ r"""Published data sets by name: what their columns are called and how they writ
                 test_imports                                                     google-research/tree/master/mbpp
     livecodebench  see `live_code_bench`                                         livecodebench on Hugging Face
 
-Each part of a form gives way to the setting of its name. Without a form each column may have several names.
+A setting overrides the part of a form with its name. Without a form each column may have several names.
 """
 
 import re
@@ -27,26 +27,26 @@ _INTEGER = re.compile(r"\$?0*(\d{1,3})(?:\^\{?\\circ\}?)?\$?")
 
 @dataclass(frozen=True, kw_only=True)
 class MathColumns:
-    """Where a row of mathematics has its parts; of several names the first that the row has."""
+    """Columns of a row of mathematics; each is the first of several names that the row has."""
 
     question: tuple[str, ...]
     answer: tuple[str, ...]
     solution: tuple[str, ...] = ("solution",)
     gold: Callable[[str], str] = gold_answer
-    """The right answer, from the text of its column; ValueError says what is missing there."""
+    """Function from the column's text to the right answer; raises ValueError that says what is missing."""
 
 
 def after_the_mark(text: str) -> str:
     """GSM8K: the number after the last "####"."""
     if "####" not in text:
-        raise ValueError(f"an answer of gsm8k ends in '#### NUMBER', found {text[-60:]!r}")
+        raise ValueError(f"an answer of gsm8k must end in '#### NUMBER', found {text[-60:]!r}")
     return gold_answer("####" + text.rpartition("####")[2])
 
 
 def in_the_box(text: str) -> str:
     r"""MATH: the last \boxed{} of the solution."""
     if last_boxed(text) is None:
-        raise ValueError(f"a solution of math has its answer in \\boxed{{}}, found {text[-60:]!r}")
+        raise ValueError(f"a solution of math must have its answer in \\boxed{{}}, found {text[-60:]!r}")
     return gold_answer(text)
 
 
@@ -54,12 +54,12 @@ def whole_number(text: str) -> str:
     """AIME: an integer from 0 to 999 without its leading zeros."""
     match = _INTEGER.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"an answer of aime is an integer from 0 to 999, found {text[:60]!r}")
+        raise ValueError(f"an answer of aime must be an integer from 0 to 999, found {text[:60]!r}")
     return match[1]
 
 
 def without_calculations(text: str) -> str:
-    """GSM8K's text without the calculator's notes: "48/2 = <<48/2=24>>24" is "48/2 = 24"."""
+    """GSM8K's text without calculator notes: "48/2 = <<48/2=24>>24" becomes "48/2 = 24"."""
     return _CALCULATION.sub("", text)
 
 
@@ -79,7 +79,7 @@ MATH_COLUMNS: dict[MathForm | None, MathColumns] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CodeColumns:
-    """Where a row of a programming problem has its parts; of several names the first that the row has."""
+    """Columns of a row of a programming problem; each is the first of several names that the row has."""
 
     question: tuple[str, ...]
     tests: tuple[str, ...] = ()

@@ -3,8 +3,8 @@
     prompt    3:k9a2<think>            the three smallest of k 9 a 2
     response  29a</think>29a<eos>      a draft, then the answer
 
-Difficulty is the length of the list. Any thought is allowed; only what follows the thinking part is judged. A prompt
-whose answer is longer than the answer budget cannot be solved, so the budget sets a ceiling below 1.
+Difficulty is the length of the list. Any thought is allowed; only the text after the thinking part is judged. A prompt
+whose answer is longer than the answer budget cannot be solved, so the budget keeps the pass rate below 1.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class KSmallestTask:
         self.train, self.validation = draw_split(wanted, self._candidates(), settings.title)
 
     def _candidates(self) -> Iterator[Prompt]:
-        """Prompts without end, the lengths in turn."""
+        """Endless prompts, with all lengths in turn."""
         rng = np.random.default_rng(0)
         lengths = range(self.settings.min_length, self.settings.max_length + 1)
         for turn in count():
@@ -53,11 +53,11 @@ class KSmallestTask:
         )
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """Right when exactly the answer and the end of the sequence follow the first end of thinking."""
+        """Right if exactly the answer and the end of the sequence follow the first end of thinking."""
         answer = ended_answer(self.tokenizer, response)
         if answer is None:
             return Judgement("unparsable")
-        # Padding and ends write nothing, but are no part of the right answer.
+        # Padding and ends write nothing, but are not part of the right answer.
         silent = {self.tokenizer.pad_id, *self.tokenizer.eos_ids}
         return Judgement("right" if answer.text == prompt.answer and silent.isdisjoint(answer.tokens) else "wrong")
 
@@ -66,7 +66,8 @@ class KSmallestTask:
         return Written(where=f"task {self.name}, prompt {prompt.id}", text=prompt.id, answer=prompt.answer)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A draft of the answer, or the whole sorted list, each symbol replaced with chance `noise`; then the answer.
+        """A draft (the answer or the whole sorted list), each symbol replaced with probability `noise`; then the
+        answer.
 
         The answer repeats the first k symbols of the draft, so a noisy draft leads to a wrong answer.
         """

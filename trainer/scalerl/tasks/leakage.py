@@ -1,8 +1,8 @@
-"""Nothing that is held out or downstream in any task of a scale is trained on, or demonstrated, in another.
+"""Keeps problems that are held out or downstream in any task of a scale out of training and demonstrations elsewhere.
 
-Nor do two tasks of one kind ask for the same problem in the same words: it would count twice in the mix.
+No two tasks of one kind ask the same problem in the same words either, since it would count twice in the mix.
 
-Generated tasks need no such look: all of them hold prompts out by the same hash of the same id.
+Generated tasks need no check: all of them hold prompts out by the same hash of the same id.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from scalerl.tasks.left_out import LeftOut, Reason
 
 
 def leave_out_leaks(trained: Sequence[FileTask], downstream: Sequence[FileTask]) -> None:
-    """Take from each of `trained` the training problems that any task measures."""
+    """Remove from each of `trained` the training problems that any task measures."""
     measured: dict[str, tuple[Entry, Reason]] = {}
     both: tuple[tuple[Sequence[FileTask], Reason], ...] = ((downstream, "downstream"), (trained, "held out"))
     for tasks, reason in both:
@@ -29,7 +29,7 @@ def leave_out_leaks(trained: Sequence[FileTask], downstream: Sequence[FileTask])
 
 
 def _leaks(task: FileTask, measured: dict[str, tuple[Entry, Reason]]) -> Iterator[tuple[str, LeftOut]]:
-    """Training problems of a task that are among those measured, by id."""
+    """Training problems of a task that are measured, by id."""
     for entry in task.train_entries:
         if entry.key in measured:
             other, reason = measured[entry.key]
@@ -43,7 +43,7 @@ def _way_of_asking(task: FileTask) -> tuple[str, str]:
 
 
 def _repeated(task: FileTask, used: Mapping[tuple[str, str, str], Entry]) -> Iterator[tuple[str, LeftOut]]:
-    """Training problems of a task that an earlier one trains on and asks for in the same way, by id."""
+    """Training problems of a task that an earlier task trains on in the same words, by id."""
     for entry in task.train_entries:
         if other := used.get((*_way_of_asking(task), entry.key)):
             detail = f"the same problem as {other.where}, which task {other.prompt.task!r} trains on"

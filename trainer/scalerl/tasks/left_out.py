@@ -1,4 +1,4 @@
-"""Rows of task files that are not used: which, why, and what they are counted as.
+"""Rows of task files that are not used, with reasons.
 
 LeftOut(where="train.jsonl:9", reason="duplicate", detail="the same problem as train.jsonl:3", same_as="train.jsonl:3")
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 Reason = Literal["unreadable", "cannot be judged", "duplicate", "held out", "downstream", "too long"]
-"""unreadable        the row, or a column that the task needs, has no value that can be used; refuses the file
+"""unreadable        the row, or a column that the task needs, has no usable value; makes the file unusable
 cannot be judged  no verifier here can judge the problem
-duplicate         the same problem stands further up in the same file, or an earlier task trains on it in the same words
-held out          a problem to train on that is held out, in this or another task
-downstream        a problem to train on that a downstream file measures
-too long          its prompt has more tokens than `max_prompt_tokens`"""
+duplicate         an earlier row of the file has the same problem, or an earlier task trains on it in the same words
+held out          a training problem that is held out, in this or another task
+downstream        a training problem that a downstream file measures
+too long          the prompt has more tokens than `max_prompt_tokens`"""
 MOST_ROWS_NAMED = 10
-"""Rows that one message names."""
+"""Most rows named in one message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +27,13 @@ class LeftOut:
     """File and line, or file and row."""
     reason: Reason
     detail: str
-    """What was found, as a sentence."""
+    """Details, as a sentence."""
     same_as: str = ""
     """File and line of the problem that it repeats."""
 
 
 class UnreadableRows(ValueError):
-    """A task file has rows that cannot be used; all of them, so that one does not hide the next."""
+    """A task file has unusable rows; names all of them, so that one does not hide the next."""
 
     def __init__(self, rows: Sequence[LeftOut]) -> None:
         self.rows = tuple(rows)
@@ -45,17 +45,17 @@ class UnreadableRows(ValueError):
 
 
 def counts_by_reason(rows: Iterable[LeftOut]) -> dict[str, int]:
-    """`{"duplicate": 3, "too long": 1}`, in the order in which the reasons first occur."""
+    """Number of rows by reason, such as `{"duplicate": 3, "too long": 1}`, in the order of first occurrence."""
     return dict(Counter(row.reason for row in rows))
 
 
 def reasons_text(rows: Iterable[LeftOut]) -> str:
-    """`3 duplicate, 1 too long`."""
+    """Text such as `3 duplicate, 1 too long`."""
     return ", ".join(f"{count:,} {reason}" for reason, count in counts_by_reason(rows).items())
 
 
 def pairs_of_files(rows: Iterable[LeftOut]) -> list[str]:
-    """A sentence per pair of files that hold the same problems: how many, and the first of them."""
+    """One sentence per pair of files with the same problems: their number, and the first of them."""
     by_pair: dict[tuple[str, str, str], list[LeftOut]] = {}
     for row in rows:
         if row.same_as:
@@ -68,6 +68,6 @@ def pairs_of_files(rows: Iterable[LeftOut]) -> list[str]:
 
 
 def file_of(where: str) -> str:
-    """`train.jsonl` of `train.jsonl:9` and of `train.jsonl, row 9`."""
+    """File part of a place: `train.jsonl` from `train.jsonl:9` or `train.jsonl, row 9`."""
     file, is_row, _ = where.rpartition(", row ")
     return file if is_row else where.rpartition(":")[0]

@@ -1,8 +1,8 @@
-"""How long the prompts of tasks are."""
+"""Lengths of the prompts of tasks."""
 
 from scalerl.tasks.task import Task
 
 
 def longest_prompt(*tasks: Task) -> int:
-    """Tokens of the longest prompt of these tasks, held-out ones included."""
+    """Tokens of the longest prompt of these tasks, including held-out ones."""
     return max(len(prompt.tokens) for task in tasks for prompt in (*task.train, *task.validation))

@@ -1,9 +1,9 @@
-"""LiveCodeBench as it is published (livecodebench/code_generation_lite on Hugging Face, arXiv 2403.07974).
+"""LiveCodeBench as published (livecodebench/code_generation_lite on Hugging Face, arXiv 2403.07974).
 
     question_content, starter_code ("" or "class Solution: ..."), difficulty, platform, question_id, ...
     public_test_cases    JSON: [{"input": "2 2\\n", "output": "4", "testtype": "stdin" or "functional"}, ...]
     private_test_cases   the same; or that JSON, pickled as one string, compressed by zlib, in base64
-    metadata             JSON: {"func_name": "add"} where the tests are functional: one argument a line, each as JSON
+    metadata             JSON: {"func_name": "add"} if the tests are functional: one argument per line, each as JSON
 
 Programs run after a header of imports, as in github.com/LiveCodeBench/LiveCodeBench (lcb_runner/evaluation).
 """
@@ -19,7 +19,7 @@ from typing import Any
 from scalerl.verifiers.code_tests import CallTest, CodeTest, StdioTest
 
 MAX_TEST_BYTES = 1 << 30
-"""Tests of one problem, uncompressed; the largest published are a tenth of it."""
+"""Most uncompressed bytes of one problem's tests; the largest published ones are a tenth of this."""
 HEADER_MODULES = (
     "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json"
 )
@@ -33,21 +33,21 @@ STRINGS = {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"}
 
 
 def question_of(content: str, starter_code: str) -> str:
-    """What the problem asks for, with how the program is to be written."""
+    """Question of the problem, with instructions for the form of the program."""
     if starter_code.strip():
         return with_starter_code(content, starter_code)
     return f"{content}\n\nRead from standard input and print the answer."
 
 
 def with_starter_code(content: str, starter_code: str) -> str:
-    """The problem with how its program begins, if that is given."""
+    """Question with the given start of the program, if any."""
     if not starter_code.strip():
         return content
     return f"{content}\n\nBegin with this code:\n\n```python\n{starter_code.rstrip()}\n```"
 
 
 def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
-    """All tests of a problem, the public ones first; ValueError says what cannot be read."""
+    """All tests of a problem, public ones first; raises ValueError for unreadable ones."""
     tests = [*_read("public_test_cases", row), *_read("private_test_cases", row)]
     if not tests:
         raise ValueError("no tests in public_test_cases and private_test_cases")
@@ -62,21 +62,20 @@ def tests_of(row: Mapping[str, Any]) -> tuple[CodeTest, ...]:
 
 
 def _read(column: str, row: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The tests in a column, each with its place in it."""
     written = row.get(column)
     if written is None or written == "":
         return []
     try:
         tests = json.loads(_text(written)) if isinstance(written, str) else written
     except ValueError as error:
-        raise ValueError(f"{column} is neither JSON nor what is published compressed ({error})") from None
+        raise ValueError(f"{column} is neither JSON nor in the published compressed form ({error})") from None
     if not isinstance(tests, list) or not all(isinstance(test, Mapping) for test in tests):
-        raise ValueError(f"{column} is {str(tests)[:80]!r}; a list of tests is needed")
+        raise ValueError(f"{column} is {str(tests)[:80]!r}; expected a list of tests")
     return [(f"{column}, test {number}", test) for number, test in enumerate(tests)]
 
 
 def _text(written: str) -> str:
-    """JSON as it stands, or out of base64, zlib and a pickle of one string."""
+    """JSON as it is, or decoded from base64, zlib and a pickled string."""
     if written.lstrip().startswith("["):
         return written
     try:
@@ -85,34 +84,34 @@ def _text(written: str) -> str:
     except (binascii.Error, zlib.error) as error:
         raise ValueError(str(error)) from None
     if unpacking.unconsumed_tail or not unpacking.eof:
-        raise ValueError("cut short" if not unpacking.unconsumed_tail else f"more than {MAX_TEST_BYTES} bytes")
+        raise ValueError("truncated" if not unpacking.unconsumed_tail else f"more than {MAX_TEST_BYTES} bytes")
     return pickled_string(pickled)
 
 
 def pickled_string(pickled: bytes) -> str:
-    """The string that a pickle holds; ValueError for any other. Unpickling it could run anything."""
+    """String in a pickle, read without unpickling, which could run any code; raises ValueError for other content."""
     found: list[str] = []
     for operation, argument, _ in pickletools.genops(pickled):
         if operation.name in STRINGS:
             found.append(str(argument))
         elif operation.name not in OF_ONE_STRING:
-            raise ValueError(f"its pickle holds more than a string ({operation.name})")
+            raise ValueError(f"its pickle contains more than a string ({operation.name})")
     if len(found) != 1:
-        raise ValueError(f"its pickle holds {len(found)} strings, not one")
+        raise ValueError(f"its pickle contains {len(found)} strings, not one")
     return found[0]
 
 
 def test_of(where: str, test: Mapping[str, Any], call: str | None) -> CodeTest:
-    """One test, which calls `call` if it is functional; ValueError says what it lacks."""
+    """One test, which calls `call` if it is functional; raises ValueError if something is missing."""
     kind, given, wanted = test.get("testtype"), test.get("input"), test.get("output")
     if kind not in ("stdin", "functional") or not isinstance(given, str) or not isinstance(wanted, str):
         raise ValueError(f"{where} is {dict(test)!r:.120}; it needs input, output and testtype stdin or functional")
     if kind == "stdin":
         return StdioTest(stdin=given, stdout=wanted)
     if call is None:
-        raise ValueError(f"{where} is functional, and metadata names no func_name")
+        raise ValueError(f"{where} is functional, but metadata has no func_name")
     try:
         args = tuple(json.loads(line) for line in given.split("\n"))
         return CallTest(call=call, args=args, expected=json.loads(wanted))
     except ValueError as error:
-        raise ValueError(f"{where}: input and output are JSON, one argument a line ({error})") from None
+        raise ValueError(f"{where}: input and output must be JSON, one argument per line ({error})") from None

@@ -13,16 +13,16 @@ from scalerl.verifiers.math_answer import judge_math
 from scalerl.verifiers.worker import MAX_KEEPERS
 
 NO_ANSWER = {"nan", "NaN", "NAN", "None", "null", "NULL", "<NA>", "NaT", "inf", "-inf", "Infinity", "-Infinity"}
-"""Texts that programs write where a number is missing or too large."""
+"""Texts that programs write for a missing or too large number."""
 
 
 def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
-    """The task in a file of mathematical problems."""
+    """Task of a file of mathematical problems."""
 
     def judge(text: str, gold: str) -> Judgement:
         return judge_math(text, gold, time_limit_s=settings.time_limit_s)
 
-    # More at a time than there are cores would run into the time limit.
+    # More judges than cores would run into the time limit.
     num_judges = min(MAX_KEEPERS, os.cpu_count() or 1)
 
     return FileTask(
@@ -31,7 +31,7 @@ def math_task(settings: Math, tokenizer: Tokenizer) -> FileTask:
 
 
 def math_problem(row: TaskRow, settings: Math) -> Problem:
-    """One row of the file."""
+    """Problem in one row."""
     columns = MATH_COLUMNS[settings.form]
     question = row.text("question", settings.question, columns.question)
     answer = row.text("answer", settings.answer, columns.answer)
@@ -39,7 +39,7 @@ def math_problem(row: TaskRow, settings: Math) -> Problem:
     if solution is None and "####" in answer:
         solution = without_calculations(answer) if settings.form == "gsm8k" else answer
     if answer.strip() in NO_ANSWER:
-        raise ValueError(f"{row.where}: answer is {answer!r}, which is how a missing value is written; give an answer")
+        raise ValueError(f"{row.where}: answer is {answer!r}, the form of a missing value; give an answer")
     try:
         gold = columns.gold(answer)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Several tasks as one: prompts of all, each judged by its own."""
+"""Several tasks as one: prompts of all tasks, each judged by its own task."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from scalerl.tasks.written import Written
 
 
 class Mix:
-    """Tasks with names of their own, and the share of the training prompts that each of them gets."""
+    """Tasks with different names, and each one's share of the training prompts."""
 
     name = ALL
 
@@ -25,25 +25,25 @@ class Mix:
 
     @property
     def has_demonstrations(self) -> bool:
-        """Whether one of the tasks has any."""
+        """True if one of the tasks has demonstrations."""
         return any(task.has_demonstrations for task in self.tasks.values())
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """The verdict of the prompt's own task."""
+        """Judgement by the prompt's own task."""
         return self.tasks[prompt.task].judge(prompt, response)
 
     def written(self, prompt: Prompt) -> Written:
-        """What is written of the prompt in its own task."""
+        """Source, question and right answer of the prompt in its own task."""
         return self.tasks[prompt.task].written(prompt)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A demonstration of a task that has some, in proportion to the shares."""
+        """A demonstration of a task that has some, chosen in proportion to the shares."""
         names = [name for name, task in self.tasks.items() if task.has_demonstrations]
         shares = np.array([self.shares[name] for name in names])
         return self.tasks[names[int(rng.choice(len(names), p=shares / shares.sum()))]].demonstrate(rng, noise)
 
 
 def shares_of(settings: Sequence[AnyTask], tasks: Sequence[Task]) -> list[float]:
-    """Weights over their sum; without weights the numbers of training prompts over theirs."""
+    """Weights divided by their sum; without weights, numbers of training prompts divided by theirs."""
     weights = [one.weight or len(task.train) for one, task in zip(settings, tasks, strict=True)]
     return [weight / sum(weights) for weight in weights]

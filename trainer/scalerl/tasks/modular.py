@@ -3,9 +3,9 @@
     prompt    0137a:25d4v<think>      0 must become 2, 1 must become 5, ... modulo 31
     response  x3w2</think>x3w2<eos>   a draft, then the program: times 3, plus 2
 
-A program is one operation after the other on a single number: `wC` adds C, `xC` multiplies by C, `y` squares. It is
+A program is a sequence of operations on a single number: `wC` adds C, `xC` multiplies by C, `y` squares. A program is
 judged by running it on the five inputs; any program that maps them is right. Difficulty is the number of operations of
-the shortest that does. Numbers are the symbols 0 to 9 and a to u.
+the shortest such program. Numbers are the symbols 0 to 9 and a to u.
 """
 
 import re
@@ -26,7 +26,7 @@ from scalerl.tokens.symbols import COLON, SYMBOLS
 ADD, MULTIPLY, SQUARE = "wxy"
 NUM_INPUTS = 5
 _SHORTENED = re.compile(f"{ADD}{ADD}|{MULTIPLY}{MULTIPLY}|{ADD}{MULTIPLY}{ADD}|{MULTIPLY}{ADD}{MULTIPLY}")
-"""Operations that fewer of the same kinds can do; what it misses is found by trying."""
+"""Sequences that fewer operations of the same kinds can replace; other shorter programs are found by trying."""
 
 
 class ModularTask:
@@ -42,19 +42,19 @@ class ModularTask:
         self._operations = [f"{ADD}{c}" for c in SYMBOLS[1:m]] + [f"{MULTIPLY}{c}" for c in SYMBOLS[2:m]] + [SQUARE]
         self._shorter = {count: self._values_of_all(count) for count in range(1, settings.max_operations)}
         self._programs: dict[str, str] = {}
-        """The program that each prompt was made from, by id."""
+        """Program that each prompt was made from, by id."""
         wanted = {"train": settings.train_prompts, "validation": settings.validation_prompts}
         self.train, self.validation = draw_split(wanted, self._candidates(), settings.title)
 
     def _values_of_all(self, count: int) -> NDArray[np.int64]:
-        """What every program of `count` operations makes of every number, [programs, modulus]."""
+        """Results of every program of `count` operations for every number, [programs, modulus]."""
         inputs = list(range(self.settings.modulus))
         programs = map("".join, product(self._operations, repeat=count))
         values = [run(program, inputs, self.settings.modulus) or [] for program in programs]
         return np.unique(np.array(values), axis=0)
 
     def _candidates(self) -> Iterator[Prompt]:
-        """Prompts without end, the numbers of operations in turn; none has a shorter program than it was made from."""
+        """Endless prompts, with all numbers of operations in turn; none has a shorter program than its own."""
         rng = np.random.default_rng(0)
         lengths = range(self.settings.min_operations, self.settings.max_operations + 1)
         turn = 0
@@ -80,12 +80,12 @@ class ModularTask:
             )
 
     def _is_shorter(self, inputs: list[int], outputs: list[int], length: int) -> bool:
-        """Whether a program of fewer than `length` operations maps them too."""
+        """True if a program of fewer than `length` operations maps them too."""
         tables = (table for count, table in self._shorter.items() if count < length)
         return any(bool((table[:, inputs] == outputs).all(axis=1).any()) for table in tables)
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """Right when a program and the end of the sequence follow the thinking part, and it maps all inputs."""
+        """Right if a program that maps all inputs, and the end of the sequence, follow the thinking part."""
         answer = ended_answer(self.tokenizer, response)
         if answer is None:
             return Judgement("unparsable")
@@ -96,12 +96,12 @@ class ModularTask:
         return Judgement("right" if found == list(outputs) else "wrong")
 
     def written(self, prompt: Prompt) -> Written:
-        """The prompt itself and the program that it was made from."""
+        """The prompt itself and its program."""
         program = self._programs[prompt.id]
         return Written(where=f"task {self.name}, prompt {prompt.id}", text=prompt.id, answer=program)
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """A program as the draft, each symbol replaced by another of it with chance `noise`; the answer repeats it."""
+        """A program as draft and answer, symbols replaced by others of the program with probability `noise`."""
         prompt = self.train[int(rng.integers(len(self.train)))]
         program = self._programs[prompt.id]
         draft = [program[int(rng.integers(len(program)))] if rng.random() < noise else symbol for symbol in program]
@@ -109,7 +109,7 @@ class ModularTask:
 
 
 def run(program: str, inputs: list[int], modulus: int) -> list[int] | None:
-    """What a program makes of each input: `run("x3w2", [0, 1], 31)` is [2, 5]; None for what is no program."""
+    """Results of a program for each input: `run("x3w2", [0, 1], 31)` is [2, 5]; None for an invalid program."""
     values, rest = list(inputs), iter(program)
     if not program:
         return None

@@ -1,13 +1,13 @@
-r"""Tests of a program as two lists, inputs and outputs: APPS, TACO, CodeContests, as they are published.
+r"""Tests of a program as two lists, inputs and outputs: APPS, TACO and CodeContests as published.
 
-    {"inputs": ["2 2\n"], "outputs": ["4\n"]}                               lines may stand in a list of their own
+    {"inputs": ["2 2\n"], "outputs": ["4\n"]}                               lines may also be a list
     {"inputs": [[2, 2]], "outputs": [4], "fn_name": "add"}                  `fn_name` null is standard input
-    {"inputs": [[2], [5]], "outputs": [[4], [10]], "fn_name": "twice"}      every output in a list of its own
+    {"inputs": [[2], [5]], "outputs": [[4], [10]], "fn_name": "twice"}      every output in its own list
     {"inputs": [["\"ab\""]], "outputs": ["\"ba\""], "fn_name": "turned"}    texts as JSON in JSON
     {"input": ["2 2\n"], "output": ["4\n"]}                                 CodeContests
 
-Outputs that are all lists of one item are taken as wrapped, unless the program's first line says that it returns a
-list. Keys of an argument that are all integers are integers, which JSON cannot write (as in APPS' own grader).
+Outputs that are all lists of one item are unwrapped, unless the program's first line declares that it returns a list.
+Keys of an argument that are all integers become integers, which JSON cannot write (as in APPS' own grader).
 """
 
 import json
@@ -19,11 +19,11 @@ from scalerl.tasks.file_task import UnusableError
 from scalerl.verifiers.code_tests import CodeTest, read_tests
 
 TEST_COLUMNS = ("public_tests", "private_tests", "generated_tests")
-"""Of CodeContests, whose tests are in three columns."""
+"""Columns with the tests of CodeContests."""
 
 
 def joined_columns(row: Mapping[str, Any]) -> dict[str, list[Any]] | None:
-    """All tests of a row of CodeContests as two lists, None for any other row."""
+    """All tests of a row of CodeContests as two lists; None for any other row."""
     parts = [row[name] for name in TEST_COLUMNS if isinstance(row.get(name), dict)]
     if not parts or not all({"input", "output"} <= part.keys() for part in parts):
         return None
@@ -33,9 +33,9 @@ def joined_columns(row: Mapping[str, Any]) -> dict[str, list[Any]] | None:
 def paired_tests(
     inputs: list[Any], outputs: list[Any], call: Any, where: str, beginning: str = ""
 ) -> tuple[CodeTest, ...]:
-    """The tests; UnusableError if there are none, or as many outputs as inputs.
+    """The tests; raises UnusableError if there are none, or the numbers of inputs and outputs differ.
 
-    `beginning` is how the program begins: a starter code, or a whole solution.
+    `beginning` is the start of the program: a starter code, or a whole solution.
     """
     if not inputs or len(inputs) != len(outputs):
         raise UnusableError(f"{where}: tests have {len(inputs)} inputs and {len(outputs)} outputs")
@@ -60,7 +60,7 @@ def paired_tests(
 
 
 def method_of(call: str, beginning: str) -> str:
-    """`Solution.add` where the program begins with that class."""
+    """Name to call: `Solution.add` if the program starts with that class."""
     return f"Solution.{call}" if "class Solution" in beginning else call
 
 
@@ -72,7 +72,7 @@ def _are_wrapped(outputs: list[Any], call: str, beginning: str) -> bool:
 
 
 def _unquoted(value: Any) -> Any:
-    """A text out of a text that is JSON."""
+    """Text parsed from a text that is JSON."""
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
         try:
             return json.loads(value)
@@ -93,5 +93,4 @@ def _with_integer_keys(given: Any) -> Any:
 
 
 def _lines(written: Any) -> str:
-    """Lines that stand in a list, as one text."""
     return "\n".join(map(str, written)) if isinstance(written, list) else str(written)

@@ -1,15 +1,15 @@
-"""The program in an answer: which fenced block, tag or bare text holds it.
+"""The program in an answer: the fenced block, tag or bare text that contains it.
 
     the last block that is Python    named python, py, python3, {python}, "Python 3.11" ...; or unnamed, if it is Python
-                                     that does more than name values
+                                     that does more than assign values
     not a program                    blocks of other names (bash, json, output), sessions with >>>, parts of a function,
                                      and blocks that only use or test what an earlier one defines
-    blocks that need each other      one that defines a function and uses names of an earlier block is read with it
+    blocks that need each other      a block that defines a function and uses names of an earlier block includes it
     no such block                    text between <answer>, [PYTHON] or [BEGIN] tags, else the whole without sentences
                                      before and after the code; a lone closing fence ends bare code
 
-Markdown decides what a fence is: three or more backticks or tildes, closed by as many, indented as one likes. A block
-that is never closed goes to the end of the answer.
+Fences follow Markdown: three or more backticks or tildes, closed by as many, with any indentation. A block that is
+never closed extends to the end of the answer.
 """
 
 import ast
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 MOST_BLOCKS = 50
-"""Of one answer, from its end, that are looked at for a program."""
+"""Most blocks of one answer, counted from its end, that are searched for a program."""
 MOST_CLOSINGS, MOST_TRIES = 20, 500
-"""Fences that may close one block, and all of one answer, that are tried."""
+"""Most closing fences tried for one block, and for one answer."""
 _FENCE = re.compile(r"^(?P<before>[^\n`~]*?)(?P<marks>`{3,}|~{3,})[ \t]*(?P<name>[^\n`]*)$")
 _TAGGED = re.compile(
     r"^[^\n<\[`'\"]*(?:<pre>\s*)?(?:<(answer|python|code|solution)>|\[(python|answer|begin)\])(.*?)"
@@ -44,16 +44,16 @@ _OF_PYTHON = frozenset(dir(builtins)) | {"__file__", "exit", "quit"}
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenProgram:
-    """A program and what of the answer was left out to read it: `WrittenProgram(text="def f(): ...")`."""
+    """A program, and what was dropped from the answer to read it: `WrittenProgram(text="def f(): ...")`."""
 
     text: str
     dropped: str = ""
 
 
 def program_in(answer: str, *, reads_input: bool = False) -> WrittenProgram:
-    """The program in an answer, its text empty if there is none.
+    """The program in an answer; its text is empty if there is none.
 
-    With `reads_input` the program is run as a script: a block that starts the functions before it belongs to it.
+    With `reads_input` the program runs as a script, so a block that calls the functions before it belongs to it.
     """
     answer = answer.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     tagged = [match[3] for match in _TAGGED.finditer(answer)]
@@ -73,7 +73,7 @@ class _Block:
 
     @property
     def is_python(self) -> bool:
-        """Whether a person would take it as Python that is meant to run."""
+        """True if a person would read the block as Python to be run."""
         words = [word.strip(".") for word in _WORDS.split(self.name.lower()) if word.strip(".")]
         if words and _PYTHON_NAME.fullmatch(words[0]):
             return bool(self.text.strip()) and not self.text.lstrip().startswith(">>>") and not self._is_a_part
@@ -81,13 +81,13 @@ class _Block:
 
     @property
     def _is_a_part(self) -> bool:
-        """Whether it is Python only inside a function or a loop."""
+        """True if the text is Python only inside a function or a loop."""
         tree = _parsed(self.text)
         return tree is not None and any(map(_leaves, _outside_functions(tree)))
 
 
 def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> WrittenProgram | None:
-    """The last block that is more than a use of those before it, with what it needs of them."""
+    """The last block that does more than use the blocks before it, with the blocks that it needs."""
     trees = [_parsed(block.text) for block in blocks]
     uses: list[str] = []
     for last in reversed(range(len(blocks))):
@@ -107,13 +107,13 @@ def _of_blocks(blocks: Sequence[_Block], reads_input: bool) -> WrittenProgram | 
 
 
 def _blocks(text: str) -> list[_Block]:
-    """The fenced blocks, in order."""
+    """Fenced blocks, in order."""
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if _FENCE.match(line)), None)
     blocks = list(_blocks_of(lines))
     if first is not None and first > 0 and not lines[first].strip("`~ \t"):
         before = _without_sentences("\n".join(lines[:first]))
-        # A lone closing fence: what stands before it is the program, not what follows.
+        # A lone closing fence: the program is before it, not after it.
         if _does_something(before) and not (blocks and blocks[0].is_python):
             return [_Block("python", before), *_blocks_of(lines[first + 1 :])]
     if not any(block.text for block in blocks):
@@ -129,7 +129,7 @@ def _blocks_of(lines: Sequence[str]) -> Iterator[_Block]:
         if opening is None:
             continue
         first: tuple[int, str] | None = None
-        # A docstring may show fences of its own: the block goes on until it is Python, if it ever is.
+        # A docstring may contain fences: extend the block until it is Python, if it ever is.
         for end, rest in islice(_closings(lines, number, opening["marks"]), MOST_CLOSINGS):
             text = _dedented([*lines[number:end], *rest], opening["before"])
             first = first or (end, text)
@@ -143,7 +143,7 @@ def _blocks_of(lines: Sequence[str]) -> Iterator[_Block]:
 
 
 def _closings(lines: Sequence[str], first: int, marks: str) -> Iterator[tuple[int, list[str]]]:
-    """Lines that may close a block, each with what of it still belongs to the block; at last the end of the text."""
+    """Lines that may close a block, each with its part that belongs to the block; finally the end of the text."""
     for number in range(first, len(lines)):
         line = lines[number].rstrip()
         rest = line.rstrip(marks[0])
@@ -153,13 +153,13 @@ def _closings(lines: Sequence[str], first: int, marks: str) -> Iterator[tuple[in
 
 
 def _dedented(lines: Sequence[str], before: str) -> str:
-    """Lines without the indentation of their fence, or the marks of a quotation."""
+    """Lines without the indentation of their fence, or without quotation marks."""
     quoted = before.strip() == ">"
     return textwrap.dedent("\n".join(re.sub(r"^\s*> ?", "", line) if quoted else line for line in lines))
 
 
 def _without_sentences(text: str) -> str:
-    """Bare code without the lines of prose before and after it; the text as it stands if that is no code either."""
+    """Bare code without lines of prose before and after it; the text unchanged if that is not code either."""
     lines = text.strip().split("\n")
     if _parsed(text.strip()) is None:
         start = next((i for i, line in enumerate(lines) if line.strip() and not _is_prose(line)), len(lines))
@@ -171,7 +171,7 @@ def _without_sentences(text: str) -> str:
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line is a sentence or markup, not Python with an error in it."""
+    """True if a line is a sentence or markup, not Python with an error."""
     if _MARKUP.match(line):
         return True
     words = line.split()
@@ -188,7 +188,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def _does_something(text: str) -> bool:
-    """Whether a text is Python that does more than name values: "12" and "YES" are what a program prints."""
+    """True if a text is Python that does more than name values, unlike outputs such as "12" and "YES"."""
     tree = _parsed(text)
     return tree is not None and any(map(_is_an_act, tree.body))
 
@@ -205,13 +205,13 @@ def _is_an_act(node: ast.stmt) -> bool:
 
 
 def _acts(tree: ast.Module) -> bool:
-    """Whether running it does more than define and assign."""
+    """True if running it does more than define and assign."""
     passive = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     return any(_is_an_act(node) and not isinstance(node, (*passive, ast.Assign, ast.AnnAssign)) for node in tree.body)
 
 
 def _outside_functions(tree: ast.AST, in_loop: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node that is in no function, and whether it is in a loop."""
+    """Nodes outside of functions, each with True if it is in a loop."""
     for child in ast.iter_child_nodes(tree):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield child, in_loop
@@ -226,7 +226,7 @@ def _leaves(place: tuple[ast.AST, bool]) -> bool:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that the block itself binds; one from a module that is not Python's own is borrowed from elsewhere."""
+    """Names that the block itself binds, without those imported from modules outside the standard library."""
     names = set[str]()
     for node in ast.walk(tree):
         match node:
@@ -248,19 +248,19 @@ def _is_pythons(module: str | None) -> bool:
 
 
 def _borrowed(tree: ast.Module) -> set[str]:
-    """Names imported from modules that are not Python's own: the file that an answer calls its program."""
+    """Names imported from modules outside the standard library, such as the answer's own program file."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not _is_pythons(node.module)]
     return {alias.name for node in nodes for alias in node.names}
 
 
 def _free(tree: ast.Module) -> set[str]:
-    """Names that the block uses and nobody in it binds."""
+    """Names that the block uses but does not bind."""
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return (loaded | _borrowed(tree)) - _bound(tree) - _OF_PYTHON
 
 
 def _only_uses(tree: ast.Module, needed: set[str]) -> bool:
-    """Whether the block defines nothing but tests, or imports what earlier blocks define."""
+    """True if the block defines only tests, or imports what earlier blocks define."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     defined = [node.name for node in tree.body if isinstance(node, kinds)]
     return bool(_borrowed(tree) & needed) or all(name.lower().startswith("test") for name in defined)

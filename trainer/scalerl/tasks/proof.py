@@ -1,11 +1,11 @@
-"""Proof that the tests of a problem tell a wrong program from a right one, before they judge.
+"""Checks that the tests of a problem reject wrong programs.
 
     empty program       defines and prints nothing
-    returns None        every function that the tests call gives None
-    negated             the written solution, the last return of what is called negated
+    returns None        every function that the tests call returns None
+    negated             the written solution, with the last return value of a called function negated
 
-What needs no program to be run is proved as a row is read. The programs run in `platform check` alone: 0.1 to 0.15 s a
-row on two cores, three times what judging its written answer takes, whose being right is the fourth part of the proof.
+Checks that run no program are made when a row is read. The programs run only in `platform check`: 0.1 to 0.15 s per row
+on two cores, three times as long as judging its written answer, whose being right is the fourth part of the proof.
 """
 
 import ast
@@ -19,7 +19,7 @@ Tests = Sequence[CodeTest] | PythonTest
 
 
 def refuse_what_proves_nothing(tests: Tests, where: str) -> None:
-    """UnusableError if an empty program, or one that returns None, is seen to pass."""
+    """Raises UnusableError if an empty program, or one that returns None, would clearly pass."""
     if isinstance(tests, PythonTest):
         return
     if all(test.expected is None if isinstance(test, CallTest) else not normal_lines(test.stdout) for test in tests):
@@ -28,7 +28,7 @@ def refuse_what_proves_nothing(tests: Tests, where: str) -> None:
 
 
 def wrong_programs(tests: Tests, solution: str) -> dict[str, str]:
-    """Programs that no tests should accept, by what they are; `solution` is empty if none is written."""
+    """Programs that no tests should accept, by description; `solution` is empty if none is written."""
     called = _called(tests)
     wrong = {"an empty program": "pass"}
     if called:
@@ -39,7 +39,7 @@ def wrong_programs(tests: Tests, solution: str) -> dict[str, str]:
 
 
 def _called(tests: Tests) -> list[str]:
-    """What the tests call: `add`, or `Solution.add`."""
+    """Names that the tests call, such as `add` or `Solution.add`."""
     if isinstance(tests, PythonTest):
         return list(tests.names)
     return list(dict.fromkeys(test.call for test in tests if isinstance(test, CallTest)))
@@ -53,7 +53,7 @@ def _gives_none(call: str) -> str:
 
 
 def _negated(solution: str, called: Sequence[str]) -> str | None:
-    """The solution, wrong in the last value that a called function returns; None if it returns none."""
+    """The solution with the last value returned by a called function negated; None if there is no such value."""
     try:
         tree = ast.parse(solution)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

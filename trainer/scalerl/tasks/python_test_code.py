@@ -1,4 +1,4 @@
-"""Tests of a program that are Python text: which names they take from the program, and whether they can be run."""
+"""Tests of a program in Python: the names they use from the program, and whether they can run."""
 
 import ast
 import builtins
@@ -14,33 +14,33 @@ from scalerl.verifiers.code_tests import CallTest
 from scalerl.verifiers.python_tests import PythonTest
 
 MODULES_OF_PROGRAM = frozenset({"solution", "main", "program", "submission", "candidate", "your_module", "your_code"})
-"""What tests call the file of the program; others are known by what the written solution defines."""
+"""Names that tests use for the program's file; other names are recognised by what the written solution defines."""
 OF_PYTHON = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PythonSource:
-    """What tests rely on beside their own text: `PythonSource(entry_point="add", before="import math")`."""
+    """Context of tests besides their own text: `PythonSource(entry_point="add", before="import math")`."""
 
     entry_point: str | None = None
-    """The function that `candidate` stands for and `check` is called with, as in HumanEval."""
+    """Function that `candidate` stands for and `check` is called with, as in HumanEval."""
     before: str = ""
-    """Python text that both tests and program begin with."""
+    """Python text at the start of both tests and program."""
     setup: str = ""
-    """Python text that runs before the tests, and may use what the program defines, as in MBPP."""
+    """Python text that runs before the tests and may use the program's definitions, as in MBPP."""
     solution: str | None = None
-    """A program that should pass."""
+    """Program that should pass."""
     starter_code: str = ""
-    """How the program begins, as in APPS and LeetCode."""
+    """Start of the program, as in APPS and LeetCode."""
     runs_as_written: bool = False
-    """Whether assertions that only compare a call with literals run as Python too."""
+    """True if assertions that only compare a call with literals also run as Python."""
 
 
 def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
-    """`text` as a test that runs as it is written; UnusableError where it cannot, ValueError where it tests nothing."""
+    """`text` as a test that runs as written; raises UnusableError if it cannot run, ValueError if it tests nothing."""
     tree = _parsed(text, where, "tests")
     if not has_assertion(tree):
-        raise ValueError(f"{where}: tests hold no assertion; without one every program would be right")
+        raise ValueError(f"{where}: tests have no assertion, so every program would be right")
     imported = _imports_of_program(tree, source)
     if imported:
         tree = _without(tree, imported)
@@ -50,16 +50,16 @@ def python_test(text: str, where: str, source: PythonSource) -> PythonTest:
     if calls:
         code = "\n".join([f"{code}\n", *calls, ""])
     whole = _parsed(code, where, "tests")
-    before = _parsed(source.before, where, "what stands before the tests")
+    before = _parsed(source.before, where, "the text before the tests")
     if missing := sorted((_imported(whole) | _imported(before)) - sys.stdlib_module_names):
-        raise UnusableError(f"{where}: tests import {missing[0]}, and the sandbox has the standard library only")
+        raise UnusableError(f"{where}: tests import {missing[0]}, but the sandbox has only the standard library")
     names = _names_of_program(whole, set(_defined(before)), source, where)
     names = tuple(sorted({*names, *(alias.name for node in imported for alias in node.names)} - {"*"}))
     return PythonTest(code=code, names=names, before=source.before, in_place=_discards_a_call(whole, names))
 
 
 def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.ImportFrom]:
-    """Imports from the module that the tests take the program for, as KodCode's `from solution import f`."""
+    """Imports from the program's module, such as KodCode's `from solution import f`."""
     defined = set(_defined(_tree_or_none(source.solution or "") or ast.Module([], [])))
     return [
         node
@@ -72,7 +72,7 @@ def _imports_of_program(tree: ast.Module, source: PythonSource) -> list[ast.Impo
 
 
 def _without(tree: ast.Module, imports: Sequence[ast.ImportFrom]) -> ast.Module:
-    """The tests with names of the program instead of imports of it."""
+    """The tests with names of the program instead of imports from it."""
 
     class Replaced(ast.NodeTransformer):
         def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
@@ -100,15 +100,15 @@ def _parsed(text: str, where: str, what: str) -> ast.Module:
 
 
 def _names_of_program(tree: ast.Module, given: set[str], source: PythonSource, where: str) -> tuple[str, ...]:
-    """The names that the tests use and nobody but the program defines."""
+    """Names that the tests use and only the program defines."""
     entry_point = {source.entry_point} if source.entry_point is not None else set()
     known = (given | set(_defined(tree)) | {RUNS_A_CLASS}) - entry_point
     loaded = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     names = [name for name in loaded if name not in known and name not in OF_PYTHON]
-    # A function that has a name of Python's own, as MBPP's `sum`.
+    # A function with the name of a built-in, such as MBPP's `sum`.
     names = names or _called_by_pythons_name(tree, loaded, known, source)
     if not names:
-        raise UnusableError(f"{where}: tests use nothing of the program")
+        raise UnusableError(f"{where}: tests use nothing from the program")
     return tuple(sorted(set(names)))
 
 
@@ -125,7 +125,6 @@ def _called_by_pythons_name(tree: ast.Module, loaded: list[str], known: set[str]
 
 
 def _defined(tree: ast.AST) -> Iterator[str]:
-    """Every name that is bound anywhere in `tree`."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -141,7 +140,7 @@ def _defined(tree: ast.AST) -> Iterator[str]:
 
 
 def _imported(tree: ast.AST) -> set[str]:
-    """The outermost packages that `tree` imports."""
+    """Top-level packages imported by `tree`."""
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -153,7 +152,7 @@ def _imported(tree: ast.AST) -> set[str]:
 
 
 def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
-    """Whether a call of the program stands alone: what it does to its arguments is then what is tested."""
+    """True if the result of a call of the program is discarded: its effect on its arguments is then tested."""
     return any(
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Call)
@@ -164,7 +163,7 @@ def _discards_a_call(tree: ast.AST, names: Sequence[str]) -> bool:
 
 
 def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | None:
-    """Calls and values of all assertions, None where one of them is more than a call compared with literals."""
+    """Calls and expected values of all assertions; None if one does more than compare a call with literals."""
     asserted = _asserted(ast.parse(text).body)
     if source.setup.strip() or asserted is None:
         return None
@@ -173,7 +172,7 @@ def compared_calls(text: str, source: PythonSource) -> tuple[CallTest, ...] | No
 
 
 def _asserted(body: Sequence[ast.stmt]) -> list[ast.expr] | None:
-    """What is asserted by statements that do nothing else; None if one of them does."""
+    """Expressions asserted by statements that do nothing else; None if one does."""
     found: list[ast.expr] = []
     for node in body:
         match node:
@@ -197,7 +196,7 @@ def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:
         ):
             try:
                 values: Sequence[Any] = [ast.literal_eval(one) for one in (*args, value)]
-                json.dumps(values[:-1])  # how arguments travel into the sandbox
+                json.dumps(values[:-1])  # the form in which arguments enter the sandbox
             except (ValueError, TypeError):
                 return None
             if not any(map(_is_changed_by_json, values[:-1])):
@@ -207,5 +206,5 @@ def _compared_call(test: ast.expr, entry_point: str | None) -> CallTest | None:
 
 
 def _is_changed_by_json(value: Any) -> bool:
-    """Whether an argument would reach the program as something else: a tuple as a list, a key 1 as "1"."""
+    """True if JSON would change an argument: a tuple to a list, a key 1 to "1"."""
     return json.loads(json.dumps(value)) != value

@@ -12,7 +12,7 @@ ANSWER_COLUMNS = ("answers", "answer")
 
 
 def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
-    """The task in a file of questions."""
+    """Task of a file of questions."""
 
     def judge(text: str, gold: tuple[str, ...]) -> Judgement:
         return judge_qa(text, gold, min_f1=settings.min_f1)
@@ -21,15 +21,15 @@ def qa_task(settings: Qa, tokenizer: Tokenizer) -> FileTask:
 
 
 def qa_problem(row: TaskRow, settings: Qa) -> Problem:
-    """One row of the file."""
+    """Problem in one row."""
     question = row.text("question", settings.question, ("question", "problem", "prompt"))
     written = row.value("answers", settings.answers, ANSWER_COLUMNS)
     texts = written.get("text") if isinstance(written, dict) else [written] if isinstance(written, str) else written
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise ValueError(f"{row.where}: answers are {written!r:.80}; a text or a list of texts is needed")
+        raise ValueError(f"{row.where}: answers are {written!r:.80}; expected a text or a list of texts")
     if not any(map(normalise, texts)):
         raise UnusableError(
-            f"{row.where}: answers {written!r:.80} have no word but articles, so nothing can match them"
+            f"{row.where}: answers {written!r:.80} have no words except articles, so nothing can match them"
         )
     return Problem(
         question=question,

@@ -1,13 +1,13 @@
-r"""When two texts ask the same problem: their normal forms are equal.
+r"""Normal forms of problems, equal if two texts ask the same problem.
 
-Case, white space, prose punctuation, typographic variants and the spacing of LaTeX do not tell problems apart; digits,
+Case, white space, prose punctuation, typographic variants and LaTeX spacing do not distinguish problems; digits,
 decimal points, signs, operators, brackets, primes and factorials do:
 
     "What is 2 - 3?", "what is 2−3"                    one problem
-    "What is 2 + 3?", "What is 23?", "What is 2 3?"    three others
-    "$x^{2}$", "x^2", "x²"                             one; "x2" another
+    "What is 2 + 3?", "What is 23?", "What is 2 3?"    three different problems
+    "$x^{2}$", "x^2", "x²"                             one problem; "x2" is another
 
-Where a mark may be either, such as the hyphen of "ab-cd", it counts, and the problems are two.
+An ambiguous mark, such as the hyphen of "ab-cd", counts, so the problems differ.
 """
 
 import re
@@ -63,7 +63,7 @@ _SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")
 
 
 def problem_key(text: str) -> str:
-    """The normal form of a question; that of a question without letters, digits and operators is the text itself."""
+    """Normal form of a question; the text itself if it has no letters, digits or operators."""
     key = text if text.isascii() else _plain(text)
     key = " ".join(key.split())
     if any(character in key for character in "\\{~"):
@@ -82,7 +82,7 @@ def problem_key(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Marks of other alphabets and fonts as those of ASCII; raised and lowered digits as powers and indices."""
+    """Marks of other alphabets and fonts as ASCII; raised and lowered digits as powers and indices."""
     text = _SCRIPT.sub(_script, text.translate(_MARKS))
     text = _VULGAR.sub(lambda match: f" {unicodedata.normalize('NFKC', match[0])} ", text)
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).translate(_MARKS).casefold())
@@ -90,13 +90,13 @@ def _plain(text: str) -> str:
 
 
 def _script(match: re.Match[str]) -> str:
-    """`²` as `^2`, `₁₀` as `_{10}`."""
+    """Script digits in LaTeX: `²` as `^2`, `₁₀` as `_{10}`."""
     inner = unicodedata.normalize("NFKC", match[0]).replace("−", "-")
     return ("^" if match[1] else "_") + (inner if len(inner) == 1 else f"{{{inner}}}")
 
 
 def _latex(text: str) -> str:
-    """The text without what LaTeX only lays out; names of commands between private characters."""
+    """Text without LaTeX layout, with names of commands between private characters."""
     text = re.sub(r",\s*\\!\s*", ",", text).replace("{,}", ",")
     text = _TEXT.sub(r" \1 ", text)
     text = _SPACING.sub(" ", text)
@@ -112,7 +112,7 @@ def _command(match: re.Match[str]) -> str:
 
 
 def _kept(match: re.Match[str], text: str) -> str:
-    """A mark that may be part of a formula, if it is; `text` has no space around symbols."""
+    """A mark that may be part of a formula, kept if it is; `text` has no space around symbols."""
     mark, start, end = match[0], match.start(), match.end()
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     last, following = before[-1:], after[:1]

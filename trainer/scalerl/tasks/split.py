@@ -1,4 +1,4 @@
-"""Training and held-out prompts told apart by the hash of their ids."""
+"""Split of training and held-out prompts by the hash of their ids."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -7,19 +7,19 @@ from scalerl.rollout import Prompt
 
 
 def position(prompt_id: str) -> float:
-    """Where a prompt lies in [0, 1) by the hash of its id alone: those below a share are held out."""
+    """Position of a prompt in [0, 1) by the hash of its id; positions below a share are held out."""
     return int.from_bytes(hashlib.sha256(prompt_id.encode()).digest()[:6]) / 2**48
 
 
 def held_out(prompt_id: str) -> bool:
-    """Whether a synthetic prompt belongs to the validation split: one residue class of its hash in eight."""
+    """True if a synthetic prompt is in the validation split: one residue class of its hash in eight."""
     return hashlib.sha256(prompt_id.encode()).digest()[0] % 8 == 0
 
 
 def draw_split(
     wanted: Mapping[str, int], candidates: Iterable[Prompt], task: str
 ) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
-    """So many distinct training and validation prompts, the first that come; ValueError where there are too few."""
+    """The first distinct training and validation prompts, as many as wanted; raises ValueError if too few come."""
     found: dict[str, dict[str, Prompt]] = {split: {} for split in wanted}
     most = 100 * sum(wanted.values())
     for attempt, prompt in enumerate(candidates, start=1):

@@ -1,4 +1,4 @@
-"""The protocol of a task: its prompts, the judge of their answers, and demonstrations."""
+"""The protocol of a task: prompts, the judge of their answers, and demonstrations."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,39 +11,40 @@ from scalerl.tasks.written import Written
 
 
 class Task(Protocol):
-    """One source of prompts and the judge of their answers."""
+    """A source of prompts and the judge of their answers."""
 
     name: str
     train: tuple[Prompt, ...]
     validation: tuple[Prompt, ...]
     num_judges: int
-    """Answers judged at a time; above 1 `judge` is called from threads."""
+    """Number of answers judged at once; above 1, `judge` is called from threads."""
 
     @property
     def newly_left_out(self) -> tuple[str, ...]:
-        """Ids of problems that others of this or another file repeat or vary; they decide the warm start."""
+        """Ids of problems that repeat or vary others of this or another file; they affect the warm start."""
         ...
 
     @property
     def has_demonstrations(self) -> bool:
-        """Whether `demonstrate` has any to give."""
+        """True if `demonstrate` has demonstrations."""
         ...
 
     def judge(self, prompt: Prompt, response: list[int]) -> Judgement:
-        """Judge the token ids of one response, thinking part included."""
+        """Judge the token ids of one response, including its thinking part."""
         ...
 
     def written(self, prompt: Prompt) -> Written:
-        """What is written of one of its prompts."""
+        """Source, question and right answer of a prompt."""
         ...
 
     def demonstrate(self, rng: np.random.Generator, noise: float) -> tuple[Prompt, tuple[int, ...]]:
-        """One training prompt and a written response; `noise` is the chance of an error at each place of its draft."""
+        """One training prompt and a written response; `noise` is the probability of an error at each place of its
+        draft."""
         ...
 
 
 class TaskError(ValueError):
-    """A task cannot be built, or has no demonstrations to start from; `rows` are those at fault."""
+    """A task cannot be built, or has no demonstrations; `rows` are the rows at fault."""
 
     def __init__(self, message: str, rows: Sequence[LeftOut] = ()) -> None:
         super().__init__(message)

@@ -1,17 +1,17 @@
-"""What is written of a prompt beside its tokens: where it stands, what it asks, and a right answer."""
+"""Source, question and right answer of a prompt."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """`Written(where="gsm8k.jsonl:3", text="2+2?\\n\\nPut ...", answer="\\\\boxed{4}")`."""
+    """Written form of a prompt: `Written(where="gsm8k.jsonl:3", text="2+2?\\n\\nPut ...", answer="\\\\boxed{4}")`."""
 
     where: str
-    """File and line; the task and the prompt itself if the task makes its prompts."""
+    """File and line; task and prompt if the task generates its prompts."""
     text: str
-    """The question as the policy is asked, before a chat template."""
+    """Question put to the policy, before a chat template."""
     answer: str | None
-    """What its own verifier should take as right after the end of thinking; None if no such answer is written."""
+    """Answer that its verifier should judge right after the end of thinking; None if none is written."""
     thought: str | None = None
-    """A written solution, which the warm start demonstrates before the answer; None where the task has none."""
+    """Written solution that the warm start demonstrates before the answer; None if the task has none."""

@@ -1,34 +1,34 @@
-"""Numbers of a file with the text that they were written as: `0.10`, `1e22`, integers of any length."""
+"""Numbers in a file that keep their original text: `0.10`, `1e22`, integers of any length."""
 
 from functools import reduce
 
 import numpy as np
 
 MOST_DIGITS = 4000
-"""Python converts fewer than 4300 digits at a time."""
+"""Most digits converted at a time; Python allows fewer than 4300."""
 
 
 class WrittenFloat(float):
-    """A float that knows its text: `written_float("1e22").written == "1e22"`."""
+    """A float with its original text: `written_float("1e22").written == "1e22"`."""
 
     written: str
 
 
 class WrittenInteger(int):
-    """An integer with more digits than `str` gives."""
+    """An integer with more digits than `str` allows."""
 
     written: str
 
 
 def written_float(text: str) -> WrittenFloat:
-    """The number that is written so."""
+    """Float with this text."""
     number = WrittenFloat(text)
     number.written = text
     return number
 
 
 def written_integer(text: str) -> int:
-    """The integer that is written so, exact at any length."""
+    """Integer with this text, exact at any length."""
     if len(text) <= MOST_DIGITS:
         return int(text)
     digits = text.lstrip("-")
@@ -40,5 +40,5 @@ def written_integer(text: str) -> int:
 
 
 def single(value: float) -> float:
-    """A number that was stored in 32 or 16 bits, in its shortest text: 0.1, not 0.10000000149."""
+    """A number stored in 32 or 16 bits, in its shortest text: 0.1, not 0.10000000149."""
     return written_float(str(np.float32(value))) if np.isfinite(value) else value

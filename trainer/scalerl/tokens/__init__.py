@@ -1,11 +1,11 @@
 """Text to token ids and back. A map of the room:
 
-symbols     digits and letters, one token each: the synthetic tasks of scales `smoke` and `laptop`
-characters  every byte of UTF-8, one token each: any text, for a model made from scratch
+symbols     one token per digit and letter, for the synthetic tasks of scales `smoke` and `laptop`
+characters  one token per UTF-8 byte, so any text; for models made from scratch
 pretrained  the tokenizer and chat template in a pretrained model's folder
-chat_template  a question as a user's turn, the model's turn opened after it
-pieces      the bytes that each of its tokens writes
-reader      what tokens write, where thinking ends in it, and the answer
+chat_template  a question as a user's turn, followed by the opening of the model's turn
+pieces      the bytes that each token of a pretrained tokenizer writes
+reader      the text of tokens, the end of thinking in it, and the answer
 """
 
 from collections.abc import Sequence
@@ -19,45 +19,45 @@ from scalerl.tokens.symbols import SymbolTokenizer
 
 
 class Tokenizer(Protocol):
-    """What a model reads and writes. `decode` leaves out padding and ends of sequence, but not `</think>`."""
+    """Text to tokens and back. `decode` omits padding and ends of sequence, but keeps `</think>`."""
 
     @property
     def size(self) -> int:
-        """Rows of the embedding; every id lies below it."""
+        """Number of embedding rows; every id is below it."""
         ...
 
     @property
     def pad_id(self) -> int:
-        """Fills rows up; never sampled on purpose."""
+        """Id that pads rows; never sampled on purpose."""
         ...
 
     @property
     def eos_ids(self) -> tuple[int, ...]:
-        """Each of them ends a sequence; demonstrations end with the first."""
+        """Ids that end a sequence; demonstrations end with the first."""
         ...
 
     @property
     def end_think(self) -> tuple[int, ...]:
-        """`</think>` as demonstrations and interruptions write it; a model may write it with other tokens."""
+        """`</think>` as demonstrations and interruptions write it; a model may use other tokens for it."""
         ...
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What is odd about its chat template, as sentences."""
+        """Oddities of the chat template, as sentences."""
         ...
 
     @property
     def reader(self) -> Reader:
-        """Reads responses: their text, and where thinking ends in it."""
+        """Reader of responses: their text, and the end of thinking in it."""
         ...
 
     @property
     def interruption(self) -> str:
-        """Text that is forced when thinking is cut short, unless the recipe has its own; it ends in `</think>`."""
+        """Text forced when thinking is cut short, unless the recipe has its own; ends in `</think>`."""
         ...
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Token ids of `text`, `<think>` and `</think>` as their own tokens; ValueError for what has none."""
+        """Token ids of `text`, with `<think>` and `</think>` as separate tokens; raises ValueError for unknown text."""
         ...
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -65,11 +65,11 @@ class Tokenizer(Protocol):
         ...
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """Token ids of the prompt that asks `question` and, if the model thinks, opens the thinking part."""
+        """Token ids of the prompt for `question`; opens the thinking part if the model thinks."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write what `transformers` and vLLM load beside a model."""
+        """Write tokenizer files for `transformers` and vLLM beside a model."""
         ...
 
 
@@ -77,7 +77,7 @@ TOKENIZERS = {"symbols": SymbolTokenizer, "characters": CharacterTokenizer}
 
 
 def make_tokenizer(model: Model, *, thinks: bool = True) -> Tokenizer:
-    """The tokenizer of the model that `model` describes; `thinks` is that of the recipe's `generation`."""
+    """Tokenizer of a model; `thinks` comes from the recipe's `generation`."""
     if model.type == "pretrained":
         from scalerl.tokens.pretrained import read_tokenizer  # imports `transformers`, which takes seconds
 

@@ -1,4 +1,4 @@
-"""One token per byte of UTF-8 and four special ones: any text, at the price of longer sequences.
+"""One token per UTF-8 byte, and four special tokens: any text, at the price of longer sequences.
 
 CharacterTokenizer().encode("2+2?<think>")    (54, 47, 54, 67, 2)
 """
@@ -11,9 +11,9 @@ from scalerl.tokens.reader import END_THINK, THINK, Reader
 
 SPECIAL_TOKENS = ("<pad>", "<eos>", THINK, END_THINK)
 SIZE = 272
-"""4 + 256 ids, rounded up to a multiple of 16; the spare ones are never trained."""
+"""4 + 256 ids, rounded up to a multiple of 16; spare ids are never trained."""
 PHRASE = "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>"
-"""ScaleRL A.10."""
+"""Phrase of interruptions (ScaleRL A.10)."""
 
 CHARACTER_PIECES = (b"", b"", THINK.encode(), END_THINK.encode(), *(bytes([byte]) for byte in range(256)))
 CHARACTER_PIECES += (b"\xff",) * (SIZE - len(CHARACTER_PIECES))
@@ -22,7 +22,7 @@ _TOKENS = re.compile("</?think>|.+?(?=</?think>|$)", re.DOTALL)
 
 
 class CharacterTokenizer:
-    """Bytes after padding, end of sequence and the thinking marks."""
+    """Tokenizer of padding, end of sequence, thinking marks and bytes."""
 
     size = SIZE
     pad_id = 0
@@ -45,7 +45,7 @@ class CharacterTokenizer:
         return tuple(tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids; bytes that are no UTF-8, and spare ids, read as the replacement character."""
+        """Text of token ids; invalid UTF-8 and spare ids become the replacement character."""
         return self.reader.text(tokens)
 
     def prompt(self, question: str) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class CharacterTokenizer:
         return self.encode(question + THINK if self.reader.thinks else question)
 
     def save(self, folder: Path) -> None:
-        """Write a tokenizer.json that `transformers` and vLLM load from the folder of a model."""
+        """Write a tokenizer.json for `transformers` and vLLM."""
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # only saving needs it
         from transformers.convert_slow_tokenizer import bytes_to_unicode
 

@@ -1,8 +1,8 @@
-"""A tokenizer's chat template: the question as a user's turn, the assistant's turn opened after it.
+"""A tokenizer's chat template: the question as a user's turn, followed by the opening of the assistant's turn.
 
     ChatTemplate(tokenizer, folder, thinks=True).turn("2?")   <|im_start|>user\\n2?<|im_end|>\\n<|im_start|>assistant\\n
 
-A template may ask for today's date. One recipe and seed must give one prompt, so every day is DAY here.
+A template may ask for today's date. A recipe and seed must give the same prompt every day, so the date is always DAY.
 """
 
 from collections.abc import Container, Iterator
@@ -17,16 +17,16 @@ from transformers import PreTrainedTokenizerBase
 from scalerl.tokens.reader import END_THINK, THINK
 
 DAY = datetime(2024, 7, 26)
-"""The day that Llama 3's template itself takes where it is told none."""
+"""Default date of Llama 3's template."""
 RENDERINGS = 16
-"""A template that draws one of two texts at random gives the same every time with a chance of 1 in 32,768."""
+"""Number of test renderings: a template that picks one of two texts at random passes with chance 1 in 32,768."""
 QUESTION, ANSWER = "What is 2 + 2?", "It is 4."
 
 
 class ChatTemplate:
-    """A question with what the model's template writes around it, or as it is if there is no template.
+    """The text that the model's template puts around a question; just the question if there is no template.
 
-    The template is asked for thinking, or for none, as the recipe says.
+    The template is told whether to think, as set by the recipe.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, folder: Path, *, thinks: bool) -> None:
@@ -36,23 +36,23 @@ class ChatTemplate:
 
     @property
     def exists(self) -> bool:
-        """Whether the tokenizer has one."""
+        """True if the tokenizer has a template."""
         return self._tokenizer.chat_template is not None
 
     def turn(self, question: str) -> str:
-        """The question as the model is asked."""
+        """The question as it is put to the model."""
         if not self.exists:
             return self._bos + question
         text = self._rendered([{"role": "user", "content": question}], opens_answer=True)
         if question.strip() not in text:
             raise ValueError(
-                f"{self.folder}: the chat template leaves out the question {question[:60]!r}: it writes {text[:200]!r}"
+                f"{self.folder}: the chat template omits the question {question[:60]!r}: it writes {text[:200]!r}"
             )
         return text
 
     @cached_property
     def end_id(self) -> int | None:
-        """The token that ends an assistant's turn; None if the template writes none, or shows no answers."""
+        """Token that ends an assistant's turn; None if the template writes none, or shows no answers."""
         if not self.exists:
             return None
         after = self._conversation.rpartition(ANSWER)[2]
@@ -64,7 +64,7 @@ class ChatTemplate:
         return None
 
     def doubts(self, named_ends: Container[int]) -> Iterator[str]:
-        """What is odd and does no harm here, as sentences; the model itself names the ends of sequence `named_ends`."""
+        """Harmless oddities, as sentences; `named_ends` are the ends of sequence that the model itself names."""
         if not self.exists:
             return
         if self.end_id is None:
@@ -73,7 +73,7 @@ class ChatTemplate:
             token = self._tokenizer.decode([self.end_id])
             yield (
                 f"the chat template ends an answer with {token!r} ({self.end_id}), which neither the tokenizer nor "
-                f"generation_config.json names as an end of sequence; here it ends one too"
+                f"generation_config.json names as an end of sequence; it is added as one"
             )
         bos = self._tokenizer.bos_token
         if isinstance(bos, str) and self.turn(QUESTION).startswith(2 * bos):
@@ -95,35 +95,35 @@ class ChatTemplate:
             )
         except (TemplateError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(
-                f"{self.folder}: the chat template fails on a single user's turn ({error}); mend chat_template.jinja, "
-                f"or chat_template in tokenizer_config.json, or remove it to ask questions as they are"
+                f"{self.folder}: the chat template fails on a single user's turn ({error}); fix chat_template.jinja, "
+                f"or chat_template in tokenizer_config.json, or remove the template to ask questions without one"
             ) from None
         return text
 
     def _refuse(self, thinks: bool) -> None:
-        """ValueError for a template with which one question would have several prompts, or none that asks the model."""
+        """Raises ValueError for a template that renders a question in several ways or opens no turn of the model."""
         texts = {self.turn(QUESTION) for _ in range(RENDERINGS)}
         if len(texts) > 1:
             one, other, *_ = sorted(texts)
             raise ValueError(
-                f"{self.folder}: the chat template asks one question in several ways, as {one[:200]!r} and as "
-                f"{other[:200]!r}; take what is drawn at random out of it, so that a run can be repeated"
+                f"{self.folder}: the chat template renders one question in different ways, as {one[:200]!r} and as "
+                f"{other[:200]!r}; remove its randomness, so that runs can be repeated"
             )
         text = texts.pop()
         if thinks and text.rstrip().endswith(END_THINK):
             raise ValueError(
-                f"{self.folder}: the chat template closes thinking before the model writes ({text[-60:]!r}); take that "
-                f"out of it, or set generation.thinking to 'none'"
+                f"{self.folder}: the chat template closes thinking before the model writes ({text[-60:]!r}); remove "
+                f"that, or set generation.thinking to 'none'"
             )
         if missing := self._missing_opening(text):
             raise ValueError(
-                f"{self.folder}: the chat template opens no turn of the model: after the question it writes "
-                f"{text.rpartition(QUESTION)[2]!r}, and before an answer also {missing!r}. Write that at its end, in "
-                f"{{% if add_generation_prompt %}}...{{% endif %}}"
+                f"{self.folder}: the chat template opens no turn of the model. After the question it writes "
+                f"{text.rpartition(QUESTION)[2]!r}, and before an answer also {missing!r}. Add the missing text at its "
+                f"end, in {{% if add_generation_prompt %}}...{{% endif %}}"
             )
 
     def _missing_opening(self, prompt: str) -> str:
-        """What stands between a question and its answer in a conversation, and that a prompt lacks; thinking aside."""
+        """Text between a question and its answer that a prompt lacks, apart from thinking marks."""
         between = self._conversation.rpartition(ANSWER)[0].rpartition(QUESTION)[2]
         opened = prompt.rpartition(QUESTION)[2]
         if not self.exists or not between.startswith(opened.rstrip()):
@@ -132,6 +132,6 @@ class ChatTemplate:
 
     @property
     def _bos(self) -> str:
-        """What the tokenizer itself puts before a text."""
+        """Beginning-of-text token that the tokenizer itself adds."""
         bos, first = self._tokenizer.bos_token, self._tokenizer.encode("a")[:1]
         return bos if isinstance(bos, str) and self._tokenizer.bos_token_id in first else ""

@@ -1,9 +1,9 @@
-"""The bytes that each token of a pretrained tokenizer writes, whatever stands beside it.
+"""The bytes that each token of a pretrained tokenizer writes, independent of its neighbours.
 
     pieces_of(tokenizer, 151936, silent={151643, 151645}, where=folder)    (b"!", b'"', ..., b"\\xe2\\x80", ...)
 
-`decode` of the library turns bytes that are no UTF-8 into U+FFFD and strips spaces, so that the text of a part depends
-on where it was cut. Bytes do not: the pieces of tokens, one after the other, are the whole.
+The library's `decode` turns invalid UTF-8 into U+FFFD and strips spaces, so the text of a part depends on where it was
+cut. Bytes do not: the pieces of consecutive tokens add up to the whole.
 """
 
 import json
@@ -16,16 +16,16 @@ from transformers import PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 REPLACEMENT = "\ufffd".encode()
-"""Written by ids that only the embedding has."""
+"""Text of ids beyond the vocabulary, which only the embedding has."""
 PROBES = ("so 2 + 2 is\n\nfour, (a)b;", "</think>\n\n\\boxed{4}", "Grüße, 你好 🙂\t{x: [1]}")
-"""Texts whose tokens must write what the library reads from them."""
+"""Texts on which the pieces must agree with the library's `decode`."""
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 def pieces_of(
     tokenizer: PreTrainedTokenizerBase, size: int, *, silent: Collection[int], where: Path
 ) -> tuple[bytes, ...]:
-    """What each of `size` ids writes, `silent` ones nothing; ValueError where tokens have no text of their own."""
+    """Bytes of each of `size` ids, none for `silent` ones; raises ValueError if tokens have no text of their own."""
     names = {index: name for name, index in tokenizer.get_vocab().items()}
     backend = getattr(tokenizer, "backend_tokenizer", None)
     decoder = json.loads(backend.to_str())["decoder"] if backend is not None else None
@@ -39,7 +39,7 @@ def pieces_of(
         if ours.strip() != str(theirs).strip():
             raise ValueError(
                 f"{where}: the tokenizer's tokens have no text of their own: {text!r} decodes to {theirs!r}, but token "
-                f"by token to {ours!r}; a byte-level or SentencePiece tokenizer is needed"
+                f"by token to {ours!r}; use a byte-level or SentencePiece tokenizer"
             )
     return pieces
 
@@ -52,7 +52,7 @@ def _parts(decoder: Any) -> list[dict[str, Any]]:
 
 
 def _of_byte_letters(names: dict[int, str]) -> dict[int, bytes]:
-    """Byte-level vocabularies write each byte as a letter; a name with any other letter is the text itself."""
+    """Bytes of byte-level tokens, which write each byte as a letter; a name with any other letter is plain text."""
     byte_of = {letter: byte for byte, letter in bytes_to_unicode().items()}
     return {
         index: bytes(byte_of[letter] for letter in name) if all(letter in byte_of for letter in name) else name.encode()
@@ -61,7 +61,7 @@ def _of_byte_letters(names: dict[int, str]) -> dict[int, bytes]:
 
 
 def _of_differences(tokenizer: PreTrainedTokenizerBase, names: dict[int, str], where: Path) -> dict[int, bytes]:
-    """What a token adds to the text of an ordinary one before it; `<0x0A>` is that byte."""
+    """Text that a token adds after an ordinary one; `<0x0A>` is that byte."""
     anchor = tokenizer.encode("a", add_special_tokens=False)[-1:]
     before = _decoded(tokenizer, [anchor])[0]
     texts = _decoded(tokenizer, [[*anchor, index] for index in names])
@@ -74,8 +74,8 @@ def _of_differences(tokenizer: PreTrainedTokenizerBase, names: dict[int, str], w
             pieces[index] = text.removeprefix(before).encode(errors="replace")
         else:
             raise ValueError(
-                f"{where}: the tokenizer's token {name!r} changes the text before it ({before!r} becomes {text!r}); a "
-                f"byte-level or SentencePiece tokenizer is needed"
+                f"{where}: the tokenizer's token {name!r} changes the text before it ({before!r} becomes {text!r}); "
+                f"use a byte-level or SentencePiece tokenizer"
             )
     return pieces
 

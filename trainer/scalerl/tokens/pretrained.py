@@ -1,4 +1,4 @@
-"""The tokenizer in a pretrained model's folder, its chat template around every question.
+"""The tokenizer in a pretrained model's folder, which puts its chat template around every question.
 
 PretrainedTokenizer(folder).prompt("2 + 2?")    <|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n<think>\n
 """
@@ -18,13 +18,13 @@ from scalerl.tokens.pieces import pieces_of
 from scalerl.tokens.reader import END_THINK, THINK, Reader
 
 FILES = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.jinja", "*.model")
-"""What the families keep a tokenizer in."""
+"""Patterns of tokenizer files in all supported families."""
 
 _PARTS = re.compile("(</?think>)")
 
 
 class PretrainedTokenizer:
-    """Text to the model's own tokens; `<think>` and `</think>` are never merged with what stands beside them."""
+    """Text to the model's own tokens; `<think>` and `</think>` are never merged with neighbouring text."""
 
     interruption = PHRASE
 
@@ -35,8 +35,8 @@ class PretrainedTokenizer:
         most = max(self._tokenizer.get_vocab().values(), default=-1)
         if most >= self.size:
             raise ValueError(
-                f"{folder}: the tokenizer has token ids up to {most}, the model's embedding {self.size} rows; they do "
-                f"not belong together"
+                f"{folder}: the tokenizer has token ids up to {most}, but the model's embedding has {self.size} rows; "
+                f"they do not belong together"
             )
         self._template = ChatTemplate(self._tokenizer, folder, thinks=thinks)
         self.eos_ids = self._ends()
@@ -48,11 +48,11 @@ class PretrainedTokenizer:
         if thinks and self.reader.answer(self.end_think) is None:
             raise ValueError(
                 f"{folder}: the tokenizer writes {END_THINK!r} as {self.decode(self.end_think)!r}, so the end of "
-                f"thinking cannot be told; use generation.thinking 'none', or a tokenizer that knows these characters"
+                f"thinking cannot be found; set generation.thinking to 'none', or use a tokenizer with these characters"
             )
 
     def _ends(self) -> tuple[int, ...]:
-        """The tokenizer's own end first, then those of the generation settings, then the end of a turn."""
+        """Ends of sequence, in order: the tokenizer's own, those in the generation settings, the end of a turn."""
         ends = [] if self._tokenizer.eos_token_id is None else [self._tokenizer.eos_token_id]
         settings = self.folder / "generation_config.json"
         if settings.exists():
@@ -72,11 +72,13 @@ class PretrainedTokenizer:
             ends.append(self._template.end_id)
         ids = [end for end in ends if isinstance(end, int) and 0 <= end < self.size]
         if outside := [end for end in ends if end not in ids]:
-            raise ValueError(f"{self.folder}: eos_token_id {outside[0]!r} is none of the model's {self.size} token ids")
+            raise ValueError(
+                f"{self.folder}: eos_token_id {outside[0]!r} is not among the model's {self.size} token ids"
+            )
         return tuple(dict.fromkeys(ids))
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Token ids of `text`, without the marks that the tokenizer would put around it."""
+        """Token ids of `text`, without the special tokens that the tokenizer would add around it."""
         tokens: list[int] = []
         for part in _PARTS.split(text):
             if part:
@@ -84,18 +86,19 @@ class PretrainedTokenizer:
         return tuple(tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids, those that only the embedding has as U+FFFD; without a space that `encode` puts first."""
+        """Text of token ids, without a space that `encode` added; ids that only the embedding has become U+FFFD."""
         text = self.reader.text(tokens)
         return text.removeprefix(" ") if self._begins_with_space else text
 
     @cached_property
     def _begins_with_space(self) -> bool:
-        """Whether a text begins with a space that it did not have, as SentencePiece vocabularies write it."""
+        """True if encoding adds a leading space, as SentencePiece vocabularies do."""
         return self.reader.text(self.encode("a")) == " a"
 
     def prompt(self, question: str) -> tuple[int, ...]:
-        """The question as a user's turn, or unchanged if the tokenizer has no chat template; then the start of
-        thinking, if the model thinks."""
+        """The question as a user's turn, or unchanged if the tokenizer has no chat template.
+
+        The start of thinking follows if the model thinks."""
         text = self._template.turn(question)
         opened = text.rstrip().endswith(THINK)
         if self.reader.thinks:
@@ -103,12 +106,12 @@ class PretrainedTokenizer:
         if opened:
             raise ValueError(
                 f"{self.folder}: the chat template opens thinking with {THINK!r}, so a response is not all answer, as "
-                f"generation.thinking 'none' says; give it a number of tokens"
+                f"generation.thinking 'none' requires; set generation.thinking to a number of tokens"
             )
         return self.encode(text)
 
     def save(self, folder: Path) -> None:
-        """Copy what `transformers` and vLLM load beside a model."""
+        """Copy the tokenizer files for `transformers` and vLLM."""
         for pattern in (*FILES, "generation_config.json"):
             for path in self.folder.glob(pattern):
                 shutil.copyfile(path, folder / path.name)
@@ -116,24 +119,24 @@ class PretrainedTokenizer:
 
 @lru_cache(maxsize=4)
 def read_tokenizer(path: str, digest: str, thinks: bool) -> PretrainedTokenizer:
-    """The tokenizer of the folder with this content; a large vocabulary is read once in a process."""
+    """Tokenizer of the folder with this content; cached, since reading a large vocabulary is slow."""
     return PretrainedTokenizer(Path(path), thinks=thinks)
 
 
 def _read(folder: Path) -> PreTrainedTokenizerBase:
-    """The library's tokenizer; ValueError where it cannot be read."""
+    """The library's tokenizer; raises ValueError if it cannot be read."""
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
-    except Exception as error:  # the library raises whatever a damaged file leads to
-        raise ValueError(f"{folder}: its tokenizer cannot be read: {type(error).__name__}: {error}") from error
+    except Exception as error:  # the library raises many types for a damaged file
+        raise ValueError(f"{folder}: cannot read the tokenizer: {type(error).__name__}: {error}") from error
     assert isinstance(tokenizer, PreTrainedTokenizerBase)
     return tokenizer
 
 
 def _rows(folder: Path) -> int:
-    """Rows of the model's embedding, also where the configuration has a block for the text part."""
+    """Number of rows in the model's embedding, also if the configuration nests the text part."""
     config = json.loads((folder / "config.json").read_text())
     rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
     if not isinstance(rows, int):
-        raise ValueError(f"{folder}: config.json does not say vocab_size, the rows of the model's embedding")
+        raise ValueError(f"{folder}: config.json lacks vocab_size, the number of rows in the model's embedding")
     return rows

@@ -1,12 +1,12 @@
-"""What a response says: the text that its tokens write, where its thinking ends in that text, and its answer.
+"""The text of a response, the end of thinking in it, and its answer.
 
     reader = Reader(pieces=(b"so ", b"</", b"think", b">\\n\\n", b"4", b""), thinks=True)
     reader.answer([0, 1, 2, 3, 4, 5])    StatedAnswer(text="\\n\\n4", tokens=[4, 5])
 
-A model writes `</think>` as it likes: as one token, in pieces, or merged with what stands before or after it. So the
-end is looked for in the bytes that tokens write, never among token ids. Generator, tasks and demonstrations all ask a
-`Reader`. The generator asks one token at a time: it remembers how many bytes of `</think>` each row has just written,
-and a table says what a token makes of that number.
+A model may write `</think>` as one token, in pieces, or merged with its neighbours. So the end is found in the bytes
+that tokens write, never in token ids. Generator, tasks and demonstrations all use a `Reader`. The generator reads one
+token at a time: it keeps the number of bytes of `</think>` that each row has just written, and a table updates that
+number for the next token.
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 THINK, END_THINK = "<think>", "</think>"
 MARK = END_THINK.encode()
 ENDED = len(MARK)
-"""All bytes of `</think>` are written."""
+"""State in which all bytes of `</think>` are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatedAnswer:
-    """What follows the thinking part, or the whole response of a model that does not think."""
+    """Text after the thinking part; the whole response for a model that does not think."""
 
     text: str
     tokens: list[int]
-    """Those after the token that completes `</think>`. That token may write the first characters of the answer too."""
+    """Tokens after the one that completes `</think>`, which may also write the answer's first characters."""
 
 
 class Reader:
-    """Reads responses of one vocabulary; `pieces[id]` are the bytes that the token writes, none for padding and ends.
+    """Reads responses of one vocabulary; `pieces[id]` are the bytes of a token, empty for padding and ends.
 
     Without `thinks` the whole response is the answer.
     """
@@ -42,21 +42,21 @@ class Reader:
 
     @cached_property
     def table(self) -> NDArray[np.int8]:
-        """[V, 9]: bytes of `</think>` written after a token, by how many were written before it."""
+        """[V, 9]: bytes of `</think>` matched after a token, given the number matched before it."""
         table = np.zeros((len(self.pieces), ENDED + 1), dtype=np.int8)
         table[:, ENDED] = ENDED
         for token, piece in enumerate(self.pieces):
-            # All other pieces neither continue the mark nor begin it.
+            # No other piece continues or begins the mark.
             if not piece or piece[0] in MARK or MARK[0] in piece:
                 table[token, :ENDED] = [matched(piece, before)[0] for before in range(ENDED)]
         return table
 
     def text(self, tokens: Sequence[int]) -> str:
-        """What tokens write; bytes that are no UTF-8 read as the replacement character."""
+        """Text of tokens; invalid UTF-8 becomes the replacement character."""
         return b"".join(self.pieces[token] for token in tokens).decode(errors="replace")
 
     def answer(self, response: Sequence[int]) -> StatedAnswer | None:
-        """What follows the first end of thinking; None if thinking never ends."""
+        """Answer after the first end of thinking; None if thinking never ends."""
         if not self.thinks:
             return StatedAnswer(text=self.text(response), tokens=list(response))
         written = 0
@@ -70,7 +70,7 @@ class Reader:
         return None
 
     def written(self, response: Sequence[int]) -> int:
-        """Bytes of `</think>` that a response has just written, 8 once thinking has ended."""
+        """Number of bytes of `</think>` just written by a response, or 8 once thinking has ended."""
         written = 0
         for token in response:
             written = int(self.table[token, written])
@@ -78,9 +78,9 @@ class Reader:
 
 
 def matched(piece: bytes, before: int) -> tuple[int, int]:
-    """Bytes of `</think>` written after `piece`, if `before` were written before it, and how much of it was read.
+    """Bytes of `</think>` matched after `piece`, given the number matched before, and the bytes of `piece` read.
 
-    `matched(b"k>\\n", 6)` is (8, 2). Only the first byte of the mark may begin it again, because it occurs once.
+    `matched(b"k>\\n", 6)` is (8, 2). Only the first byte of the mark can restart a match, because it occurs once.
     """
     for read, byte in enumerate(piece, start=1):
         before = before + 1 if byte == MARK[before] else int(byte == MARK[0])

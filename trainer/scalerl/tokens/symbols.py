@@ -1,4 +1,4 @@
-"""One token per symbol and five special ones: the smallest vocabulary for the synthetic tasks.
+"""One token per symbol, and five special tokens: the smallest vocabulary for the synthetic tasks.
 
 SymbolTokenizer().encode("3:k9a<think>")    (8, 4, 25, 14, 15, 2)
 """
@@ -15,7 +15,7 @@ VOCABULARY = (PAD, EOS, THINK, END_THINK, COLON, *SYMBOLS)
 ID = {token: index for index, token in enumerate(VOCABULARY)}
 PAD_ID, EOS_ID, THINK_ID, END_THINK_ID = ID[PAD], ID[EOS], ID[THINK], ID[END_THINK]
 VOCABULARY_SIZE = 48
-"""Rounded up from len(VOCABULARY), because matrix products like multiples of 16; the spare ids are never trained."""
+"""len(VOCABULARY) rounded up to a multiple of 16 for fast matrix products; spare ids are never trained."""
 
 SYMBOL_PIECES = tuple(b"" if token in (PAD, EOS) else token.encode() for token in VOCABULARY)
 SYMBOL_PIECES += (b"?",) * (VOCABULARY_SIZE - len(VOCABULARY))
@@ -24,7 +24,7 @@ _TOKENS = re.compile("</?think>|.", re.DOTALL)
 
 
 class SymbolTokenizer:
-    """Digits, small letters, a colon and the thinking marks."""
+    """Tokenizer of digits, lower-case letters, a colon and the thinking marks."""
 
     size = VOCABULARY_SIZE
     pad_id = PAD_ID
@@ -41,13 +41,13 @@ class SymbolTokenizer:
         tokens = _TOKENS.findall(text)
         if unknown := [token for token in tokens if token not in ID]:
             raise ValueError(
-                f"{unknown[0]!r} in {text[:60]!r} is none of the symbols {COLON}{SYMBOLS}; "
-                "`model.tokenizer: characters` can write any text"
+                f"{unknown[0]!r} in {text[:60]!r} is not one of the symbols {COLON}{SYMBOLS}; "
+                "set `model.tokenizer: characters` for arbitrary text"
             )
         return tuple(ID[token] for token in tokens)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of token ids; padding and ends of sequence are left out, spare ids become "?"."""
+        """Text of token ids; padding and ends of sequence are omitted, spare ids become "?"."""
         return self.reader.text(tokens)
 
     def prompt(self, question: str) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class SymbolTokenizer:
         return (*self.encode(question), THINK_ID) if self.reader.thinks else self.encode(question)
 
     def save(self, folder: Path) -> None:
-        """Write a tokenizer.json that `transformers` and vLLM load from the folder of a model."""
+        """Write a tokenizer.json for `transformers` and vLLM."""
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # only saving needs it
 
         tokenizer = Tokenizer(models.WordLevel(ID, unk_token=PAD))

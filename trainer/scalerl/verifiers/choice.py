@@ -1,20 +1,20 @@
-r"""The letter of a multiple-choice answer, as ARC and HellaSwag ask for it.
+r"""The letter of a multiple-choice answer, as in ARC and HellaSwag.
 
-After the thinking part the letter is looked for in this order. Within one rule the last letter counts, so that a model
+The letter is searched after the thinking part in this order. Within one rule the last letter counts, so that a model
 may correct itself:
 
-1. the last \boxed{} that holds a letter: `B`, `(B)`, `\text{B}`, `B. Paris`; then what is tagged <answer>;
+1. the last \boxed{} with a letter: `B`, `(B)`, `\text{B}`, `B. Paris`; then text tagged <answer>;
 2. a statement: `The answer is (B)`, `**Answer:** b`, `Option B is correct`, `B is the right one`, `I choose B`,
    `leaving B`, `答案：B`;
-3. a line that is the letter;
-4. lines that start with a letter and a bracket, a full stop or a colon, as `B. Paris`, if one is left after the choices
-   themselves, A, B and so on, have been taken away;
-5. the letter in brackets, if the text has one only: `I would pick (B) here`;
+3. a line that consists of the letter;
+4. lines that start with a letter and a bracket, full stop or colon, as in `B. Paris`, if one is left after removing the
+   choices themselves, A, B and so on;
+5. a letter in brackets, if it is the only one in the text: `I would pick (B) here`;
 6. the text of exactly one choice.
 
-"Not B", "B is wrong" and "anything but B" state nothing. "A or B" settles on no letter. A small letter counts only if
-no word follows: "the answer is a bird" is no A. An answer without a letter, or with one past the last choice, is
-unparsable. Of an answer of more than 100,000 characters the last 100,000 are read, in time that grows in proportion.
+"Not B", "B is wrong" and "anything but B" state nothing. "A or B" selects no letter. A small letter counts only if no
+word follows: "the answer is a bird" is not A. An answer without a letter, or with one beyond the last choice, is
+unparsable. Only the last 100,000 characters of an answer are read, in time proportional to their number.
 """
 
 import re
@@ -105,18 +105,18 @@ _BRACKETED = re.compile(r"\(([A-Z])\)")
 
 
 def verify_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Outcome:
-    """The outcome of `judge_choice` alone."""
+    """Outcome of `judge_choice`."""
     return judge_choice(answer, gold, num_choices=num_choices, texts=texts).outcome
 
 
 def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[str] = ()) -> Judgement:
-    """Judge what follows the thinking part: `judge_choice("The answer is (B).", "B", num_choices=4)` is right.
+    """Judge the text after the thinking part: `judge_choice("The answer is (B).", "B", num_choices=4)` is right.
 
-    `texts` are the choices as the prompt shows them; with them the text of exactly one is its letter.
+    `texts` are the choices as the prompt shows them; the text of exactly one choice then counts as its letter.
     """
     choices = LETTERS[:num_choices]
     if len(gold) != 1 or gold not in choices:
-        raise ValueError(f"gold choice {gold!r}: one of the letters {choices[:1]} to {choices[-1:]} is needed")
+        raise ValueError(f"gold choice {gold!r}: expected one of the letters {choices[:1]} to {choices[-1:]}")
     answer = _STRUCK.sub("", answer[-MAX_CHARS:])
     letter, dropped = chosen_letter(answer, texts)
     taken_back = list(_TAKEN_BACK.finditer(_plain(answer[-2_000:]))) if letter is not None else []
@@ -128,7 +128,7 @@ def judge_choice(answer: str, gold: str, *, num_choices: int, texts: Sequence[st
 
 
 def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None, str]:
-    """The letter that the response settles on, as a capital, None if no rule finds one; and what was dropped for it."""
+    """Letter selected by the response, as a capital (None if no rule finds one), and the text dropped for it."""
     boxed = last_boxed(response)
     if boxed == "" or re.search(r"\bnot\s*\$?\\boxed\s*\{[^{}]*\}\W*$", response[-200:]):
         return None, ""
@@ -159,14 +159,14 @@ def chosen_letter(response: str, texts: Sequence[str] = ()) -> tuple[str | None,
 
 
 def _plain(text: str) -> str:
-    """The text without marks of Markdown and LaTeX, with letters of full width as ordinary ones."""
+    """Text without Markdown and LaTeX marks, with full-width letters as ordinary ones."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return _MARKS.sub("", _TEXT.sub(r"\1", text))
 
 
 def _stated(text: str) -> str:
-    """The letter of the last statement, "?" if that names several, "" without one."""
+    """Letter of the last statement; "?" if it names several, "" without a statement."""
     last = ""
     for found in _STATED.finditer(text):
         name = next(name for name, value in found.groupdict().items() if value)
@@ -191,12 +191,12 @@ def _stated(text: str) -> str:
 
 
 def _joined_before(text: str, start: int) -> bool:
-    """Whether another letter and a conjunction stand before: "A and B are right", "A or B is right"."""
+    """True if another letter and a conjunction come before: "A and B are right", "A or B is right"."""
     return bool(re.search(r"(?<![\w'])[A-Z][)\]]?\s{1,2}(?:and|or)\s{1,2}[(\[]?$", text[max(0, start - 12) : start]))
 
 
 def _first_letter(text: str, *, undecided: bool = False) -> str | None:
-    """The single letter that the text starts with, as a capital; with `undecided` also one of several."""
+    """The single letter at the start of the text, as a capital; with `undecided` also one of several."""
     rest = text.lstrip(" \t\n([{-#>.:")
     if not rest[:1].isascii() or not rest[:1].isalpha() or rest[1:2].isalnum() or rest[1:2] in ("'", "’"):
         return None
@@ -226,7 +226,7 @@ def _without_the_choices(labels: list[str]) -> list[str]:
 
 
 def _of_text(text: str, texts: Sequence[str]) -> str | None:
-    """The letter of the only choice whose text this is."""
+    """Letter of the only choice with this text."""
     if len(text) > 1_000 or not (wanted := normalise(text)):
         return None
     places = [place for place, one in enumerate(texts) if normalise(one) == wanted]

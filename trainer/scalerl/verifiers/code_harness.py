@@ -1,8 +1,8 @@
-"""Runs inside the sandbox, around the policy's program: asks each question, writes each answer as a line of JSON.
+"""Runs inside the sandbox around the policy's program: asks each question, and writes each answer as a line of JSON.
 
-Nothing here is trusted: it shares its process with the program, which may change all of it and so decide what is
-written. It holds no expected value. The first line is `ready`, written before
-the program has had any say: without it the harness itself has failed.
+Nothing here is trusted: the program shares this process and may change all of it, and so decide what is written. So
+there are no expected values here. The first line is `ready`, written before the program runs; without it the harness
+itself has failed.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 
 MAX_DEPTH = 100
 MAX_INT_BITS = 10_000
-"""Longer integers are written with their hexadecimal digits: Python refuses more than 4,300 decimal ones."""
+"""Longer integers are written in hexadecimal, because Python rejects more than 4,300 decimal digits."""
 
 
 def named(value):
@@ -51,7 +51,7 @@ KINDS = {
 
 
 def given(wire):
-    """An argument from its JSON: `{"tuple": [1, {"bytes": "ff"}]}` is `(1, b"\xff")`."""
+    """Argument from its JSON: `{"tuple": [1, {"bytes": "ff"}]}` is `(1, b"\xff")`."""
     if not isinstance(wire, dict):
         return wire
     ((kind, content),) = wire.items()
@@ -59,14 +59,14 @@ def given(wire):
 
 
 def new_module(name):
-    """An empty module that is found under `name`."""
+    """Namespace of a new empty module registered under `name`."""
     module = type(sys)(name)
     sys.modules[name] = module
     return vars(module)
 
 
 def function(names, call):
-    """What `call` names: `f`, or `Solution.f` of a fresh instance; either counts as the other if only one exists."""
+    """Function named by `call`: `f`, or `Solution.f` of a fresh instance; if only the other one exists, that one."""
     owner, _, method = call.rpartition(".")
     if owner and owner not in names and method in names:
         return names[method]
@@ -76,7 +76,7 @@ def function(names, call):
 
 
 def answer_calls(codes, calls, write):
-    """All calls in this process; what the program prints is lost."""
+    """Answer all calls in this process, discarding what the program prints."""
     if not calls:
         return
     nowhere = os.open("/dev/null", os.O_RDWR)
@@ -90,7 +90,7 @@ def answer_calls(codes, calls, write):
 
 
 def answer_inputs(codes, inputs, write, close):
-    """Each input in a process of its own that begins like a fresh interpreter."""
+    """Answer each input in a separate process that starts like a fresh interpreter."""
     for number, question in enumerate(inputs):
         typed, printed = f"stdin-{number}", f"stdout-{number}"
         with open(typed, "w", encoding="utf-8", newline="") as file:
@@ -123,7 +123,7 @@ def main():
     codes = [compile(request[part], f"{part}.py", "exec") for part in ("before", "program")]
     questions = request["questions"]
     answer_calls(codes, [question for question in questions if "call" in question], write)
-    exec(codes[0], {})  # what it imports is then loaded once for all inputs
+    exec(codes[0], {})  # loads its imports once for all inputs
     answer_inputs(codes, [question for question in questions if "stdin" in question], write, channel.close)
 
 

@@ -1,15 +1,15 @@
-"""Right or wrong of a program the policy wrote, by tests that call it or that feed its standard input.
+"""Outcome of a program written by the policy, by tests that call it or feed its standard input.
 
-Only the program and the inputs enter the sandbox. What comes back is data, and it is compared with the expected values
-out here: a program that prints "all passed", leaves early, patches the comparison or looks through files and frames
-finds nothing to gain, because the one way to give the expected value is to compute it.
+Only the program and the inputs enter the sandbox. The results come back as data and are compared with the expected
+values outside. So a program that prints "all passed", exits early, patches the comparison or searches files and frames
+gains nothing: the only way to return the expected value is to compute it.
 
     right       every test gave the expected value
-    wrong       a test did not; or the program failed, was ended by a limit, or spoilt its own results
+    wrong       a test did not, or the program failed, exceeded a limit, or corrupted its own results
     timed_out   the program could not be started in time
-    crashed     the sandbox itself failed, or the harness before the program's first line
+    crashed     the sandbox failed, or the harness failed before the program's first line
 
-The last two say nothing of the program: it leaves its group.
+The last two say nothing about the program, so it is dropped from its group.
 """
 
 import json
@@ -33,7 +33,7 @@ HARNESS = Path(__file__).with_name("code_harness.py").read_text(encoding="utf-8"
 
 @dataclass(frozen=True, kw_only=True)
 class CallTest:
-    """A call and its value: `CallTest(call="add", args=(2, 2), expected=4)`; `Solution.add` calls a fresh instance."""
+    """A call and its value: `CallTest(call="add", args=(2, 2), expected=4)`; `Solution.add` uses a fresh instance."""
 
     call: str
     args: tuple[Any, ...]
@@ -42,28 +42,28 @@ class CallTest:
 
 @dataclass(frozen=True, kw_only=True)
 class StdioTest:
-    """What is typed and what must be printed: `StdioTest(stdin="2 2\\n", stdout="4\\n")`."""
+    """Standard input and expected output: `StdioTest(stdin="2 2\\n", stdout="4\\n")`."""
 
     stdin: str
     stdout: str
 
 
 _TOLERANCE, _OF_LARGE, _OF_ZERO = Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**9)
-"""How far a number may be from an expected float or decimal fraction: a millionth of it, but at most 0.000001; above
-1,000 a billionth of it, so that 2500003.5 is not 2500003.0; of zero 1e-9. Public graders allow 1e-5 of any size (APPS),
-1e-6 of any size (EvalPlus) or nothing (LiveCodeBench)."""
+"""Tolerance for an expected float or decimal fraction: a millionth of it, but at most 0.000001; above 1,000 a billionth
+of it, so that 2500003.5 does not equal 2500003.0; 1e-9 for zero. Public graders allow 1e-5 at any size (APPS), 1e-6 at
+any size (EvalPlus) or nothing (LiveCodeBench)."""
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _MOST_PLACES = 400
-"""Numbers that are longer, larger or smaller than floats can be are compared exactly."""
+"""Numbers longer, larger or smaller than any float are compared exactly."""
 
 CodeTest = CallTest | StdioTest
 TEST_KEYS = {frozenset({"call", "args", "expected"}): CallTest, frozenset({"stdin", "stdout"}): StdioTest}
 
 
 def read_tests(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[CodeTest, ...]:
-    """Tests as a task file writes them; `where` names the file and problem in an error."""
+    """Tests as a task file writes them; `where` names file and problem in errors."""
     if not rows:
-        raise ValueError(f"{where}: no tests; a problem needs at least one, or every program would be right")
+        raise ValueError(f"{where}: no tests; without a test every program would be right")
     tests: list[CodeTest] = []
     for number, row in enumerate(rows):
         kind = TEST_KEYS.get(frozenset(row))
@@ -94,7 +94,9 @@ def _refuse_what_is_no_unicode(text: str, where: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: character {error.start} is half of a surrogate pair, which no file holds") from None
+        raise ValueError(
+            f"{where}: character {error.start} is half of a surrogate pair, which no file can store"
+        ) from None
 
 
 def judge_code(
@@ -105,14 +107,14 @@ def judge_code(
     limits: Limits,
     before: str = "",
 ) -> "Outcome":
-    """The outcome of `program` on all of `tests` together, which share one sandbox and its `limits`.
+    """Outcome of `program` on all `tests`, which share one sandbox and its `limits`.
 
-    Calls run one after another in one process, tests of standard input in one fresh process each. `before` is Python
-    text that runs first wherever the program does.
+    Calls run one after another in one process, standard-input tests in a fresh process each. `before` is Python text
+    that runs before the program in each process.
     """
     if not tests:
-        raise ValueError("judge_code: no tests; without any, every program would be right")
-    in_order = sorted(tests, key=lambda test: isinstance(test, StdioTest))  # as the harness answers them
+        raise ValueError("judge_code: no tests; without a test every program would be right")
+    in_order = sorted(tests, key=lambda test: isinstance(test, StdioTest))  # the harness's order
     request = json.dumps({"before": before, "program": program, "questions": [_question(test) for test in in_order]})
     try:
         finished = sandbox.run(HARNESS, stdin=request, limits=limits)
@@ -127,7 +129,7 @@ def judge_code(
         return "wrong"
     try:
         answers = [decoded(json.loads(line)) for line in lines]
-    except (ValueError, RecursionError):  # not what the harness writes: the program wrote there itself
+    except (ValueError, RecursionError):  # not written by the harness, so the program wrote to the channel
         return "wrong"
     if len(answers) != len(in_order):
         return "wrong"
@@ -136,7 +138,7 @@ def judge_code(
 
 
 def _question(test: CodeTest) -> dict[str, Any]:
-    """What the program may know of a test."""
+    """Part of a test that the program may see."""
     if isinstance(test, CallTest):
         return {"call": test.call, "args": [plain(value, _refused) for value in test.args]}
     return {"stdin": test.stdin}
@@ -149,10 +151,10 @@ def _agrees(answer: Any, test: CodeTest) -> bool:
 
 
 def same_lines(answer: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether lines have the same words, numbers by their value: 4.0 is 4, and 0.3333333 is 0.33333333.
+    """True if lines have the same words, comparing numbers by value: 4.0 is 4, and 0.3333333 is 0.33333333.
 
     An expected whole number is exact; one with a decimal point has the tolerance of a float. A word with a leading zero
-    is text, as is everything else.
+    is text, like everything else.
     """
     if list(answer) == list(expected):
         return True
@@ -180,7 +182,7 @@ def normal_lines(text: str) -> list[str]:
 
 
 OTHER = object()
-"""Stands for a value that is none of those the harness can write, and equals nothing."""
+"""Placeholder for values that the harness cannot write; equals nothing."""
 
 
 def _refused(value: Any) -> NoReturn:
@@ -193,7 +195,7 @@ def _refused(value: Any) -> NoReturn:
 
 
 def decoded(wire: Any, depth: int = 0) -> Any:
-    """The value the harness wrote: `{"list": [1, {"set": [2]}]}` is `[1, {2}]`; ValueError for what it never writes."""
+    """Value that the harness wrote: `{"list": [1, {"set": [2]}]}` is `[1, {2}]`; raises ValueError for other text."""
     if not isinstance(wire, dict):
         if isinstance(wire, list):
             raise ValueError("a list without its kind")
@@ -216,11 +218,11 @@ def decoded(wire: Any, depth: int = 0) -> Any:
             return complex(real, imaginary)
         case [("other", _)]:
             return OTHER
-    raise ValueError(f"no value of the harness: {list(wire)!r:.200}")
+    raise ValueError(f"not a value of the harness: {list(wire)!r:.200}")
 
 
 def _as_key(value: Any) -> Any:
-    """`value` as what it was before it became a list: keys and members of sets are tuples and frozen sets."""
+    """Hashable form of a decoded list or set: keys and members of sets are tuples and frozen sets."""
     match value:
         case list():
             return tuple(map(_as_key, value))
@@ -232,10 +234,10 @@ def _as_key(value: Any) -> Any:
 
 
 def same(answer: Any, expected: Any) -> bool:
-    """Whether `answer` is `expected` as Python's == has it, but within tolerance of an expected float.
+    """True if `answer` equals `expected` as by Python's ==, within the tolerance of an expected float.
 
-    JSON can write neither tuples nor keys that are numbers: a list counts as a tuple with the same items, and an
-    integer key as its text where the expected keys are all text. Members of sets and keys must be equal exactly.
+    JSON has neither tuples nor numeric keys: a list counts as a tuple with the same items, and an integer key as its
+    text if all expected keys are text. Members of sets and keys must be exactly equal.
     """
     match expected:
         case list() | tuple():
@@ -254,17 +256,17 @@ def same(answer: Any, expected: Any) -> bool:
 
 
 def _is_finite(number: float) -> bool:
-    """Whether a number is finite; an integer may be beyond every float."""
+    """True if a number is finite; an integer may exceed every float."""
     return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_text(key: Any) -> Any:
-    """An integer as JSON writes it where it is a key."""
+    """An integer key as JSON writes it."""
     return str(key) if type(key) is int and key.bit_length() <= MAX_INT_BITS else key
 
 
 def _close(answer: float | Decimal, expected: float | Decimal) -> bool:
-    """Whether two finite numbers are within tolerance, reckoned exactly."""
+    """True if two finite numbers are within tolerance, computed exactly."""
     one, other = Fraction(answer), Fraction(expected)
     size = abs(other)
     return abs(one - other) <= max(_TOLERANCE * min(size, 1), _OF_LARGE * size, _OF_ZERO)

@@ -1,16 +1,16 @@
-r"""Verdicts on mathematical answers, by math-verify, under limits that hold in any thread.
+r"""Verdicts on mathematical answers, by math-verify, with limits that hold in any thread.
 
-What is judged is the last answer that the text after the thinking part states, looked for in this order:
+The last answer stated after the thinking part is judged. The search has this order:
 
-1. the last \boxed{} or \fbox{}; boxes with nothing but a comma, "and" or "or" between them are one list;
-2. what follows "####" in the last line, as GSM8K writes it;
-3. what follows the last "answer is" or "answer:" of the last 2,000 characters;
+1. the last \boxed{} or \fbox{}; boxes separated only by a comma, "and" or "or" form a list;
+2. the text after "####" in the last line, as in GSM8K;
+3. the text after the last "answer is" or "answer:" within the last 2,000 characters;
 4. a number, or a formula between $ $ or \( \), at the very end;
-5. whatever math-verify finds in the last 2,000 characters.
+5. anything that math-verify finds in the last 2,000 characters.
 
-A box that never closes, an answer of more than 1,000 characters (a run of white space counts once; a number may have
-20,000) and one that reads neither as mathematics nor as words are unparsable. Which answers count as equal is written
-in `math_equal`; who keeps the time, in `worker`.
+Unparsable are a box that never closes, an answer of more than 1,000 characters (a run of white space counts once; a
+number may have 20,000), and an answer that is neither mathematics nor words. `math_equal` defines equality; `worker`
+enforces the time limit.
 """
 
 import re
@@ -35,7 +35,7 @@ _LISTED = re.compile(
     r"(?:\s|\$|\\[()\[\]\\]|\\text\s*\{\s*(?:and|or)\s*\}|and\b|or\b|[,;./&]|\\q?quad|\\[ ,;:]"
     r"|(?:Case|Part|Answer)?\s*\(?(?:\d{1,2}|[a-eA-E]|i{1,3}|iv)[).:]|(?<=[\s,;$])[A-Za-z](?:_\{?\w\}?)?\s*=){0,30}"
 )
-"""What may stand between boxes that are one list: separators, numbers of parts, names of unknowns."""
+"""Text allowed between boxes that form a list: separators, numbers of parts, names of unknowns."""
 _AT_THE_END = re.compile(
     r"(?:^|=\s*|[^\s+\-*/^×·÷]\s+|\$)(?:\$(?P<inline>[^$]+)\$|\\\((?P<round>[^()]+)\\\)|(?P<number>-?\d[\d,]*(?:\.\d+)?))\s*\.?$"
 )
@@ -47,15 +47,15 @@ _SAID = re.compile(r"(?:answer|correct (?:option|choice))\W{0,4}(?:is\b\s*:?|:)"
 
 
 def verify_math(answer: str, gold: str, *, time_limit_s: float) -> "Outcome":
-    """The outcome of `judge_math` alone."""
+    """Outcome of `judge_math`."""
     return judge_math(answer, gold, time_limit_s=time_limit_s).outcome
 
 
 def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
-    r"""Judge what follows the thinking part against a gold answer in any of the forms that `gold_answer` reads.
+    r"""Judge the text after the thinking part against a gold answer in any form that `gold_answer` reads.
 
-    `judge_math(r"It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is `Judgement("right")`. The limit is on the
-    processor time of the judging; the first call also starts the worker, which takes a second or two.
+    `judge_math(r"It is \boxed{4}.", "#### 4", time_limit_s=5.0)` is `Judgement("right")`. The limit is on the CPU time
+    of judging; the first call also starts the worker, which takes a second or two.
     """
     wanted = gold_answer(gold)
     stated, place = final_answer(answer)
@@ -65,22 +65,24 @@ def judge_math(answer: str, gold: str, *, time_limit_s: float) -> Judgement:
 
 
 def gold_answer(text: str) -> str:
-    r"""The answer of a reference solution: its last \boxed{}, what follows its last "####", what is tagged <answer>,
-    what it says after "answer is" or at its end, else all of it."""
+    r"""Answer of a reference solution: its last \boxed{}, the text after its last "####", text tagged <answer>, the
+    text after "answer is" or at its end, else all of it."""
     boxed = last_boxed(text)
     if boxed is not None or "####" in text:
         answer = squeeze(text.rpartition("####")[2] if boxed is None else boxed)
     else:
         answer = _of_a_phrase(squeeze(text))
     if not answer:
-        raise ValueError(f"gold answer: nothing in \\boxed{{}}, after '####' or in the text as a whole: {text[-80:]!r}")
+        raise ValueError(f"gold answer: nothing in \\boxed{{}}, after '####' or in the whole text: {text[-80:]!r}")
     if too_long(answer):
-        raise ValueError(f"gold answer: {len(answer)} characters, at most {MAX_ANSWER_CHARS} are read: {answer[:80]!r}")
+        raise ValueError(
+            f"gold answer: {len(answer)} characters, but at most {MAX_ANSWER_CHARS} are read: {answer[:80]!r}"
+        )
     return answer
 
 
 def _of_a_phrase(text: str) -> str:
-    """What a gold answer states that is a sentence; the text itself if it is none."""
+    """Value stated by a gold answer that is a sentence; the text itself otherwise."""
     if tagged := _TAGGED.findall(text):
         text = tagged[-1].strip()
     text = re.sub(
@@ -98,14 +100,14 @@ def _of_a_phrase(text: str) -> str:
 
 
 def too_long(answer: str) -> bool:
-    """Whether an answer is of more characters than are read."""
+    """True if an answer has more characters than are read."""
     if len(answer) <= MAX_ANSWER_CHARS:
         return False
     return len(answer) > MAX_NUMBER_CHARS or not NUMBER.fullmatch(answer)
 
 
 def final_answer(response: str) -> "tuple[str, StatedPlace]":
-    """The answer that the response states ("" for none), and where; "prose" has yet to be searched."""
+    """Answer stated by the response ("" for none), and its place; "prose" must still be searched."""
     boxed = last_boxed(response)
     if boxed is not None:
         return squeeze(boxed), "marked"
@@ -117,7 +119,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
     if "####" in last_line:
         return squeeze(last_line.rpartition("####")[2]), "marked"
     tail = response
-    if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer one
+    if len(tail) > TAIL_CHARS:  # the first word of the tail may be the end of a longer word
         tail = re.sub(r"^\S*", "", tail[-TAIL_CHARS:])
     if said := _last_said(tail):
         return squeeze(said), "said"
@@ -131,7 +133,7 @@ def final_answer(response: str) -> "tuple[str, StatedPlace]":
 
 
 def _last_said(text: str) -> str:
-    """The rest of the line after the last "answer is" or "answer:" that anything follows."""
+    """Rest of the line after the last "answer is" or "answer:" with text after it."""
     for found in reversed(list(_SAID.finditer(text))):
         if rest := text[found.end() :].partition("\n")[0].strip(" *"):
             return rest
@@ -139,7 +141,7 @@ def _last_said(text: str) -> str:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Content of the last \boxed{} with those listed beside it; "" where it never closes, None without a box."""
+    r"""Content of the last \boxed{} and of boxes listed with it; "" if it never closes, None without a box."""
     boxes = _boxes(text)
     if not boxes:
         bare = _BARE_BOX.findall(text)
@@ -157,9 +159,9 @@ def last_boxed(text: str) -> str | None:
 
 
 def _boxes(text: str) -> list[tuple[int, int, int | None]]:
-    """Start of each box, start of its content and end of its content, None where it never closes.
+    """Start of each box, and start and end of its content; the end is None if the box never closes.
 
-    One pass over the text, so that 10^5 opening braces take no longer than 10^5 letters.
+    One pass over the text, so 10^5 opening braces take no longer than 10^5 letters.
     """
     starts: list[tuple[int, int]] = []
     ends: dict[int, int] = {}

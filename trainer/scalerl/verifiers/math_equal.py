@@ -1,7 +1,7 @@
-r"""Which mathematical answers count as equal: what an answer says beside its value is compared here, the values in
-`math_values`, and what is left open there by math-verify.
+r"""Equality of mathematical answers. Parts besides the value are compared here, values in `math_values` and, if those
+leave it open, by math-verify.
 
-* Words are compared as words, case apart: `even` is not the product of its letters. Symbols keep their case: R is
+* Words are compared whole, ignoring case: `even` is not the product of its letters. Symbols are case-sensitive: R is
   not r.
 * A unit counts if both answers have one: 5 cm are 50 mm and not 5 m; 70 mph are not 70 km/h; unknown units are compared
   by their words. Beside an answer without a unit the unit is dropped, which makes the judgement doubtful. Words that
@@ -42,7 +42,7 @@ from scalerl.verifiers.math_values import MAX_DIGITS, decimals, equal, num_digit
 if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
     from scalerl.rollout import Outcome
 
-logging.disable(logging.CRITICAL)  # what math-verify warns of is known here
+logging.disable(logging.CRITICAL)  # math-verify's warnings are expected here
 
 SIGNS = {"": Integer(1), "percent": Rational(1, 100), "degree": pi / 180}
 _INTEGER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?")
@@ -51,11 +51,11 @@ OFFSETS = {"celsius": (Rational(1), Rational(27315, 100)), "fahrenheit": (Ration
 """Factor and offset of a temperature to kelvin."""
 
 StatedPlace = Literal["marked", "said", "prose"]
-"""Where the answer was stated: in a box or after "####", after "the answer is", or somewhere in the text."""
+"""Place of the answer: in a box or after "####", after "the answer is", or somewhere in the text."""
 
 
 def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
-    """The verdict on a stated answer, right, wrong or unparsable, and what was dropped to read it."""
+    """Verdict on a stated answer (right, wrong or unparsable), and the text dropped to read it."""
     if any(len(text) > MAX_ANSWER_CHARS and NUMBER.fullmatch(text) for text in (answer, gold)):
         return judge_long_number(answer, gold), ""
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold):
@@ -78,7 +78,7 @@ def judge(answer: str, gold: str, place: StatedPlace) -> "tuple[Outcome, str]":
 
 
 def judge_long_number(answer: str, gold: str) -> "Outcome":
-    """The verdict if one of the two is a number too long for the parsers."""
+    """Verdict if one of the two is a number too long for the parsers."""
     stated, wanted = (
         Rational(text.replace(",", "")) if NUMBER.fullmatch(text) else parsed(read(text).latex)
         for text in (answer, gold)
@@ -89,7 +89,7 @@ def judge_long_number(answer: str, gold: str) -> "Outcome":
 
 
 def dropped(answer: ParsedAnswer, gold: ParsedAnswer) -> str:
-    """What one answer says beside its value and the other does not."""
+    """Part besides the value that only one of the two answers has."""
     answer, gold = _innermost(answer), _innermost(gold)
     for one, other in ((answer, gold), (gold, answer)):
         if one.unit and not other.unit and not other.words:
@@ -112,7 +112,7 @@ def _innermost(reading: ParsedAnswer) -> ParsedAnswer:
 
 
 def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
-    """The verdict on two answers taken apart."""
+    """Verdict on two parsed answers."""
     if not answer.latex:
         return "unparsable"
     if answer.text == gold.text:
@@ -142,7 +142,7 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None and wanted is not None:
         return "unparsable"
-    if stated is None or wanted is None:  # beside a gold answer that does not parse only the same text is right
+    if stated is None or wanted is None:  # only the same text equals a gold answer that does not parse
         return "wrong"
     periods = [reading.integer or _period(value) for reading, value in ((answer, stated), (gold, wanted))]
     if all(periods):
@@ -151,14 +151,14 @@ def compare_answers(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
             return "right"
     steps = decimals(answer.latex, gold.latex)
     if isinstance(stated, Eq) and not stated.free_symbols and not equal(stated.lhs, stated.rhs, steps):
-        return "wrong"  # as 2 = 3 beside 3
+        return "wrong"  # such as 2 = 3 against 3
     if gold.modulus and (answer.modulus or gold.modulus) and congruent(wanted, stated, gold.modulus, answer.modulus):
         return "right"
     return "right" if any(equal(g, a, steps) for g, a in values(gold, answer, wanted, stated)) else "wrong"
 
 
 def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
-    """The verdict if at least one of the two is a letter with a value, as (D) 35."""
+    """Verdict if at least one of the two is a letter with a value, such as (D) 35."""
     if answer.body is not None and gold.body is not None and answer.letter and gold.letter:
         return compare_answers(answer.body, gold.body) if answer.letter == gold.letter else "wrong"
     one, other = (answer, gold) if answer.letter else (gold, answer)
@@ -169,7 +169,7 @@ def compare_choices(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
 
 
 def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
-    """Whether two runs of letters are the same word, with capitals ignored only in what is clearly a word."""
+    """True if two runs of letters are the same word; case is ignored only in what is clearly a word."""
     one, other = answer.words, gold.words
     if one == other:
         return answer.is_text or gold.is_text or len(one) > 1
@@ -180,7 +180,7 @@ def same_words(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
 
 
 def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
-    """The verdict if at least one of the two gives a value a name: x = 5."""
+    """Verdict if at least one of the two names a value: x = 5."""
     if answer.body is not None and gold.body is not None:
         if answer.name == gold.name or (
             answer.name.isalpha() and gold.name.isalpha() and len(answer.name) > 3 < len(gold.name)
@@ -198,7 +198,7 @@ def compare_named(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
 
 
 def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
-    """The verdict on both as they stand."""
+    """Verdict on both as they are."""
     stated, wanted = parsed(answer.latex), parsed(gold.latex)
     if stated is None:
         return "unparsable"
@@ -206,7 +206,7 @@ def compare_equations(answer: ParsedAnswer, gold: ParsedAnswer) -> "Outcome":
 
 
 def same_quantities(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
-    """Whether there is as much of each thing; an answer without names has the amounts in their order."""
+    """True if the amounts of each thing are equal; an answer without names must have them in order."""
     if answer.quantities and gold.quantities:
         left = list(answer.quantities)
         for wanted in gold.quantities:
@@ -225,7 +225,7 @@ def same_quantities(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
 
 
 def same_time(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
-    """Whether two times of day are the same; of 3:30 and 3:30 p.m. only one says which half of the day."""
+    """True if two times of day are equal; a time without a.m. or p.m., such as 3:30, matches both."""
     times_of_day = []
     for reading in (answer, gold):
         if reading.clock is not None:
@@ -242,7 +242,7 @@ def same_time(answer: ParsedAnswer, gold: ParsedAnswer) -> bool:
 
 
 def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outcome":
-    """Whether a : b : ... are in proportion: a_i g_0 = g_i a_0 for all i."""
+    """Verdict on a : b : ... being in proportion: a_i g_0 = g_i a_0 for all i."""
     if len(answer) != len(gold):
         return "wrong"
     stated, wanted = [parsed(part) for part in answer], [parsed(part) for part in gold]
@@ -259,18 +259,18 @@ def compare_ratios(answer: "tuple[str, ...]", gold: "tuple[str, ...]") -> "Outco
 
 
 def _period(value: Any) -> str:
-    """The only symbol of pi/6 + 2 pi k, which can only stand for any integer; "" for other values."""
+    """The only symbol of a value such as pi/6 + 2 pi k, where it must mean any integer; "" for other values."""
     symbols = [str(symbol) for symbol in value.free_symbols] if isinstance(value, Expr) else []
     return symbols[0] if len(symbols) == 1 and symbols[0] in ("k", "n", "m") and value.has(pi) else ""
 
 
 def with_integer(value: Any, symbol: str) -> Any:
-    """The value with its symbol for any integer under one name."""
+    """The value with its symbol for any integer replaced by a common one."""
     return value.xreplace({Symbol(symbol, real=True): _ANY}) if isinstance(value, Basic) else value
 
 
 def same_progression(gold: Any, answer: Any) -> bool:
-    """Whether a + b k and c + d k give the same numbers as k runs over all integers."""
+    """True if a + b k and c + d k give the same numbers over all integers k."""
     if not (isinstance(gold, Expr) and isinstance(answer, Expr)):
         return False
     parts: Any = ((value.xreplace({_ANY: Integer(0)}), value.diff(_ANY)) for value in (gold, answer))
@@ -281,14 +281,14 @@ def same_progression(gold: Any, answer: Any) -> bool:
 
 
 def congruent(gold: Any, answer: Any, modulus: str, other: str) -> bool:
-    """Whether both are integers of one residue; without a modulus of its own the answer must be the residue itself."""
+    """True if both are integers of one residue class; an answer without a modulus must be the residue itself."""
     if not (modulus.isdecimal() and other == modulus and isinstance(gold, Integer) and isinstance(answer, Integer)):
         return False
     return (int(gold) - int(answer)) % int(modulus) == 0
 
 
 def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -> list[tuple[Any, Any]]:
-    """The pairs of values of which one must agree, given the signs and units that the two answers have."""
+    """Pairs of values of which one must agree, given the signs and units of the two answers."""
     if not (isinstance(wanted, Expr) and isinstance(stated, Expr)):
         return [(wanted, stated)] if same_unit(gold.unit, answer.unit) else []
     if gold.unit and answer.unit:
@@ -305,7 +305,7 @@ def values(gold: ParsedAnswer, answer: ParsedAnswer, wanted: Any, stated: Any) -
 
 
 def same_unit(gold: UnitOfMeasure | None, answer: UnitOfMeasure | None) -> bool:
-    """Whether two units can be of one quantity; none beside any can."""
+    """True if two units can measure the same quantity, or if one is missing."""
     if gold is None or answer is None:
         return True
     temperatures = {(("celsius", 1),), (("fahrenheit", 1),), (("kelvin", 1),)}
@@ -317,7 +317,7 @@ def same_unit(gold: UnitOfMeasure | None, answer: UnitOfMeasure | None) -> bool:
 
 
 def in_base(value: Expr, unit: UnitOfMeasure) -> Expr:
-    """The value in metres, seconds, kelvin and so on."""
+    """Value in metres, seconds, kelvin and so on."""
     if unit.dimensions is not None and len(unit.dimensions) == 1 and unit.dimensions[0][0] in OFFSETS:
         factor, offset = OFFSETS[unit.dimensions[0][0]]
         return value * factor + offset
@@ -325,12 +325,12 @@ def in_base(value: Expr, unit: UnitOfMeasure) -> Expr:
 
 
 def times(value: Expr, factor: Expr) -> Expr:
-    """The product, in which decimals remain as they were written."""
+    """Product that keeps decimals as they were written."""
     return Mul(value, factor, evaluate=False) if value.has(Float) else value * factor
 
 
 def below_one(value: Expr) -> bool:
-    """Whether this is a number under 1, which beside a percentage can only be meant as its hundredth part."""
+    """True if this is a number below 1, which as a percentage can only mean its hundredth part."""
     return (
         num_digits(value) <= MAX_DIGITS
         and bool(value.is_number)
@@ -340,7 +340,7 @@ def below_one(value: Expr) -> bool:
 
 
 def warm_up() -> None:
-    """Fill the parser's tables with the usual forms; the first of a form takes ten times as long as later ones."""
+    """Parse the usual forms once, because the first use of a form takes ten times as long as later ones."""
     forms = (
         r"\frac{1}{2}",
         "0.5",

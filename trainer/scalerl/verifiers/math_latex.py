@@ -1,4 +1,4 @@
-r"""Values as the parser reads them, where it does not read the usual ways to write them.
+r"""Values rewritten for the parser, which does not read all usual forms.
 
 as_latex("1 000")  ->  "1000"      as_latex("2 1/3")  ->  r"(2+\frac{1}{3})"      as_latex("3e5")  ->  r"3\times 10^{5}"
 """
@@ -29,7 +29,7 @@ ANGLE_IN_DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*\{?\s*\\circ\s*\}?")
 
 
 def as_latex(text: str) -> str:
-    """Numbers as the parser reads them, if it does not read the usual ways to write them."""
+    """Numbers rewritten for the parser, which does not read all usual forms."""
     text = _ORDINAL.sub("", text)
     if _SPACED.fullmatch(text):
         return text.replace(" ", "")
@@ -55,13 +55,13 @@ def as_latex(text: str) -> str:
 
 
 def _no_differential(run: re.Match[str]) -> str:
-    """Letters in which d is a symbol: the parser takes the dc of dcba for a differential."""
+    """Letters in which d is a symbol: the parser would read the dc of dcba as a differential."""
     letters = run[0]
     return letters if letters[0] in "\\_{" or letters in ("and", "mod", "odd") else letters.replace("d", " d_{0} ")
 
 
 def _repeating(match: re.Match[str]) -> str:
-    """0.1\\overline{6} is (16 - 1) / 90."""
+    """Repeating decimal as a fraction: 0.1\\overline{6} is (16 - 1) / 90."""
     whole, start, period = match.groups()
     numerator = int(whole + start + period) - int("0" + whole + start)
     return rf"\frac{{{numerator}}}{{{(10 ** len(period) - 1) * 10 ** len(start)}}}"

@@ -1,4 +1,4 @@
-r"""One notation for what answers write in several: marks of Unicode, spacing, currency, brackets around the whole.
+r"""One notation for many ways of writing: Unicode marks, spacing, currency, outer brackets.
 
 tidy("**\$1,250**")  ->  "1,250\text{ dollar}"      tidy("\left( ２½ \right)")  ->  "(2 1/2)"
 """
@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 TEXT = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|sf|it|tt|normal)|mbox|hbox|operatorname)\s*"
-"""A command that sets its argument as text."""
+"""A command that typesets its argument as text."""
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", "0123456789+-=()")
@@ -62,7 +62,7 @@ _COLOUR = re.compile(
 )
 _DELIMITER = re.compile(r"\\?\$|(?<!\\)\\[()\[\]!]")
 MOST_MARKS = 4
-"""Of Markdown, one inside the other."""
+"""Most nested Markdown marks."""
 _SEPARATED = re.compile(r"\d(?:,\s|;|\s*(?:\\text\s*\{\s*)?(?:and|or)\b)")
 _GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BOLD = re.compile(r"(?<![*\w])(\*\*|__|\*|`)(?=\S)([^*`\n]{1,500}?)(?<=\S)\1(?![*\w])")
@@ -94,7 +94,7 @@ _PRIMES = re.compile(r"(?<=[A-Za-z)}\d])\s*('+)(?!')|\^\s*\{?((?:\\prime\s*)+)\}
 
 
 def tidy(text: str) -> str:
-    """One notation, without currency, delimiters, marks around the whole, and brackets around the whole."""
+    """Text in one notation, without currency, delimiters, outer marks and outer brackets."""
     text = without_bold(_INVISIBLE.sub("", text).strip())
     text = _UNICODE_FRACTION.sub(_fraction, text)
     text = _SUPERSCRIPT.sub(lambda found: f"^{{{found[0].translate(_SUPERSCRIPTS)}}}", text)
@@ -131,7 +131,7 @@ def tidy(text: str) -> str:
 
 
 def without_bold(text: str) -> str:
-    """The text without the marks of Markdown around bold words."""
+    """Text without Markdown marks around bold words."""
     for _ in range(MOST_MARKS):
         if (plain := _BOLD.sub(r"\2", text)) == text:
             break
@@ -150,7 +150,7 @@ def _root(found: re.Match[str]) -> str:
 
 
 def _money(text: str) -> str:
-    """An amount with its currency behind it, as a unit; a $ that opens a formula is no currency."""
+    """Amount with its currency as a unit after it; a $ that opens a formula is not a currency."""
     whole = text[1:-1] if len(text) > 2 and text[0] == text[-1] == "$" and text[-2] != "\\" else text
     if (found := _IN_FRONT.match(whole)) is not None:
         mark = (found["mark"] or found["code"]).lstrip("\\")
@@ -162,7 +162,7 @@ def _money(text: str) -> str:
 
 
 def num_enclosing(text: str, pair: str) -> int:
-    """How many `pair`s of brackets surround the whole text: 2 for "{{3}}", 1 for "{{3}+{4}}"."""
+    """Number of bracket `pair`s around the whole text: 2 for "{{3}}", 1 for "{{3}+{4}}"."""
     at_ends = min(len(text) - len(text.lstrip(pair[0])), len(text) - len(text.rstrip(pair[1])))
     lowest = depth = at_ends
     for character in text[at_ends : len(text) - at_ends]:
@@ -172,7 +172,7 @@ def num_enclosing(text: str, pair: str) -> int:
 
 
 def nesting(text: str) -> int:
-    """The depth of its round and square brackets."""
+    """Nesting depth of round and square brackets."""
     deepest = depth = 0
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -181,5 +181,5 @@ def nesting(text: str) -> int:
 
 
 def squeeze(text: str) -> str:
-    """The text with each run of white space as one space."""
+    """Text with each run of white space replaced by one space."""
     return " ".join(text.split())

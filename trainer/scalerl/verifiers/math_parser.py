@@ -1,7 +1,7 @@
-r"""LaTeX to SymPy, by the parser of math-verify: objects that are not worked out yet.
+r"""LaTeX to SymPy objects, not evaluated, by math-verify's parser.
 
 Symbols are real and keep their case. 2 \pm 1 is the set of both values, a chain of inequalities the set of its
-solutions. Brackets nested more than 20 deep are not read: the parser takes a tenth of a second for each.
+solutions. Brackets nested more than 20 deep are not read, because each takes the parser a tenth of a second.
 """
 
 import re
@@ -36,13 +36,13 @@ MAX_NESTING = 20
 _NORMALISED = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
 _AS_WRITTEN = ConversionConfig(lowercase_symbols=False)
 MOST_SIGNS = 3
-r"""Of \pm in one answer."""
+r"""Most \pm signs in one answer."""
 _OF_SYMBOLS = re.compile(r"\\(?:gcd|lcm|operatorname\s*\{(?:lcm|gcd)\})\s*\(?\s*[^()]*(?<![A-Za-z\\])[A-Za-z]")
-"""The parser works a greatest common divisor out where it stands: that of symbols is 1."""
+"""The parser evaluates a greatest common divisor immediately: of symbols it is 1."""
 
 
 def parsed(latex: str) -> Any:
-    """What the parser reads, as a SymPy object that is not worked out yet; None if it reads nothing or raises."""
+    """Parsed SymPy object, not evaluated; None if the parser reads nothing or raises."""
     if nesting(latex) > MAX_NESTING:
         return None
     if "\\pm" in latex or "\\mp" in latex:
@@ -51,7 +51,7 @@ def parsed(latex: str) -> Any:
         value = None if _OF_SYMBOLS.search(latex) else parse_latex(latex)
     except MemoryError:
         raise
-    except Exception:  # the parser raises Exception itself
+    except Exception:  # the parser raises bare Exception
         return None
     try:
         if not isinstance(value, Expr | MatrixBase):
@@ -60,24 +60,24 @@ def parsed(latex: str) -> Any:
             isinstance(value, FiniteSet | Eq) and all(isinstance(part, Expr) for part in value.args)
         ):
             return value if isinstance(value, Basic) else None
-        if num_digits(value) > MAX_DIGITS:  # replacing a symbol works out the numbers beside it
+        if num_digits(value) > MAX_DIGITS:  # replacing a symbol evaluates the numbers around it
             return value
         named: Any = value.replace(lambda part: isinstance(part, Derivative) and part.expr.is_Symbol, _derivative)
         return named.xreplace({symbol: _symbol(symbol) for symbol in named.free_symbols})
     except MemoryError:
         raise
-    except Exception:  # of SymPy any may come, as the ValueError of an integral over 2
+    except Exception:  # SymPy may raise anything, such as ValueError for an integral over 2
         return None
 
 
 def parse_latex(latex: str) -> Any:
-    """latex2sympy2_extended with symbols as they are written; a chain a = b = c that it does not read is its end."""
+    """Parse with latex2sympy2_extended, keeping symbols; an unreadable chain a = b = c is replaced by its end."""
     normal = normalize_latex(latex, _NORMALISED)
     try:
         return _sympy(normal)
     except MemoryError:
         raise
-    except Exception:  # the parser raises Exception itself
+    except Exception:  # the parser raises bare Exception
         *before, last = re.split(r"(?<![\\<>!])=", normal)
         if len(before) < 2 or "," in normal or ";" in normal:
             raise
@@ -90,7 +90,7 @@ def _sympy(latex: str) -> Any:
 
 
 def both_signs(latex: str) -> Any:
-    r"""The set of values of an answer with \pm: each sign on its own, but of \pm and \mp together one or the other."""
+    r"""Set of values of an answer with \pm: independent signs, but coupled ones if \pm and \mp both occur."""
     places = len(re.findall(r"\\[pm]m(?:p)?(?![A-Za-z])|\\pm(?![A-Za-z])|\\mp(?![A-Za-z])", latex))
     if places > MOST_SIGNS:
         return None
@@ -114,7 +114,7 @@ def both_signs(latex: str) -> Any:
 
 
 def split_list(latex: str) -> list[str]:
-    """Parts between commas outside brackets."""
+    """Parts between commas outside of brackets."""
     parts, depth = [""], 0
     for character in latex:
         depth += (character in "([{") - (character in ")]}")
@@ -126,17 +126,17 @@ def split_list(latex: str) -> list[str]:
 
 
 def _derivative(derivative: Any) -> Symbol:
-    """dy/dx as a symbol: worked out with y as a symbol it is 0."""
+    """dy/dx as a symbol: evaluated with y as a symbol it would be 0."""
     return Symbol(f"d{derivative.expr}/d{derivative.variables}", real=True)
 
 
 def _symbol(symbol: Any) -> Expr:
-    """The same symbol from both answers: math-verify makes them real or not by whether an i stands in the answer."""
+    """Same symbol for both answers: math-verify makes symbols real or not depending on an i in the answer."""
     return I if symbol.name == "i" else Symbol(symbol.name, real=True)
 
 
 def solutions(value: Any) -> Any:
-    """The set of solutions of a chain of inequalities, as 1 < x <= 4, or of several joined by "or"; else `value`."""
+    """Solution set of a chain of inequalities, such as 1 < x <= 4, or of several joined by "or"; else `value`."""
     parts: tuple[Any, ...] = value.args if isinstance(value, And | FiniteSet) else ()
     if parts and isinstance(value, FiniteSet) and all(isinstance(part, Eq) for part in parts):
         if len({part.lhs for part in parts}) == 1 and parts[0].lhs.is_Symbol and len(parts) > 1:

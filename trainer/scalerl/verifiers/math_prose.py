@@ -1,4 +1,4 @@
-"""The values that a sentence states: a formula between dollars, or a number with what follows it up to the next clause.
+"""Values stated in a sentence: a formula between dollars, or a number and its context up to the next clause.
 
 "It must be $x=3$, since $3>2$"  ->  "x=3"        "about 7 eggs, which is all of them"  ->  "7 eggs"
 "not 42"                         ->  nothing: the words before it deny or change the value
@@ -34,7 +34,7 @@ clearly obviously we get have has must should would will there they he she optio
 by x y z n k m a b c t s r usd rs dollars i think believe in all
 """
 _ALLOWED = frozenset(_TEXT_OF_ALLOWED.split())
-"""Words that may stand between "the answer is" and its value."""
+"""Words allowed between "the answer is" and its value."""
 _CHANGED_AFTER = re.compile(
     r"\s*(?:,?\s*(?:or|to|nor|and)\s+[-\d$\\]|[+*/^×·÷]|\s-\s*\d)|\s+(?:or|and)\s+(?:more|less|fewer|so on)\b"
     r"|[\w\s]{0,30}?\s(?:if|when|unless|provided|only|excluded|is (?:wrong|not|incorrect|false))\b",
@@ -47,7 +47,7 @@ _MAX_CHARS = 1_000
 
 
 def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
-    """What may be the answer, with what was left out for it: the first value of what was said, the last of prose."""
+    """Candidate answers with the text dropped for each: the first value of a statement, the last of prose."""
     sentences = [one.strip() for one in _SENTENCE_END.split(text) if one and one.strip()]
     if place == "prose":
         sentences.reverse()
@@ -71,7 +71,7 @@ def statements(text: str, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in small letters; of "not 4 but" those after it."""
+    """Lower-case words of a text; only those after "but" in "not 4 but"."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
     if "but" in words and "not" in words[: words.index("but")]:
         return words[words.index("but") + 1 :]
@@ -79,12 +79,12 @@ def _words(text: str) -> list[str]:
 
 
 def changes_what_follows(text: str) -> bool:
-    """Whether the words at the end deny or change a value that comes next: "it is not", "at least"."""
+    """True if the words at the end deny or change a value that follows: "it is not", "at least"."""
     return bool(_CHANGING.intersection(_words(text[-80:])[-4:])) or text.rstrip(" $*_(\"'`").endswith(("*", "/", "^"))
 
 
 def _values(sentence: str) -> Iterator[str]:
-    """Each value of a sentence, "" for one whose neighbours change it."""
+    """Each value of a sentence; "" for a value changed by its neighbours."""
     formulas = [
         (found.start(), found.end(), next(one for one in found.groups() if one))
         for found in _FORMULA.finditer(sentence)

@@ -1,4 +1,4 @@
-r"""What an answer says beside its value: the letter of a choice, a name, words, a sign, a unit, a number base, a ratio.
+r"""Parts of an answer besides its value: letter of a choice, name, words, sign, unit, number base, ratio.
 
 \text{(B)}  ->  words "B"                    5\,\mathrm{cm}^2       ->  latex "5", unit cm^2
 50\%        ->  latex "50", percent          \textbf{(D)}\ 35       ->  letter "D", body 35
@@ -17,51 +17,51 @@ from scalerl.verifiers.math_notation import TEXT, tidy
 from scalerl.verifiers.math_units import COUNT_WORDS, NUMBER_WORDS, UnitOfMeasure, measure_of, number_of_words
 
 MAX_ANSWER_CHARS = 1_000
-"""Of an answer that is not one long number."""
+"""Most characters of an answer that is not one long number."""
 NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
 SHORT_WORDS = frozenset({"yes", "no", "true", "false", "none", "odd", "even", "dne", "nan"})
-"""Words that are words in any spelling; other runs of up to five letters may be products of symbols."""
+"""Runs of letters that are words in any spelling; others of up to five letters may be products of symbols."""
 SYNONYMS = {
     "does not exist": "DNE", "undefined": "DNE",
     "no real solution": "no solution", "no solutions": "no solution", "no real solutions": "no solution",
 }  # fmt: skip
-"""Phrases that answers use for one another."""
+"""Phrases with the same meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedAnswer:
-    """One answer taken apart."""
+    """Parsed parts of one answer."""
 
     text: str
-    """All of it in one notation, without spaces."""
+    """Whole answer in one notation, without spaces."""
     latex: str
-    """What is left for the parser."""
+    """Rest for the parser."""
     letter: str = ""
-    """The letter of a choice that stands before its value, as AMC writes it; the value is `body`."""
+    """Letter of a choice before its value, as in AMC; the value is `body`."""
     name: str = ""
-    """The left side of an equation that gives something a value, as x or \\angle A; the value is `body`."""
+    """Left side of an equation that names a value, such as x or \\angle A; the value is `body`."""
     body: "ParsedAnswer | None" = None
     words: str = ""
-    """The answer if it is nothing but letters."""
+    """The answer if it consists only of letters."""
     is_text: bool = False
-    r"""The words are set as text, as \text{no}, or can be no product of symbols."""
+    r"""True if the words are typeset as text, as in \text{no}, or cannot be a product of symbols."""
     sign: Literal["", "percent", "degree"] = ""
     unit: UnitOfMeasure | None = None
     unit_text: str = ""
     quantities: "tuple[ParsedAnswer, ...]" = ()
-    """Amounts of several things, as 3 boys and 4 girls."""
+    """Amounts of several things, as in 3 boys and 4 girls."""
     base: str = ""
-    """The subscript of 1011_2."""
+    """Base in a subscript, such as 2 in 1011_2."""
     ratio: tuple[str, ...] = ()
     clock: tuple[int, str] | None = None
-    """Minutes since midnight or noon, and "a", "p" or "" if the half of the day is not said."""
+    """Minutes since midnight or noon, and "a", "p" or "" for an unknown half of the day."""
     modulus: str = ""
-    """9 of 4 (mod 9)."""
+    """Modulus, such as 9 in 4 (mod 9)."""
     integer: str = ""
-    """The symbol that stands for any number of `domain`."""
+    """Symbol for any number of `domain`."""
     domain: str = ""
-    """Z, N or R."""
+    """Set Z, N or R."""
 
 
 _ALL_TEXT = re.compile(rf"(?:{TEXT}\{{[^{{}}]*\}}[\s.]*)+")
@@ -157,7 +157,7 @@ _QUANTITY = re.compile(
 
 
 def read(answer: str) -> ParsedAnswer:
-    """Take an answer apart."""
+    """Parse an answer into its parts."""
     text = tidy(answer)
     text = _QUOTIENT_OF_UNITS.sub(r"\\text{\1/\2}", text)
     text = _NEGATIVE.sub("-", _FILLER.sub("", text))
@@ -176,7 +176,7 @@ def read(answer: str) -> ParsedAnswer:
         letter = next(one for one in found.groups() if one)
         rest = found["rest"] if found.re is _LETTER else rf"\text{{{found['rest']}}}"
         body = _read(tidy(rest))
-        if not (body.words and not body.is_text):  # as A) x, which is a choice of symbols only beside a value
+        if not (body.words and not body.is_text):  # such as A) x, a choice of symbols only beside a value
             return replace(body, text=_whole(text), letter=letter, body=body)
     return _read(text)
 
@@ -209,7 +209,7 @@ def _read(text: str) -> ParsedAnswer:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name that is given a value, and the value; of x = 10/2 = 5 the last. Empty for what is no such equation."""
+    """Name and value of an equation that names a value; of x = 10/2 = 5 the last value. Empty for other text."""
     if "=" not in text and "\\equiv" not in text and "\\approx" not in text:
         return "", ""
     sides = [side.strip() for side in _EQUALS.split(text)]
@@ -225,7 +225,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _listed(text: str) -> bool:
-    """Whether several equations are listed: a comma outside brackets with an equation on either side."""
+    """True if several equations are listed: a comma outside of brackets with an equation on either side."""
     depth, commas = 0, 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -280,7 +280,7 @@ def _value(text: str, whole: str) -> ParsedAnswer:
 
 
 def _may_be_a_product(word: str) -> bool:
-    """Whether letters may be symbols side by side: abcd, AB, xy, but not even, Friday, no solution or ABC."""
+    """True if letters may be adjacent symbols: abcd, AB, xy, but not even, Friday, no solution or ABC."""
     if _ROMAN.fullmatch(word):
         return False
     if all(len(part) <= 2 for part in word.split("-")) and " " not in word and "'" not in word:
@@ -293,7 +293,7 @@ def _may_be_a_product(word: str) -> bool:
 
 
 def _is_ratio(text: str) -> bool:
-    """Whether this is 2:5:6, and no set {x : x > 0}, equation or function."""
+    """True for a ratio such as 2:5:6, but not for a set {x : x > 0}, an equation or a function."""
     first, *others = text.split(":")
     if not others or not all(map(str.strip, (first, *others))):
         return False
@@ -301,7 +301,7 @@ def _is_ratio(text: str) -> bool:
 
 
 def _is_of_base(digits: str, base: int) -> bool:
-    """Whether this can be a number in that base, and not a symbol with a subscript."""
+    """True if this can be a number in that base, rather than a symbol with a subscript."""
     values = [int(digit, 36) for digit in digits]
     return 1 < base <= 36 and max(values) < base and any(digit.isdecimal() for digit in digits)
 
@@ -315,7 +315,7 @@ def _clock(found: re.Match[str], whole: str) -> ParsedAnswer:
 
 
 def _with_unit(text: str, whole: str) -> ParsedAnswer | None:
-    """A number with a unit; None if the letters are a product of symbols, as in 2ab or 5 x."""
+    """Number with a unit; None if the letters are a product of symbols, as in 2ab or 5 x."""
     if (added := _added(text, whole)) is not None:
         return added
     found = _UNIT.fullmatch(text) or _TEXT_UNIT.fullmatch(text)
@@ -345,7 +345,7 @@ def _with_unit(text: str, whole: str) -> ParsedAnswer | None:
 
 
 def _added(text: str, whole: str) -> ParsedAnswer | None:
-    """A quantity in several units, as 1 hour 20 minutes: the sum, in the smallest of them; of money, in the largest."""
+    """Sum of a quantity in several units, such as 1 hour 20 minutes: in the smallest unit, or the largest for money."""
     pairs = [(found["number"], (found["text"] or found["bare"]).strip(" ,")) for found in _QUANTITY.finditer(text)]
     if len(pairs) < 2 or _QUANTITY.sub("", text).strip(" ."):
         return None
@@ -374,6 +374,6 @@ def _added(text: str, whole: str) -> ParsedAnswer | None:
 
 
 def _is_one_dimension(units: Sequence[UnitOfMeasure | None]) -> bool:
-    """Whether all are known and measure the same, as hours and minutes."""
+    """True if all units are known and measure the same dimension, such as hours and minutes."""
     dimensions = {unit.dimensions for unit in units if unit is not None}
     return len(dimensions) == 1 and None not in dimensions

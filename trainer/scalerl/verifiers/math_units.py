@@ -1,4 +1,4 @@
-r"""Units of measure in answers: which names mean the same, how large they are, and which words are no unit.
+r"""Units of measure in answers: synonyms, sizes, and words that are not units.
 
 measure_of("square feet")     ->  UnitOfMeasure(dimensions=(("length", 2),), size=(381/1250)^2)
 measure_of("km/h")            ->  UnitOfMeasure(dimensions=(("length", 1), ("time", -1)), size=5/18)
@@ -69,8 +69,8 @@ BASE = {
     "angle": {"rad radian": "1"},
     "unit": {"unit": "1"},
 }
-"""Exact size of each unit in metres, seconds, grams, dollars and so on; a name may take a plural s or es. A year is 365
-days and twelve months."""
+"""Exact size of each unit in metres, seconds, grams, dollars and so on; names may have a plural s or es. A year has 365
+days, and twelve months."""
 DERIVED = {
     "ml milliliter millilitre mL cc": "1/1000000 m^3",
     "cl centiliter centilitre cL": "1/100000 m^3",
@@ -129,7 +129,7 @@ NUMBER_WORDS |= {
 
 
 def number_of_words(text: str) -> Fraction | None:
-    """The number that words say: "negative six", "forty-two", "three quarters", "half", "a dozen"; None for others."""
+    """Number in words: "negative six", "forty-two", "three quarters", "half", "a dozen"; None for other text."""
     words = text.lower().replace("-", " ").split()
     if words and words[0] in ("negative", "minus"):
         number = number_of_words(" ".join(words[1:]))
@@ -154,7 +154,7 @@ infinite infinity am pm a.m p.m one two three four five six seven eight nine ten
 wrong incorrect isn't
 """
 CHANGING = frozenset(_CHANGING.split())
-"""Words that make another answer of the number that they follow."""
+"""Words after a number that make a different answer of it."""
 AFTER_A_UNIT = re.compile(
     r"\s+(?:of|in|long|wide|tall|high|deep|old|away|apart|each|total|altogether|left|remaining)\b.*"
 )
@@ -165,14 +165,14 @@ _FACTOR = re.compile(r"(?P<name>[^\s\d^]+?)\^?\{?(?P<power>-?\d)?\}?")
 
 @dataclass(frozen=True, kw_only=True)
 class UnitOfMeasure:
-    """What stands after a number."""
+    """Unit after a number."""
 
     dimensions: Dimensions | None
-    """Powers of the base dimensions, sorted; None for words that name no known unit."""
+    """Powers of the base dimensions, sorted; None for an unknown unit."""
     size: Fraction = Fraction(1)
-    """The unit in metres, seconds, grams and so on."""
+    """Size in metres, seconds, grams and so on."""
     words: frozenset[str] = frozenset()
-    """The words in the singular, of an unknown unit."""
+    """Words of an unknown unit, in the singular."""
 
 
 def _product(*factors: tuple[UnitOfMeasure, int]) -> UnitOfMeasure:
@@ -212,7 +212,7 @@ UNITS = _table()
 
 
 def known_unit(name: str) -> UnitOfMeasure | None:
-    """The unit of one name, in singular or plural; capitals count where two names differ in them alone."""
+    """Unit with this name, in singular or plural; case counts only if two names differ in nothing else."""
     spellings = (name, name.lower()) if len(name) > 2 or (len(name) == 2 and name.isupper()) else (name,)
     for spelt in spellings:
         for form in (spelt, spelt.removesuffix("s"), spelt.removesuffix("es")):
@@ -222,7 +222,7 @@ def known_unit(name: str) -> UnitOfMeasure | None:
 
 
 def measure_of(text: str) -> UnitOfMeasure | None:
-    """The unit that `text` names, known or not; None if its words change the number before them."""
+    """Unit named by `text`, known or not; None if its words change the number before them."""
     text = " ".join(text.replace("\\", " ").replace("·", " ").replace("-", " ").split()).strip(" .")
     if not text:
         return None
@@ -237,7 +237,7 @@ def measure_of(text: str) -> UnitOfMeasure | None:
 
 
 def _known(text: str) -> UnitOfMeasure | None:
-    """A known unit, or a quotient of known ones, with its shape or power."""
+    """Known unit, or a quotient of known units, with its shape or power."""
     above, *below = re.split(r"\s*/\s*|\s+per\s+|^per\s+", text)
     if len(below) > 1:
         return None

@@ -1,11 +1,11 @@
-"""When two values are equal: expressions of SymPy with symbols, decimals, lists, intervals, sets and matrices.
+"""Equality of values: SymPy expressions with symbols, decimals, lists, intervals, sets and matrices.
 
-* A decimal equals what rounds to it or begins with it: what is less than one unit of its last place away, and within
-  one part in a million. Of two decimals the coarser counts. So 0.333333 is 1/3, and 100000.01 is not 100000. A
-  decimal may also be off by 10^-9, as what a computer gives is, if that is one part in a million at most. Integers, 3.0
-  among them, are equal only when they are the same.
-* A number of more than 10^4 digits is not worked out: it equals only what reads the same.
-* What is left open here, math-verify decides: sets that are no lists of numbers, identities that digits do not settle.
+* A decimal equals any value that rounds to it or starts with it: one less than a unit of its last place away, and
+  within one part in a million. Of two decimals the coarser decides. So 0.333333 is 1/3, and 100000.01 is not 100000. A
+  decimal may also be off by 10^-9, like computed results, if that is at most one part in a million. Integers, including
+  3.0, are equal only if they are the same.
+* A number with more than 10^4 digits is not evaluated: it equals only the same text.
+* math-verify decides the rest: sets that are not lists of numbers, and identities that digits do not settle.
 """
 
 import math
@@ -38,24 +38,24 @@ from sympy import (
 
 MAX_DIGITS = 10_000
 MAX_DECIMALS = 50
-"""Beside more decimals than this in two answers only the part in a million counts."""
+"""If two answers have more decimals than this, only the part in a million counts."""
 RELATIVE_TOLERANCE = Rational(1, 10**6)
 NOISE = Fraction(1, 10**9)
 LARGEST_EXACT = 10**15
-"""Integers up to here have no rounding error as decimals of 53 bits."""
+"""Largest integer without rounding error in 53 bits."""
 
 COMPARED_AT = [Rational(p, 7) for p in (11, 13, 17, 19, 23, 29, 31, 37)]
-"""Where two expressions are compared before they are simplified; equal ones agree anywhere."""
+"""Points at which two expressions are compared before simplification; equal ones agree everywhere."""
 SCALES = (Rational(1), Rational(1), Rational(1, 10), Rational(14), Rational(7))
-"""Of the places, at each comparison: |x - 3| is 3 - x at all small ones, and rounding up is rounding down plus 1 at all
-but integers, which the last two give, even and odd."""
+"""Scales of these points, one per comparison: |x - 3| equals 3 - x at all small points, and rounding up equals rounding
+down plus 1 except at integers, which the last two scales include, even and odd."""
 
-_NO_LIMIT: Any = None  # math-verify's signatures say int, its documentation None
+_NO_LIMIT: Any = None  # math-verify's signature says int, but its documentation None
 _DECIMAL = re.compile(r"(?<![\d.])\d*\.\d+")
 
 
 def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) -> bool:
-    """Whether two SymPy objects have the same value; `steps` as of `decimals`."""
+    """True if two SymPy objects have the same value; `steps` as returned by `decimals`."""
     if gold == answer:
         return True
     if num_digits(gold) > MAX_DIGITS or num_digits(answer) > MAX_DIGITS:
@@ -70,9 +70,9 @@ def equal(gold: Any, answer: Any, steps: Sequence[tuple[Fraction, Fraction]]) ->
 
 
 def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
-    """The parts that must be equal for the whole to be: of lists, intervals, matrices and sets of real numbers.
+    """Parts that must be equal for the whole to be: of lists, intervals, matrices and sets of real numbers.
 
-    None where math-verify has to decide. It rounds parts to six places, so that 0.0000001 would equal 0.0000002.
+    None if math-verify must decide. It rounds parts to six places, so that 0.0000001 would equal 0.0000002.
     """
     match gold, answer:
         case (MatrixBase(cols=1), Tuple()) | (Tuple(), MatrixBase(cols=1)) if len(gold) == len(answer):
@@ -93,16 +93,16 @@ def parts(gold: Any, answer: Any) -> list[tuple[Any, Any]] | None:
 
 
 def is_real_number(value: Any) -> bool:
-    """Whether this has a place on the line of real numbers."""
+    """True if this is a point on the real line."""
     return (
         isinstance(value, Expr) and bool(value.is_number) and value.evalf(30).is_Float and value.is_finite is not False
     )
 
 
 def decimals(*texts: str) -> list[tuple[Fraction, Fraction]]:
-    """The decimals written in the texts, each with how far away what it stands for may be.
+    """Decimals written in the texts, each with the largest distance to the value it stands for.
 
-    `decimals("0.250")` is [(1/4, 1/1000)]. An integer, as 3.0, stands for itself alone.
+    `decimals("0.250")` is [(1/4, 1/1000)]. An integer, including 3.0, stands only for itself.
     """
     written = [number for text in texts for number in _DECIMAL.findall(text)]
     if len(written) > MAX_DECIMALS:
@@ -116,20 +116,20 @@ def decimals(*texts: str) -> list[tuple[Fraction, Fraction]]:
 
 
 def step_of(decimal: Float, steps: Sequence[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
-    """What a decimal in an expression was written as, and how far away what it stands for may be."""
+    """Written value of a decimal in an expression, and the largest distance to the value it stands for."""
     exact = cast(Any, Rational(decimal))
     value = Fraction(int(exact.p), int(exact.q))
     size = abs(value)
     written, step = min(steps, key=lambda one: (abs(size - one[0]), one[1]), default=(Fraction(-1), NOISE))
-    if abs(size - written) > size / 2**50:  # the parser has worked it out from others
+    if abs(size - written) > size / 2**50:  # computed by the parser from other decimals
         return value, size / 10**6
     return (written if value > 0 else -written), step
 
 
 def agree(gold: Expr, answer: Expr, steps: Sequence[tuple[Fraction, Fraction]]) -> bool | None:
-    """Whether two expressions have the same value, with symbols at three points; None where digits leave that open.
+    """True if two expressions have the same value, with symbols at three points; None if digits leave that open.
 
-    SymPy's simplification may take minutes to say no, and misses identities as e^ix - e^-ix = 2i sin x.
+    SymPy's simplification may take minutes to say no, and misses identities such as e^ix - e^-ix = 2i sin x.
     """
     symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
     decimal = gold.has(Float) or answer.has(Float)
@@ -148,7 +148,7 @@ def agree(gold: Expr, answer: Expr, steps: Sequence[tuple[Fraction, Fraction]]) 
             a_step = b_step = None
         if a is None or b is None:
             return None
-        if real_only and not (a.is_real and b.is_real):  # as sqrt(x^3) and x^(3/2) at a negative x
+        if real_only and not (a.is_real and b.is_real):  # such as sqrt(x^3) and x^(3/2) at a negative x
             continue
         num_compared += 1
         if not close(a, b, max(a_step, b_step)) if a_step is not None and b_step is not None else apart(a, b):
@@ -162,17 +162,17 @@ def agree(gold: Expr, answer: Expr, steps: Sequence[tuple[Fraction, Fraction]]) 
 
 
 def done(value: Expr) -> Any:
-    """The value worked out exactly, as far as SymPy can."""
+    """Value evaluated exactly, as far as SymPy can."""
     try:
         return value.doit()
     except MemoryError:
         raise
-    except Exception:  # of SymPy any may come
+    except Exception:  # SymPy may raise anything
         return value
 
 
 def with_step(value: Expr, point: dict[Basic, Expr], steps: Sequence[tuple[Fraction, Fraction]]) -> tuple[Any, Any]:
-    """The value at a point, and how much it changes when each of its decimals changes by its step."""
+    """Value at a point, and its change if each of its decimals changes by its step."""
     written = {decimal: step_of(decimal, steps) for decimal in value.atoms(Float)}
     exact: dict[Basic, Expr] = {decimal: Rational(number) for decimal, (number, _) in written.items()}
     middle = worked_out(value, point | exact)
@@ -185,13 +185,13 @@ def with_step(value: Expr, point: dict[Basic, Expr], steps: Sequence[tuple[Fract
 
 
 def worked_out(value: Any, point: dict[Basic, Expr]) -> Any:
-    """The value at a point, exact or to 30 digits after the leading ten; None for what has no finite value."""
+    """Value at a point, exact or to 30 digits after the leading ten; None if it has no finite value."""
     try:
         number = value.xreplace(point)
         if number.is_Rational:
             return number
         number = number.evalf(30)
-        if not abs(number).is_Number:  # as 7 mod 3, which evalf leaves as it is
+        if not abs(number).is_Number:  # such as 7 mod 3, which evalf leaves unchanged
             number = value.xreplace(point).doit().evalf(30)
         if not abs(number).is_Number or not number.is_finite:
             return None
@@ -199,7 +199,7 @@ def worked_out(value: Any, point: dict[Basic, Expr]) -> Any:
             number = value.xreplace(point).evalf(30 + len(str(int(abs(number)))))
     except MemoryError:
         raise
-    except Exception:  # of SymPy any may come, as the ValueError of an integral over 2
+    except Exception:  # SymPy may raise anything, such as ValueError for an integral over 2
         return None
     return number if abs(number).is_Number else None
 
@@ -212,19 +212,19 @@ def close(a: Expr, b: Expr, step: Expr) -> bool:
     if largest < LARGEST_EXACT and a.is_real and b.is_real and a == round(a) and b == round(b):
         return False
     difference = abs(a - b)
-    if not (a.is_Rational and b.is_Rational) and difference <= largest / 10**25:  # worked out to 30 digits
+    if not (a.is_Rational and b.is_Rational) and difference <= largest / 10**25:  # evaluated to 30 digits
         return True
     return bool(difference < step and difference <= RELATIVE_TOLERANCE * largest)
 
 
 def apart(a: Expr, b: Expr) -> bool:
-    """Whether two exact numbers differ by more than 30 digits can hide; 10^-60 is what is left of a 0 worked out."""
+    """True if two exact numbers differ by more than 30 digits can hide; an evaluated 0 leaves up to 10^-60."""
     difference = abs(a - b)
     return bool(difference > max(abs(a), abs(b)) / 10**20 and difference > Rational(1, 10**60))
 
 
 def num_digits(value: Any) -> float:
-    """An upper bound on the decimal digits of the numbers met when `value` is worked out; infinite past MAX_DIGITS."""
+    """Upper bound on the decimal digits of numbers met when `value` is evaluated; infinite past MAX_DIGITS."""
     if isinstance(value, MatrixBase):
         return sum(num_digits(element) for element in value.flat())
     if isinstance(value, Rational):
@@ -244,7 +244,7 @@ def num_digits(value: Any) -> float:
 
 
 def magnitude(value: Any) -> float:
-    """An upper bound on |value|, infinite past 10^9."""
+    """Upper bound on |value|, infinite past 10^9."""
     if isinstance(value, Rational):
         return abs(float(value)) if num_digits(value) < 9 else math.inf
     digits = num_digits(value)

@@ -1,11 +1,11 @@
-"""Runs inside two sandboxes: the tests in one, the policy's program in the other. Values cross as lines of JSON.
+"""Runs inside two sandboxes: the tests in one, the policy's program in the other. Values are sent as lines of JSON.
 
-    run_tests      runs the tests; each name that they take from the program is a `Remote`, and using one asks the other
-    serve_program  runs the program and answers: calls, attributes and items of its objects, and what they raise
+    run_tests      runs the tests; each name they use from the program is a `Remote`, whose use asks the other side
+    serve_program  runs the program and answers: calls, attributes and items of its objects, and exceptions
 
-The program shares a process with `serve_program` and may change all of it: it decides what is answered, nothing else.
-An answer is read as plain values of Python's own types, so no method of the program ever runs where the tests do. A
-value of any other type stays in the program's process; the tests hold a `Remote` for it, which equals nothing else.
+The program shares a process with `serve_program` and may change all of it, so it decides what is answered, but nothing
+else. An answer is read as plain values of Python's own types, so the program's methods never run in the tests' process.
+A value of any other type stays in the program's process; the tests get a `Remote` for it, which equals only itself.
 """
 
 import os
@@ -17,11 +17,11 @@ if TYPE_CHECKING:  # the text of the other file stands before this one
 
     from scalerl.verifiers.python_test_wire import Channel, OtherSideGone, Unsendable, from_wire, to_wire
 
-# The side of the tests.
+# Side of the tests.
 
 
 class Tests:
-    """What the tests know of the program: a channel, and functions of theirs that the program was given."""
+    """The tests' view of the program: a channel, and functions of theirs that the program was given."""
 
     def __init__(self, channel, in_place):
         self.channel, self.in_place = channel, in_place
@@ -29,7 +29,7 @@ class Tests:
         self.ended = False
 
     def ask(self, what, target, *parts):
-        """The program's answer, or what it raised."""
+        """The program's answer; raises its exception."""
         try:
             message = self.exchange(what, target, parts)
             if "raised" not in message:
@@ -37,13 +37,13 @@ class Tests:
                     take_over(parts[0], self.read(message["args"]))
                 return self.read(message["value"])
             error = exception(message["raised"], message["text"])
-        except BaseException as problem:  # whatever was answered: tests that catch it have not passed
+        except BaseException as problem:  # any answer: tests that catch this have not passed
             self.ended = True
             raise OtherSideGone(f"{type(problem).__name__}: {problem}") from None
         raise error
 
     def exchange(self, what, target, parts):
-        """The answer, after whatever the program asks of the tests' own functions on the way."""
+        """The answer, after serving the program's calls of the tests' own functions."""
         if self.ended:
             raise OtherSideGone
         self.channel.send(
@@ -69,7 +69,7 @@ class Tests:
         if callable(value) and not isinstance(value, type):
             self.functions.append(value)
             return {"callback": len(self.functions) - 1}
-        raise Unsendable(f"the tests give the program a {type(value).__name__}")
+        raise Unsendable(f"the tests pass the program a {type(value).__name__}, which cannot be sent")
 
     def read(self, wire) -> "Any":
         return from_wire(wire, self.read_other)
@@ -83,16 +83,16 @@ class Tests:
             return getattr(BUILTINS, content)
         if kind == "object" and type(content) is int:
             return Remote(self, content)
-        raise ValueError(f"no value: {kind!r:.80}")
+        raise ValueError(f"not a value: {kind!r:.80}")
 
 
 async def finished(value):
-    """A coroutine that gives `value`, which the program's own gave in its process."""
+    """Coroutine with the result of the program's coroutine, which ran in its own process."""
     return value
 
 
 class Remote:
-    """A name or an object of the program. Only it itself equals it, whatever the program says of its equality."""
+    """A name or an object of the program. It equals only itself, whatever the program says."""
 
     def __init__(self, tests, target):
         object.__setattr__(self, "_tests", tests)
@@ -145,19 +145,19 @@ def ask(remote, what, *parts):
 
 
 def exception(names, text):
-    """What the program raised, as the nearest class of Python's own."""
+    """The program's exception, as the nearest built-in class."""
     for name in names:
         kind = getattr(BUILTINS, name, None) if isinstance(name, str) else None
         if isinstance(kind, type) and issubclass(kind, Exception):
             try:
                 return kind(str(text))
-            except TypeError:  # a class that wants more than a text
+            except TypeError:  # a class that needs more than a text
                 continue
     return RuntimeError(str(text))
 
 
 def take_over(given, after):
-    """Make the lists, dicts and sets among the arguments what the program left of them."""
+    """Update the lists, dicts and sets among the arguments with the program's changes."""
     for one, new in zip(given, after, strict=True):
         if isinstance(one, list) and isinstance(new, list):
             one[:] = new
@@ -167,7 +167,7 @@ def take_over(given, after):
 
 
 def run_test_class(kind):
-    """Call every test method of a class as unittest or pytest would; what fails is raised."""
+    """Call every test method of a class as unittest or pytest would; raises failures."""
     names = [name for name in dir(kind) if name.startswith("test")]
     if hasattr(kind, "debug"):
         kind.setUpClass()
@@ -183,7 +183,7 @@ def run_test_class(kind):
 
 
 def counting(tests):
-    """The tests, which tell `assertion_ran` of each assertion that held, or whose expected error was raised."""
+    """Tests that report `assertion_ran` for each assertion that held, or whose expected error was raised."""
     ast = __import__("ast")
     told = ast.parse("assertion_ran()").body
 
@@ -220,9 +220,9 @@ SWALLOWING = ("Exception", "BaseException", "AssertionError")
 
 
 def run_tests(tests, before, names, in_place, max_bytes):
-    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` where the program never started.
+    """Run the tests and write `ready`, then the verdict: right, wrong, or `lost` if the program never started.
 
-    Tests of which no assertion ran make no program right.
+    Tests without a single executed assertion make no program right.
     """
     verdicts = os.dup(2)
     channel = Channel(max_bytes)
@@ -235,7 +235,7 @@ def run_tests(tests, before, names, in_place, max_bytes):
     space = vars(module)
     ran = set()
     if "unittest" in tests:
-        __import__("unittest").main = lambda *_, **__: None  # the classes are run by `run_test_class`
+        __import__("unittest").main = lambda *_, **__: None  # `run_test_class` runs the classes
     verdict = b"wrong"
     try:
         if channel.receive() != "ready":
@@ -256,11 +256,11 @@ def run_tests(tests, before, names, in_place, max_bytes):
     os._exit(0)
 
 
-# The side of the program.
+# Side of the program.
 
 
 class Program:
-    """The names and objects that the tests may ask for."""
+    """Names and objects that the tests may ask for."""
 
     def __init__(self, channel, names):
         self.channel, self.names, self.objects = channel, names, []
@@ -340,7 +340,7 @@ def serve_program(program, before, max_bytes):
                 answer = {"raised": kinds, "text": f"{error!s:.500}"}
             channel.send(answer)
     finally:
-        os._exit(0)  # whatever threads are left
+        os._exit(0)  # ends any threads that are left
 
 
 BUILTINS = sys.modules["builtins"]

@@ -1,15 +1,15 @@
-"""What crosses between the tests and the program, as lines of JSON; runs inside both sandboxes."""
+"""Values sent between the tests and the program, as lines of JSON; runs inside both sandboxes."""
 
 import json
 import os
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # it would take longer to load than all the rest
+if TYPE_CHECKING:  # importing this would take longer than all the rest
     from typing import Any
 
 MAX_DEPTH = 100
 EXACT_IN_JSON = 1 << 53
-RESTORED = {  # by class: the arguments that make an equal value
+RESTORED = {  # by class: arguments that make an equal value
     "decimal.Decimal": lambda value: [str(value)],
     "fractions.Fraction": lambda value: [value.numerator, value.denominator],
     "datetime.date": lambda value: [value.year, value.month, value.day],
@@ -26,15 +26,15 @@ VIEWS = {
 
 
 class OtherSideGone(BaseException):
-    """The other side is gone, or wrote what it never writes by itself."""
+    """The other side is gone, or wrote something invalid."""
 
 
 class Unsendable(Exception):
-    """A value that the other side cannot be given."""
+    """A value that cannot be sent to the other side."""
 
 
 def to_wire(value, other, depth=0):
-    """`value` in JSON; `other` writes what is not plain."""
+    """`value` for JSON; `other` writes values that are not plain."""
 
     def all_of(items):
         return [to_wire(item, other, depth + 1) for item in items]
@@ -71,7 +71,7 @@ def to_wire(value, other, depth=0):
 
 
 def from_wire(wire, other) -> "Any":
-    """The value that was written; `other` reads what is not plain."""
+    """Value from its JSON; `other` reads values that are not plain."""
     if not isinstance(wire, dict):
         if isinstance(wire, list):
             raise ValueError("a list without its kind")

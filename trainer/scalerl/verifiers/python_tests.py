@@ -1,16 +1,16 @@
-"""Right or wrong of a program the policy wrote, by tests that are Python text themselves: run as they are written.
+"""Outcome of a program written by the policy, by Python tests that run as written.
 
     tests, in a sandbox --requests--> program, in another sandbox
                         <--answers---
 
-Where the tests use a name of the program, its own sandbox is asked; everything else, comparisons above all, is computed
-beside the tests (`python_test_processes`). So the program cannot reach what judges it: it never sees the tests, nor
-anything they compare with, and it can answer with plain values only. Arguments cross by value.
+When the tests use a name of the program, they ask its sandbox; everything else, above all comparisons, runs in the
+tests' sandbox (`python_test_processes`). So the program cannot reach its judge: it never sees the tests or the values
+they compare with, and can only answer with plain values. Arguments are passed by value.
 
     right       the tests ran to their end
-    wrong       they did not; or the program failed, was ended by a limit, or wrote among its answers
+    wrong       they did not, or the program failed, exceeded a limit, or wrote to the channel
     timed_out   one of the sandboxes could not be started in time
-    crashed     a sandbox itself failed, or what runs in it before the program's first line
+    crashed     a sandbox failed, or its code failed before the program's first line
 """
 
 import json
@@ -31,24 +31,24 @@ PROCESSES_TEXT = "\n\n".join(
     Path(__file__).with_name(f"python_test_{part}.py").read_text(encoding="utf-8") for part in ("wire", "processes")
 )
 WAIT_S = 60.0
-"""How much longer than the program its tests may wait: a machine may take half of this to start the program."""
+"""Extra time that the tests may wait beyond the program's limit; a machine may need half of it to start the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PythonTest:
-    """Test code: `PythonTest(code="assert abs(half(1) - 0.5) < 1e-6", names=("half",))`."""
+    """A test: `PythonTest(code="assert abs(half(1) - 0.5) < 1e-6", names=("half",))`."""
 
     code: str
     names: tuple[str, ...]
-    """What it takes from the program."""
+    """Names used from the program."""
     before: str = ""
-    """Runs before the tests and before the program, on both sides: what both may use without writing it."""
+    """Text that runs before the tests and before the program, so that both may use its definitions."""
     in_place: bool = False
-    """Whether the tests see what the program leaves of lists, dicts and sets that it is called with."""
+    """True if the tests see the program's changes to lists, dicts and sets in its arguments."""
 
 
 def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Limits) -> "Outcome":
-    """The outcome of `program`, which has `limits` for all of the test; the test has as much for itself."""
+    """Outcome of `program`, whose `limits` apply to the whole test; the test has the same limits for itself."""
     max_bytes = limits.output_kb << 10
     tests = _text(
         "run_tests", tests=test.code, before=test.before, names=test.names, in_place=test.in_place, max_bytes=max_bytes
@@ -68,7 +68,7 @@ def judge_python(program: str, test: PythonTest, *, sandbox: Sandbox, limits: Li
 
 
 def _text(function: str, **arguments: Any) -> str:
-    """One side: a call of `function` after all that is defined there."""
+    """Text of one side: its definitions, then a call of `function`."""
     return f"{PROCESSES_TEXT}\n\n{function}(**json.loads({json.dumps(arguments)!r}))\n"
 
 
@@ -79,9 +79,9 @@ def _run(sandbox: Sandbox, text: str, limits: Limits, stdin: int, stdout: int) -
 
 @contextmanager
 def _told(stdin: int, stdout: int) -> Iterator[None]:
-    """Once one side is gone the other reads an empty line, and both descriptors are closed.
+    """Context that, once one side is gone, sends the other an empty line and closes both descriptors.
 
-    Closing alone goes unnoticed while a process that this one forked meanwhile holds the pipe too.
+    Closing alone goes unnoticed while a process forked meanwhile also holds the pipe.
     """
     try:
         yield

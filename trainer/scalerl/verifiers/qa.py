@@ -1,12 +1,13 @@
-r"""Short answers to questions of fact against several gold answers, as in NaturalQuestions.
+r"""Short answers to factual questions, against several gold answers, as in NaturalQuestions.
 
-Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, one space. Beyond it
-marks of Unicode, accents and the kind of dash make no difference, a hyphen is a space or nothing, and what SQuAD drops
-though it changes the answer is kept: the point of 3.5, a sign before a number, the marks of C++ and C#.
+Exact match and F1 are those of SQuAD (arXiv 1606.05250): lower case, no punctuation, no articles, single spaces. In
+addition, Unicode marks, accents and kinds of dashes make no difference, and a hyphen counts as a space or as nothing.
+Marks that SQuAD drops although they change the answer are kept: the point in 3.5, a sign before a number, and the marks
+of C++ and C#.
 
-What is compared is, in the text after the thinking part, the last \boxed{}, else what is tagged <answer>, else what
-follows the last "answer is" or "answer:", else the whole text; each whole, then its first sentence, whose rest is
-dropped unless it takes the answer back. An answer with no word in it, or of more than 1,000 characters, is unparsable.
+The text compared is, after the thinking part, the last \boxed{}, else text tagged <answer>, else the text after the
+last "answer is" or "answer:", else the whole text. Each is compared whole, then by its first sentence, whose rest is
+dropped unless it takes the answer back. An answer without words, or with more than 1,000 characters, is unparsable.
 """
 
 import re
@@ -40,17 +41,17 @@ _TAKEN_BACK = re.compile(
 
 
 def verify_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Outcome:
-    """The outcome of `judge_qa` alone."""
+    """Outcome of `judge_qa`."""
     return judge_qa(answer, gold, min_f1=min_f1).outcome
 
 
 def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgement:
-    """Judge what follows the thinking part: right on an exact match, or, with `min_f1` under 1, at that F1.
+    """Judge the text after the thinking part: right on an exact match, or, with `min_f1` below 1, at that F1.
 
     `judge_qa("The answer is the Eiffel Tower.", ("Eiffel Tower", "La Tour Eiffel"))` is right.
     """
     if isinstance(gold, str) or not gold:
-        raise ValueError(f"gold answers: {gold!r}; a sequence of at least one text is needed")
+        raise ValueError(f"gold answers: {gold!r}; expected a sequence of at least one text")
     if not 0.0 < min_f1 <= 1.0:
         raise ValueError(f"min_f1 is {min_f1}; it must be above 0 and at most 1")
     stated = _TEXT.sub(r"\1", stated_answer(_STRUCK.sub("", answer)))
@@ -63,7 +64,7 @@ def judge_qa(answer: str, gold: Sequence[str], *, min_f1: float = 1.0) -> Judgem
 
 
 def stated_answer(response: str) -> str:
-    """The part of a response that is its answer."""
+    """The answer in a response."""
     boxed = last_boxed(response)
     if boxed is not None:
         return boxed
@@ -78,7 +79,7 @@ def stated_answer(response: str) -> str:
 
 
 def _readings(stated: str) -> Iterator[tuple[str, str]]:
-    """The answer, then what may be left of it, with what is dropped for that."""
+    """The answer, then shorter versions of it, each with the text dropped."""
     yield stated, ""
     bare = _INTRODUCED.sub("", stated.strip(" *_\"'`"))
     yield bare, "words before the answer"
@@ -90,7 +91,7 @@ def _readings(stated: str) -> Iterator[tuple[str, str]]:
 
 
 def normalise(text: str, hyphen: str = "") -> str:
-    """SQuAD's normal form: `normalise("The  U.S.A., an ally")` is "usa ally"; `hyphen` stands for hyphens."""
+    """SQuAD's normal form: `normalise("The  U.S.A., an ally")` is "usa ally"; `hyphen` replaces hyphens."""
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     text = text.replace("&", " and ")
     kept = {found.start(): found[0] for found in _KEPT.finditer(text)}
@@ -112,7 +113,7 @@ def normalise(text: str, hyphen: str = "") -> str:
 
 
 def exact_match(answer: str, gold: Sequence[str]) -> bool:
-    """Whether the answer is one of the gold answers in normal form, with a hyphen as nothing or as a space."""
+    """True if the answer is a gold answer in normal form, with a hyphen as nothing or as a space."""
     forms = {normalise(answer), normalise(answer, " ")} - {""}
     return any(forms & {normalise(one), normalise(one, " ")} for one in gold)
 

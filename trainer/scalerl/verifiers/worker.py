@@ -1,28 +1,28 @@
-"""Verdicts of the mathematics engine under limits that hold in any thread and after any fork.
+"""Verdicts of the mathematics engine, with limits that hold in any thread and after any fork.
 
     trainer --pipe--> keeper --fork--> engine
 
-The limits that SymPy and math-verify set themselves use signals: they fail outside the main thread and do not stop one
-long multiplication. Here the keeper, a process with one thread, SymPy and no torch, forks an engine and hands it one
+The limits of SymPy and math-verify use signals, so they fail outside the main thread and cannot stop a single long
+multiplication. Here the keeper, a single-threaded process with SymPy but no torch, forks an engine and gives it one
 pair at a time. When an engine ends, the next one is forked in milliseconds, with everything loaded.
 
-What an answer causes is `wrong`; otherwise a policy could hide its failures:
+Failures caused by the answer are `wrong`, so that a policy cannot hide them:
 
 * It raises an exception or needs more memory than an engine has.
-* It takes more than the time limit. The limit counts the engine's processor time, so a busy machine changes no verdict.
-* It ends its engine. The keeper then gives a new engine a pair it must judge `right`, and the answer once more. An
-  answer that ends this engine too is the cause.
+* It exceeds the time limit. The limit counts the engine's CPU time, so a busy machine changes no verdict.
+* It ends its engine. The keeper then gives a new engine a pair that must be judged `right`, and the answer once more.
+  An answer that ends this engine too is the cause.
 
-What the machinery causes says nothing of the answer. An engine without a verdict at `WALL_FACTOR` times the limit plus
-`WALL_GRACE_S`, by the clock on the wall, is `timed_out`: it waited for the processor. A keeper that was killed, or that
-has no engine that judges the known pair, is `crashed`.
+Failures of the machinery say nothing about the answer. An engine without a verdict after `WALL_FACTOR` times the limit
+plus `WALL_GRACE_S` of wall-clock time is `timed_out`: it was waiting for the CPU. A keeper that was killed, or that has
+no engine able to judge the known pair, is `crashed`.
 
-A trainer process has one pool of at most `MAX_KEEPERS` keepers, started when first needed; a forked child starts its
-own. A keeper ends when its trainer closes the pipe or is gone, an engine at the latest a second after its wall limit.
+A trainer process has one pool of at most `MAX_KEEPERS` keepers, started on demand; a forked child starts its own. A
+keeper ends when its trainer closes the pipe or is gone, an engine at the latest a second after its wall limit.
 
-Pebble's process pool was tried instead. An answer takes as long (0.3 ms), but a worker outlives a trainer that was
-killed, the next answer after a time limit comes after 110 to 140 ms instead of 5, and its workers are forked either
-from the trainer, which holds torch, or from the one fork server that a Python process has, which others preload.
+Pebble's process pool was tried instead. An answer takes as long (0.3 ms), but a worker outlives a killed trainer, and
+the next answer after a time limit takes 110 to 140 ms instead of 5. Its workers are forked either from the trainer,
+which holds torch, or from the single fork server of a Python process, which others preload.
 """
 
 import atexit
@@ -48,17 +48,17 @@ if TYPE_CHECKING:  # `batch` loads torch, which the worker does without
 MAX_KEEPERS = 4
 KEEPER_START_LIMIT_S = 120.0
 MEMORY_BYTES = 1 << 30
-"""Address space of an engine. math-verify takes what it has no memory for as unparsable, or as unequal."""
+"""Address space of an engine; math-verify treats what does not fit as unparsable or unequal."""
 SPENT_BYTES = 1 << 28
-"""An engine that has grown by this much, as SymPy's tables do, ends before its memory could decide a verdict."""
+"""Growth, as of SymPy's tables, after which an engine is replaced before its memory could decide a verdict."""
 WALL_FACTOR, WALL_GRACE_S = 20.0, 10.0
 MOST_QUESTIONS = 3
-"""For one request: the pair, the known pair and the pair again."""
+"""Most questions per request: the pair, the known pair, and the pair again."""
 KNOWN_PAIR = {"answer": r"\frac{1}{2}", "gold": "0.5", "place": "marked"}
 
 
 def judge_within(answer: str, gold: str, place: "StatedPlace", *, time_limit_s: float) -> Judgement:
-    """The engine's judgement of one pair, `wrong` past `time_limit_s` of processor time. Safe in any thread."""
+    """The engine's judgement of one pair, `wrong` past `time_limit_s` of CPU time. Safe in any thread."""
     if time_limit_s <= 0:
         raise ValueError(f"time_limit_s is {time_limit_s}; it must be above 0 seconds")
     keepers = _pool.keepers
@@ -67,7 +67,7 @@ def judge_within(answer: str, gold: str, place: "StatedPlace", *, time_limit_s: 
     try:
         keeper = keeper or Keeper()
         judgement = keeper.ask({"answer": answer, "gold": gold, "place": place, "limit_s": time_limit_s})
-    except OSError:  # no process or no pipe to be had
+    except OSError:  # no process or pipe available
         return Judgement("crashed")
     finally:
         if keeper and not judgement:
@@ -77,7 +77,7 @@ def judge_within(answer: str, gold: str, place: "StatedPlace", *, time_limit_s: 
 
 
 class IdleKeepers:
-    """The keepers that have nothing to do; None stands for one not started yet. The one used last is used first."""
+    """Idle keepers, last used first; None stands for a keeper not started yet."""
 
     def __init__(self) -> None:
         self.keepers: queue.LifoQueue[Keeper | None] = queue.LifoQueue()
@@ -85,7 +85,7 @@ class IdleKeepers:
             self.keepers.put(None)
 
     def close(self) -> None:
-        """End the keepers that are not in use."""
+        """End the idle keepers."""
         while not self.keepers.empty():
             if keeper := self.keepers.get_nowait():
                 keeper.close()
@@ -106,10 +106,10 @@ class Keeper:
         )
         if self._line(KEEPER_START_LIMIT_S) != b"ready":
             self.close()
-            raise RuntimeError("the math verifier did not start; what its process wrote to stderr says why")
+            raise RuntimeError("the math verifier did not start; see its messages on stderr")
 
     def ask(self, request: dict[str, object]) -> Judgement | None:
-        """The judgement of one request, None where the keeper is gone or silent."""
+        """Judgement of one request; None if the keeper is gone or silent."""
         try:
             self._stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
@@ -119,7 +119,7 @@ class Keeper:
         return Judgement(cast("Outcome", outcome), dropped) if line else None
 
     def _line(self, limit_s: float) -> bytes:
-        """The next line the keeper writes, b"" where it ends or writes none within the limit."""
+        """Next line from the keeper; b"" if it ends or writes none within the limit."""
         return read_line(self._stdout.fileno(), limit_s) or b""
 
     @property
@@ -139,14 +139,14 @@ class Keeper:
 
 
 def wall_limit_s(limit_s: float) -> float:
-    """Seconds by the clock on the wall in which any usable machine gives an engine `limit_s` of processor time."""
+    """Wall-clock seconds in which any usable machine gives an engine `limit_s` of CPU time."""
     return WALL_FACTOR * limit_s + WALL_GRACE_S
 
 
 def read_line(source: int, limit_s: float) -> bytes | None:
     """One line without its end from a descriptor; b"" at the end of the file, None at the limit.
 
-    Whoever writes waits for an answer before writing again, so nothing follows the line.
+    The writer waits for an answer before writing again, so nothing follows the line.
     """
     deadline = time.monotonic() + limit_s
     line = b""
@@ -167,7 +167,7 @@ _of_the_parent: list[IdleKeepers] = []
 
 
 def _start_afresh() -> None:
-    # The parent's keepers, and locks that its other threads may hold, are not the child's to use or to destroy.
+    # The child must not use or destroy the parent's keepers, nor locks that its other threads may hold.
     global _pool
     _of_the_parent.append(_pool)
     _pool = IdleKeepers()
@@ -178,13 +178,13 @@ atexit.register(lambda: _pool.close())
 
 
 def keep() -> None:
-    """The keeper's process: a request per line in, a verdict per line out, until the input closes."""
-    sys.set_int_max_str_digits(0)  # the verifier has a bound of its own, and a time limit
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's, who then closes the pipe
+    """Main function of a keeper: one request per line in, one verdict per line out, until the input closes."""
+    sys.set_int_max_str_digits(0)  # the verifier has its own bound, and a time limit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which then closes the pipe
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     verdicts = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the parsers print must not mix with the verdicts
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of the parsers must not mix with verdicts
 
     from scalerl.verifiers.math_equal import warm_up
 
@@ -197,13 +197,13 @@ def keep() -> None:
 
 
 class Engines:
-    """One engine at a time, and who is to blame when it ends."""
+    """One engine at a time, and the cause of its end."""
 
     def __init__(self) -> None:
         self.engine: JudgingFork | None = None
 
     def outcome(self, request: dict[str, Any]) -> str:
-        """The outcome of one request."""
+        """Outcome of one request."""
         verdict = self.ask(request)
         if verdict == "ended" and self.ask({**request, **KNOWN_PAIR}) == "right":
             verdict = self.ask(request)
@@ -212,7 +212,7 @@ class Engines:
         return {"ended": "crashed", "over": "wrong", "raised": "wrong"}.get(verdict, verdict)
 
     def ask(self, request: dict[str, Any]) -> str:
-        """The verdict of one engine, which is replaced after any but an ordinary one."""
+        """Verdict of one engine, which is replaced after any abnormal one."""
         self.engine = self.engine or JudgingFork()
         verdict = self.engine.ask(request)
         if verdict in ("timed_out", "ended", "over", "raised") or self.engine.is_spent():
@@ -246,7 +246,7 @@ class JudgingFork:
         self.bytes_at_start = self._num_bytes()
 
     def ask(self, request: dict[str, Any]) -> str:
-        """An outcome, or `raised`, `over` (the time limit), `ended` by itself, `timed_out` (the wall's limit)."""
+        """Outcome, or `raised`, `over` (time limit), `ended` (by itself), or `timed_out` (wall limit)."""
         try:
             os.write(self.requests, json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
@@ -262,11 +262,11 @@ class JudgingFork:
         return "over" if info.si_code == os.CLD_KILLED and info.si_status == signal.SIGPROF else "ended"
 
     def is_spent(self) -> bool:
-        """Whether it has grown by `SPENT_BYTES`."""
+        """True if the engine has grown by `SPENT_BYTES`."""
         return self._num_bytes() - self.bytes_at_start > SPENT_BYTES
 
     def _num_bytes(self) -> int:
-        """Its address space; 0 where it has just ended."""
+        """Address space in bytes; 0 if the engine has just ended."""
         try:
             return int(Path(f"/proc/{self.pid}/statm").read_text().split()[0]) * resource.getpagesize()
         except (OSError, IndexError):
@@ -281,7 +281,7 @@ class JudgingFork:
 
 
 def work(requests: int, verdicts: int) -> None:
-    """The engine's process. One timer ends it at the time limit, another where the keeper is gone."""
+    """Main function of an engine. One timer ends it at the time limit, another if the keeper is gone."""
     from scalerl.verifiers.math_equal import judge
 
     for number in (signal.SIGALRM, signal.SIGPROF):
@@ -294,7 +294,7 @@ def work(requests: int, verdicts: int) -> None:
             try:
                 outcome, dropped = judge(request["answer"], request["gold"], request["place"])
                 verdict = f"{outcome}\t{' '.join(dropped.split())}" if dropped else outcome
-            except Exception:  # of SymPy or of a parser, any may come
+            except Exception:  # SymPy or a parser may raise anything
                 verdict = "raised"
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             signal.setitimer(signal.ITIMER_REAL, 0.0)

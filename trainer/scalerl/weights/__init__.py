@@ -1,14 +1,14 @@
-"""How weights reach generators. A map of the room:
+"""Weights on their way to generators. A map of the room:
 
-store          the protocol: trainer ranks publish, generators fetch; what makes a publication unusable
-hugging_face   their names, whatever the policy
-file_weights   those of a model's folder, read one by one
-layer_groups   which rank publishes which tensors
-manifest       what a publication promises, and whether it keeps it
-folder         the store that any machine which mounts a folder reads
-kept_folder    the same for weights that are to be measured: what it holds stays until it is deleted by name
-shared_memory  the store of one machine: memory that all of its processes see
+store          the protocol: trainer ranks publish, generators fetch, and unusable publications raise
+hugging_face   weights under Hugging Face's names, for any policy
+file_weights   weights of a model's folder, read one by one
+layer_groups   assignment of tensors to the ranks that publish them
+manifest       expected form and checksums of a publication
+folder         a store in a folder, for every machine that mounts it
+kept_folder    a store of weights to be evaluated, which stay until they are deleted by number
+shared_memory  a store in memory shared by all processes of one machine
 
-A store is a bulletin board. No collective joins trainers and generators: a generator that is dead is a reader that
-never comes, and one that is started again fetches the newest publication.
+A store is a bulletin board. No collective joins trainers and generators: a dead generator is a reader that never comes,
+and a restarted one fetches the newest publication.
 """

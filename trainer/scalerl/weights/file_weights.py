@@ -1,4 +1,4 @@
-"""The weights of a model's folder, each read when it is asked for, and no longer kept here."""
+"""Weights of a model's folder, each read on demand and not kept."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,9 +9,9 @@ from torch import Tensor
 
 
 class FileWeights(Mapping[str, Tensor]):
-    """By name; the folder is not checked, as whoever made or first loaded it has done that.
+    """Weights by name; the folder is not checked, because whoever made or first loaded it did so.
 
-    A file is opened for one tensor: left open, all that was ever read of it would count as this process's memory.
+    A file is opened for each tensor: if left open, everything read from it would count as this process's memory.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,14 +26,11 @@ class FileWeights(Mapping[str, Tensor]):
                 self.files |= dict.fromkeys(file.keys(), path)
 
     def __getitem__(self, name: str) -> Tensor:
-        """A tensor in memory of its own."""
         with safe_open(self.files[name], framework="pt") as file:
             return file.get_tensor(name).clone()
 
     def __iter__(self) -> Iterator[str]:
-        """Names."""
         return iter(self.files)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.files)

@@ -1,4 +1,4 @@
-"""Publications as files of a folder, which any machine that mounts it reads.
+"""Publications as files in a folder, for every machine that mounts it.
 
     weights/
       41/
@@ -8,9 +8,9 @@
         1-of-2.json
       42/
 
-A file is written under another name and renamed, a manifest after its tensors. So a rank's share is there whole once
-its manifest is, and the publication once those of all ranks are; no rank waits for another. Files are not synced: what
-a power cut tears is published again by the attempt that resumes.
+A file is written under a temporary name and renamed, and a manifest follows its tensors. So a rank's share is complete
+once its manifest exists, and the publication once all manifests do; no rank waits for another. Files are not synced:
+after a power cut, the attempt that resumes publishes again.
 """
 
 import json
@@ -28,14 +28,14 @@ from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_
 from scalerl.weights.store import UnusablePublication
 
 KEPT = 2
-"""Publications."""
+"""Number of publications kept."""
 MANIFEST_NAME = re.compile(r"(\d+)-of-(\d+)\.json")
 
 
 class FolderStore:
-    """Publications of weights like these, in a folder that belongs to the store: what lies there is deleted.
+    """Publications of one model's weights, in a folder that the store owns and first empties.
 
-    Handed to a process that is being started, it is the same folder there.
+    Pickled into a new process, it uses the same folder there.
     """
 
     def __init__(self, folder: Path, weights: Weights) -> None:
@@ -45,7 +45,7 @@ class FolderStore:
         folder.mkdir(parents=True)
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
-        """Write one rank's tensors, then its manifest; rank 0 deletes what is older than the last two publications."""
+        """Write one rank's tensors, then its manifest; rank 0 deletes all but the last two publications."""
         place, name = self.folder / str(publication), f"{rank}-of-{ranks}"
         place.mkdir(parents=True, exist_ok=True)
         copies = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in weights.items()}
@@ -61,7 +61,7 @@ class FolderStore:
             self._delete_old(publication)
 
     def fetch(self, publication: int, version: int) -> Weights:
-        """The publication's tensors, after a check of all that its manifests say."""
+        """Tensors of the publication, checked against its manifests."""
         place = self.folder / str(publication)
         weights: dict[str, Tensor] = {}
         checksums: dict[str, int] = {}
@@ -81,7 +81,7 @@ class FolderStore:
         except UnusablePublication:
             raise
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
-            raise UnusablePublication(f"publication {publication} in {place} cannot be read: {error!r}") from error
+            raise UnusablePublication(f"cannot read publication {publication} in {place}: {error!r}") from error
         return weights
 
     def close(self) -> None:
@@ -89,13 +89,12 @@ class FolderStore:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _delete_old(self, newest: int) -> None:
-        """What is older than the last two publications."""
         for old in self._numbers():
             if old <= newest - KEPT:
                 shutil.rmtree(self.folder / str(old), ignore_errors=True)
 
     def _replace(self, path: Path, content: bytes) -> None:
-        """Write a file that is seen whole or not at all."""
+        """Write a file atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         temporary.write_bytes(content)
         temporary.replace(path)
@@ -104,14 +103,14 @@ class FolderStore:
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
     def _manifests(self, publication: int) -> list[Path]:
-        """Those of all ranks; UnusablePublication while one is missing, or where the publication is gone."""
+        """Manifests of all ranks; raises UnusablePublication if one is missing or the publication is gone."""
         place = self.folder / str(publication)
         if not place.is_dir():
             kept = ", ".join(map(str, self._numbers())) or "none"
-            raise UnusablePublication(f"publication {publication} is not in {self.folder}, which holds {kept}")
+            raise UnusablePublication(f"publication {publication} is not in {self.folder}, which has {kept}")
         found = {match[0]: int(match[2]) for path in place.iterdir() if (match := MANIFEST_NAME.fullmatch(path.name))}
         ranks = max(found.values(), default=1)
         expected = [f"{rank}-of-{ranks}.json" for rank in range(ranks)]
         if missing := sorted(set(expected) - found.keys()):
-            raise UnusablePublication(f"publication {publication} is torn: {place} lacks {', '.join(missing)}")
+            raise UnusablePublication(f"publication {publication} is incomplete: {place} lacks {', '.join(missing)}")
         return [place / name for name in expected]

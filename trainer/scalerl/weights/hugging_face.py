@@ -1,6 +1,6 @@
-"""Weights on their way between policies: tensors under the names of the model's own Hugging Face file.
+"""Weights on their way between policies: tensors under the names in the model's own Hugging Face file.
 
-No family's inner layout shows in them, so a learner and a generator need not hold the same kind of policy.
+The names hide each family's layout, so learner and generator may use different kinds of policy.
 """
 
 from collections.abc import Mapping
@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from torch import Tensor
 
 Weights = Mapping[str, Tensor]
-"""`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors once, as in the file."""
+"""`{"model.embed_tokens.weight": tensor, ...}`, on any device; shared tensors appear once, as in the file."""
 MOST_TENSORS_NAMED = 5
-"""Tensors that an error message names."""
+"""Most tensors named in an error message."""
 
 
 def refuse_unlike(own: Weights, given: Weights, where: str = "these weights") -> None:
-    """Raises ValueError, naming them, where tensors of `own` are missing in `given`, are unknown there, or have another
-    shape."""
+    """Raises ValueError naming the tensors of `given` that are missing, unknown or of another shape than in `own`."""
     faults = {
         "missing": sorted(own.keys() - given.keys()),
         "unexpected": sorted(given.keys() - own.keys()),
@@ -27,26 +26,26 @@ def refuse_unlike(own: Weights, given: Weights, where: str = "these weights") ->
     }
     if any(faults.values()):
         raise ValueError(
-            f"{where} are of another model: "
+            f"{where}: tensors do not fit this model: "
             + "; ".join(f"{fault}: {some_of(names)}" for fault, names in faults.items() if names)
         )
 
 
 def refuse_unusable(weights: Weights, where: str) -> None:
-    """Raises ValueError, naming them, where tensors hold NaN or infinities."""
+    """Raises ValueError naming the tensors with NaN or infinite values."""
     wrong = [name for name, tensor in weights.items() if not _is_finite(tensor)]
     if wrong:
-        raise ValueError(f"{where} has NaN or infinite numbers in {some_of(wrong)}; copy or make the weights again")
+        raise ValueError(f"{where} has NaN or infinite values in {some_of(wrong)}; copy or create the weights again")
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    """By the smallest and the largest element, which are NaN where any is: many times faster than asking each."""
+    """True if minimum and maximum are finite, since NaN propagates; many times faster than checking each element."""
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return True
     return all(bool(one.isfinite()) for one in tensor.aminmax())
 
 
 def some_of(names: list[str]) -> str:
-    """The first few of them, and how many more there are."""
+    """The first few names, and the number of others."""
     more = len(names) - MOST_TENSORS_NAMED
     return ", ".join(names[:MOST_TENSORS_NAMED]) + (f" and {more} more" if more > 0 else "")

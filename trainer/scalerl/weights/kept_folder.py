@@ -1,11 +1,11 @@
-"""Publications that stay until they are deleted by name: weights that are still to be measured.
+"""Publications of weights to be evaluated, which stay until they are deleted by number.
 
     evaluations/
       12/
         0-of-2.safetensors    as in `scalerl.weights.folder`
         0-of-2.json
 
-A checkpoint may name them, so their files are synced, and what lies there when a run resumes is not deleted.
+A checkpoint may refer to them, so files are synced, and a resumed run does not delete them.
 """
 
 import os
@@ -19,19 +19,19 @@ from scalerl.weights.manifest import forms_of
 
 
 class KeptStore(FolderStore):
-    """Publications of weights like these, in a folder that belongs to the store."""
+    """Publications of one model's weights, in a folder that the store owns."""
 
     def __init__(self, folder: Path, weights: Weights) -> None:
         self.folder = folder
         self._forms = forms_of(weights)
 
     def begin(self, publication: int) -> None:
-        """Make room for a publication: what an earlier attempt left under its number is deleted."""
+        """Make room for a publication, deleting what an earlier attempt left under its number."""
         shutil.rmtree(self.folder / str(publication), ignore_errors=True)
         (self.folder / str(publication)).mkdir(parents=True)
 
     def keep_only(self, publications: Container[int]) -> None:
-        """Delete all others, and the folder where none is left."""
+        """Delete all other publications, and the folder if none is left."""
         if not self.folder.is_dir():
             return
         for number in self._numbers():
@@ -41,13 +41,13 @@ class KeptStore(FolderStore):
             self.folder.rmdir()
 
     def close(self) -> None:
-        """Nothing to do: a run that resumes reads what is there."""
+        """Do nothing: a resumed run reads the folder."""
 
     def _delete_old(self, newest: int) -> None:
-        """None is too old."""
+        """Delete nothing."""
 
     def _replace(self, path: Path, content: bytes) -> None:
-        """As every store, and durable."""
+        """Write a file atomically and durably."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with temporary.open("wb") as file:
             file.write(content)

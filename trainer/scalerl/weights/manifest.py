@@ -1,6 +1,6 @@
-"""What a publication promises of its tensors, and whether it keeps it.
+"""Checks that a publication has the expected tensors, undamaged.
 
-The checksum is CRC-32: it finds what disks, networks and killed processes do to bytes, at the speed of memory. Nobody
+The checksum is CRC-32, which detects damage by disks, networks and killed processes at the speed of memory. Nobody
 forges weights between a learner and its generators.
 """
 
@@ -17,34 +17,34 @@ from scalerl.weights.store import UnusablePublication
 
 @dataclass(frozen=True, kw_only=True)
 class TensorForm:
-    """Type and shape: `TensorForm(dtype=torch.bfloat16, shape=(128, 64))`."""
+    """Type and shape of a tensor: `TensorForm(dtype=torch.bfloat16, shape=(128, 64))`."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
 
 
 Forms = Mapping[str, TensorForm]
-"""Of all tensors of a model, by name."""
+"""Forms of all tensors of a model, by name."""
 
 
 def forms_of(weights: Weights) -> dict[str, TensorForm]:
-    """What every publication of these weights must look like."""
+    """Forms that every publication of these weights must have."""
     return {name: TensorForm(dtype=tensor.dtype, shape=tuple(tensor.shape)) for name, tensor in weights.items()}
 
 
 def checksum(tensor: Tensor) -> int:
-    """CRC-32 of a contiguous CPU tensor's bytes."""
+    """CRC-32 of the bytes of a contiguous CPU tensor."""
     return zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data)
 
 
 def refuse_other_version(publication: int, found: int, asked: int) -> None:
-    """Raises UnusablePublication where a publication is not the version that its reader was told of."""
+    """Raises UnusablePublication if a publication is not the version that its reader asked for."""
     if found != asked:
         raise UnusablePublication(f"publication {publication} holds version {found} of the weights, not {asked}")
 
 
 def refuse_damaged(publication: int, weights: Weights, forms: Forms, checksums: Mapping[str, int]) -> None:
-    """Raises UnusablePublication, naming the tensors, where weights are not whole, not as written or not usable."""
+    """Raises UnusablePublication naming tensors that are missing, damaged or unusable."""
     where = f"publication {publication}"
     own = {name: torch.empty(form.shape, device="meta") for name, form in forms.items()}
     try:
@@ -60,7 +60,7 @@ def refuse_damaged(publication: int, weights: Weights, forms: Forms, checksums: 
         )
         _refuse_some(
             where,
-            "damaged, their checksums are not those that were written",
+            "damaged (checksum mismatch)",
             (name for name in forms if checksum(weights[name]) != checksums[name]),
         )
         refuse_unusable(weights, where)

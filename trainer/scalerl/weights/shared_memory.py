@@ -1,10 +1,10 @@
-"""A policy's weights in memory that all processes see, kept twice so that a half-written set is never read.
+"""A policy's weights in memory shared by all processes, stored twice so that a half-written set is never read.
 
-Publication n is written to place n mod 2, then announced by a message; a generator copies it when it reads the message
-and names n in its next report. Place n mod 2 may be written once every generator has reported n - 2 or later: whoever
-reads then, reads the other place. The messages order the accesses, so there is no lock that a killed process could
-leave behind. Each tensor is sealed after it is written, with publication, version and checksum: what a rank that died
-left half-written is refused.
+Publication n is written to place n mod 2 and then announced by a message. A generator copies it when it reads the
+message, and names n in its next report. Place n mod 2 may be overwritten once every generator has reported n - 2 or
+later: any reader then reads the other place. The messages order the accesses, so there is no lock that a killed process
+could leave behind. Each tensor is sealed after it is written, with publication, version and checksum, so tensors that a
+dead rank left half-written are rejected.
 """
 
 import math
@@ -22,19 +22,19 @@ from scalerl.weights.manifest import checksum, forms_of, refuse_damaged, refuse_
 from scalerl.weights.store import UnusablePublication
 
 ALIGNMENT = 16
-"""Bytes; every tensor starts at a multiple, as its type needs."""
+"""Alignment of every tensor in bytes."""
 PLACES = 2
 SEAL = 3
-"""Numbers of a tensor's seal."""
+"""Number of integers in a tensor's seal."""
 OPEN = -1
-"""In place of a publication's number: the tensor is being written."""
+"""Publication number of a tensor that is being written."""
 
 
 class SharedMemoryStore:
-    """Two places for weights like these, in host memory.
+    """Two places for one model's weights, in host memory.
 
-    Unpickled in another process of this machine, it is the same memory there, as long as the process that made it
-    lives. The memory has no name that could outlive the processes which hold it.
+    Unpickled in another process of this machine, it maps the same memory, as long as the process that made it lives.
+    The memory has no name that could outlive its processes.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -57,7 +57,7 @@ class SharedMemoryStore:
             everything = torch.frombuffer(mmap.mmap(file.fileno(), 0), dtype=torch.uint8)
         self._bytes = everything[: PLACES * self._size].view(PLACES, self._size)
         self._seals = everything[PLACES * self._size :].view(torch.int64).view(PLACES, len(self._forms), SEAL)
-        """Of each tensor: publication, version, checksum."""
+        """Publication, version and checksum of each tensor."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_bytes", "_seals")}
@@ -67,7 +67,7 @@ class SharedMemoryStore:
         self._map()
 
     def publish(self, publication: int, version: int, weights: Weights, *, rank: int = 0, ranks: int = 1) -> None:
-        """Copy a rank's tensors to the publication's place; the seals say which are there, whoever wrote them."""
+        """Copy a rank's tensors to the publication's place and seal them."""
         place = publication % PLACES
         seals = dict(zip(self._forms, self._seals[place], strict=True))
         for name, tensor in weights.items():
@@ -78,14 +78,14 @@ class SharedMemoryStore:
             seals[name][0] = publication
 
     def fetch(self, publication: int, version: int) -> Weights:
-        """The publication's tensors, checked; they are views: copy them before reporting it."""
+        """Tensors of the publication, checked. They are views: copy them before reporting the publication."""
         place = publication % PLACES
         seals = dict(zip(self._forms, self._seals[place].tolist(), strict=True))
         newer = max(number for number, _, _ in seals.values())
         if newer > publication:
-            raise UnusablePublication(f"publication {publication} is gone: number {newer} has taken its place")
+            raise UnusablePublication(f"publication {publication} is gone: overwritten by publication {newer}")
         if missing := [name for name, (number, _, _) in seals.items() if number != publication]:
-            raise UnusablePublication(f"publication {publication} is torn: it lacks {some_of(missing)}")
+            raise UnusablePublication(f"publication {publication} is incomplete: it lacks {some_of(missing)}")
         for _, found, _ in seals.values():
             refuse_other_version(publication, found, version)
         weights = {name: self._view(place, name) for name in self._forms}
@@ -93,7 +93,7 @@ class SharedMemoryStore:
         return weights
 
     def close(self) -> None:
-        """Nothing to do: the memory is released with the last process that holds it."""
+        """Do nothing: the memory is freed with the last process that holds it."""
 
     def _view(self, place: int, name: str) -> Tensor:
         form, offset = self._forms[name], self._offsets[name]
