@@ -1,4 +1,4 @@
-"""What a started sweep leaves on disk, and what its runs do by their own word. A map of the room:
+"""Reads and writes what a started sweep keeps on disk, and reads what its runs report. A map of the room:
 
 home           the folders
 started_sweep  a sweep in its home folder: plan, runs, stops, cancellation, lock

@@ -1,8 +1,8 @@
-"""One `platform sweep` from plan to end. A map of the room:
+"""One `platform sweep` from plan to end, and commands on the sweeps of a home folder. A map of the room:
 
-make_plan        a study made into its plan
-run_sweep        plan and run folders written, runs trained
-executor         where: the protocol of the next two
+make_plan        turns a study into its plan
+run_sweep        writes the plan and run folders, and trains the runs
+executor         the protocol of the two places where runs train
 on_this_machine  a sweep's runs as processes on this machine
 on_slurm         a sweep's runs as Slurm jobs
 train_missing    runs trained while the command watches, steers and informs MLflow
