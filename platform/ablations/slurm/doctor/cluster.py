@@ -122,7 +122,10 @@ def check_preemption(probed: Collection[str]) -> Iterator[Finding]:
         mode = details[name].get("PreemptMode", settings.get("PreemptMode", "OFF"))
         if int(details[name].get("PriorityTier", 1)) == top or mode == "OFF":
             yield Finding(
-                part=SLURM_PART, check=f"preemption {name}", level="ok", found="jobs of this partition are not preempted"
+                part=SLURM_PART,
+                check=f"preemption {name}",
+                level="ok",
+                found="jobs of this partition are not preempted",
             )
         else:
             yield preempted(name, mode, seconds(details[name].get("GraceTime", "0")))

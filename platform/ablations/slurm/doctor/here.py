@@ -33,7 +33,6 @@ def check_here(home: Home, tracking_uri: str) -> Iterator[Finding]:
     old = sys.version_info < OLDEST_PYTHON
     yield judged(MACHINE_PART, "Python", f"{found} is too old" if old else "", found, "install Python 3.11 or newer")
     yield from check_modules(
-        
         MACHINE_PART, look_at_modules(), "install the project: run `pip install --editable .` in its folder"
     )
     yield check_engine_versions(MACHINE_PART, engines := look_at_engines(), engines, has_gpus=torch_gpus() > 0)

@@ -24,7 +24,9 @@ CLOCK_LIMIT_S = 10.0
 """Largest difference between clocks; beyond it heartbeats look old and times in MLflow are wrong."""
 LITTLE_TMP_GB = 2.0
 KILL_MARGIN_S = 60.0
-LOCKS_REMEDY = "without locks, two jobs may train one run; choose another home folder, or mount this one with locks (flock)"
+LOCKS_REMEDY = (
+    "without locks, two jobs may train one run; choose another home folder, or mount this one with locks (flock)"
+)
 
 
 def check_node(
