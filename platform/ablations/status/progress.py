@@ -16,7 +16,7 @@ from ablations.status.time_left import seconds_left
 
 
 def run_rows(sweep: StartedSweep) -> list[RunRow]:
-    """The state of every run of the plan: done when it has its budget, stopped when a rule ended it."""
+    """The state of every run of the plan: done with its whole budget, stopped if a rule ended it."""
     stops, slurm = sweep.read_stops(), SlurmStates(sweep.home)
     return [
         RunRow(

@@ -37,7 +37,7 @@ def spent(rows: Sequence[RunRow]) -> float:
 
 
 def left_to_train(plan: Plan, rows: Sequence[RunRow]) -> float:
-    """The most GPU-hours that may still be trained."""
+    """Upper limit of the GPU-hours still to train."""
     return sum(
         max(0.0, plan.budget_gpu_hours - row.state.compute_gpu_hours)
         for row in rows

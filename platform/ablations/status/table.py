@@ -170,7 +170,7 @@ def _shared_message(rows: Sequence[RunRow]) -> str:
 
 
 def summary(plan: Plan, rows: Sequence[RunRow]) -> str:
-    """`3 done, 2 running, 4 pending; 41% of the compute`."""
+    """Counts and progress: `3 done, 2 running, 4 pending; 41% of the compute`."""
     counts = Counter(row.state.state for row in rows)
     states = ", ".join(f"{counts[state]} {state}" for state in STATE_STYLES if counts[state])
     mean = sum(share(row.state, plan) for row in rows) / len(rows)

@@ -20,7 +20,7 @@ def seconds_left(state: RunState, budget_gpu_hours: float) -> float | None:
 
 
 def sweep_seconds_left(states: Sequence[RunState], budget_gpu_hours: float) -> float | None:
-    """Until the last run has ended; None where nothing trains, or nothing has a speed yet."""
+    """Seconds until the last run has ended; None if nothing trains or no run has a speed yet."""
     paces = [pace for state in states if (pace := _pace(state)) is not None]
     training = [state for state in states if state.state == State.RUNNING]
     if not paces or not training:

@@ -61,7 +61,7 @@ class Budget(Frozen):
 
 
 class Stop(Frozen):
-    """Rules that end a run before its budget. The reference is never ended early; other runs then show as stopped.
+    """Rules that end a run before its budget; the run then shows as stopped. The reference is never ended early.
 
         stop: {gain_below: 0.01, probability: 0.9, dominated: 0.95}
 
